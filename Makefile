@@ -1,0 +1,62 @@
+# make crawl   crawls (without SEEDS: the synthetic web that ships with the project)
+# make test    checks and tests, all of them
+# Both make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
+
+# Debian packages that the tests drive as separate programs; at present none.
+TEST_PACKAGES :=
+
+SEEDS ?=
+ARGS ?=
+export SEEDS # through the environment: URLs hold characters that a shell would read
+
+.PHONY: help crawl test check format packages
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+	@ls benchmarks/*.py benchmarks/*/__main__.py 2>/dev/null | sed -e 's,/__main__.py,,' -e 's,^benchmarks/,make bench-,' \
+		-e 's,\.py$$,,' -e 's,_,-,g' -e '/bench---init--$$/d' | sort -u
+
+crawl: $(READY)
+	@$(PY) scripts/crawl.py -- $(ARGS)
+
+test: check packages
+	@$(PY) -m pytest -q
+
+check: $(READY)
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff format --check --quiet .
+	@$(PY) -m mypy --strict crawlerproject
+
+# Rewrites the sources as `make check` wants them.
+format: $(READY)
+	@$(PY) -m ruff check --quiet --fix .
+	@$(PY) -m ruff format --quiet .
+
+# `make bench-real-pages` runs benchmarks/real_pages; ARGS go to it.
+bench-%: $(READY)
+	@$(PY) -m benchmarks.$(subst -,_,$*) $(ARGS)
+
+packages:
+	@missing=""; for name in $(TEST_PACKAGES); do \
+		dpkg-query --show --showformat='$${Status}' $$name 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$name"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+		echo "Installing$$missing"; $(APT) update -qq && $(APT) install -qq -y --no-install-recommends $$missing >/dev/null; \
+	fi
+
+$(READY): requirements.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is too old: Python 3.11 or newer is needed (make PYTHON=python3.11 ...)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+		|| { echo "Installing python3-venv"; $(APT) update -qq && $(APT) install -qq -y python3-venv >/dev/null; }
+	@echo "Preparing $(VENV) (a minute, the first time only)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""Measurements, each runnable with one command: ``python -m benchmarks.NAME``."""

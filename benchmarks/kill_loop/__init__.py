@@ -1,0 +1,1 @@
+"""A crawl that is killed again and again, compared with one that was left alone."""

@@ -1,0 +1,130 @@
+"""``python -m benchmarks.kill_loop [--kills 30] [--web small|real]``: kill -9 at random moments, then compare.
+
+Afterwards: the archived set equals that of an uninterrupted crawl, no address has two captures, every WARC passes
+strict reading, and by the server's own log no host or address saw a pause below its promise across any restart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.kill_loop.webs import Target, real, small
+from crawlerproject.reports.warc_walk import check_file
+from tests.web.judge import Verdict, judge_captures, judge_pauses, read_captures, read_visits, show
+from tests.web.running import crawl_command, finish, many_files, measured, start
+
+_LEAST_LIFE_SECONDS = 1.0  # a start takes about this long: kills come from the opening of the stores on
+_TAIL = 2000  # characters of a crawl's output shown when it failed
+Captures = dict[str, Counter[int]]
+
+
+def command(target: Target, crawl_dir: Path, pace: float) -> list[str]:
+    names = ("PACE_MIN_SECONDS", "PACE_START_SECONDS", "PACE_IP_SECONDS")
+    settings = {"PACE_PRESET": "mirror", **dict.fromkeys(names, f"{pace:g}"), **target.settings}
+    return crawl_command(target.folder / "seeds.txt", crawl_dir, target.folder / "hosts", settings, target.scope)
+
+
+def undisturbed(target: Target, crawl_dir: Path, pace: float) -> Captures:
+    """One crawl that is left alone."""
+    log = crawl_dir.with_suffix(".log")
+    spent = measured(command(target, crawl_dir, pace), log)
+    if spent.status:
+        _give_up(log, spent.status)
+    print(f"undisturbed: {spent.wall_seconds:.0f} s", flush=True)
+    return read_captures(crawl_dir / "warc")
+
+
+def killed(target: Target, crawl_dir: Path, given: argparse.Namespace) -> int:
+    """The same crawl, killed at random moments until it ends by itself; how often it was killed."""
+    chance = random.Random(given.seed)
+    log, kills = crawl_dir.with_suffix(".log"), 0
+    with log.open("wb") as output:
+        while True:
+            began = time.monotonic()
+            process = start(command(target, crawl_dir, given.pace), output)
+            life = chance.uniform(_LEAST_LIFE_SECONDS, given.longest) if kills < given.kills else None
+            try:
+                process.wait(life)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += finish(process, began).status == -signal.SIGKILL
+                continue
+            if process.returncode:
+                _give_up(log, process.returncode)
+            return kills
+
+
+def _give_up(log: Path, status: int) -> None:
+    print(log.read_text(errors="replace")[-_TAIL:])
+    sys.exit(f"the crawl ended with status {status}")
+
+
+def judge(target: Target, crawl_dir: Path, alone: Captures, since: float, given: argparse.Namespace) -> Verdict:
+    """The killed crawl against the undisturbed one, the expected set, strict reading and the server's log."""
+    captures = read_captures(crawl_dir / "warc")
+    verdict = judge_captures(captures, target.expected, aliases=target.aliases, **target.loose)
+    spare = {url for urls in (*target.loose.values(), *target.aliases) for url in urls}
+    endless = tuple(f"http://{host}" for host in target.loose.get("endless", ()))
+    apart = captures.keys() ^ alone.keys()
+    differing = sorted(url for url in apart - spare if not (endless and url.startswith(endless)))
+    verdict.faults += [f"in one crawl only: {url}" for url in differing]
+    for path in sorted((crawl_dir / "warc").iterdir()):
+        verdict.faults += [f"{path.name}: {flaw}" for flaw in check_file(path).flaws]
+        if path.suffix == ".open":
+            verdict.faults.append(f"{path.name} was left open")
+    visits = [visit for visit in read_visits(target.log) if visit.start >= since]
+    verdict.add(judge_pauses(visits, host_seconds=given.pace, ip_seconds=given.pace, floors=target.floors))
+    again = len(visits) - sum(sum(found.values()) for found in captures.values())
+    verdict.facts.append(f"{again} answers were lost to kills and asked for again, or had nothing to archive")
+    return verdict
+
+
+def compare(folder: Path, given: argparse.Namespace) -> Verdict:
+    """Both crawls, then the verdict."""
+    if given.web == "small":
+        with small(folder / "first") as target:
+            alone = undisturbed(target, folder / "alone", given.pace)
+            port = next(iter(target.expected)).split(":")[2].split("/")[0]
+        with small(folder / "second", int(port)) as target:
+            return _second(target, folder, alone, given)
+    with real(folder / "web", given.pages) as target:
+        return _second(target, folder, undisturbed(target, folder / "alone", given.pace), given)
+
+
+def _second(target: Target, folder: Path, alone: Captures, given: argparse.Namespace) -> Verdict:
+    since = time.time()
+    kills = killed(target, folder / "killed", given)
+    verdict = judge(target, folder / "killed", alone, since, given)
+    verdict.facts.insert(0, f"killed {kills} times in {time.time() - since:.0f} s")
+    if kills < given.kills:
+        verdict.faults.append(f"the crawl ended after {kills} of {given.kills} kills: choose a longer --pace")
+    return verdict
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kill_loop", description=__doc__)
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--web", choices=("small", "real"), default="real")
+    parser.add_argument("--pages", type=int, help="real only: about how many (default all)")
+    parser.add_argument("--pace", type=float, default=0.5, help="seconds promised to each host and address")
+    parser.add_argument("--longest", type=float, default=4.0, help="seconds that a start lives at most")
+    parser.add_argument("--seed", type=int, default=1, help="of the random moments")
+    parser.add_argument("--keep", type=Path, help="a folder to work in and leave behind (default: a temporary one)")
+    given = parser.parse_args()
+    many_files()
+    with tempfile.TemporaryDirectory(prefix="kill-loop-") as scratch:
+        folder = given.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        sys.exit(show(compare(folder, given)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Some 4,400 real pages (Debian's handbook, PostgreSQL's manual) served by nginx on loopback and crawled."""

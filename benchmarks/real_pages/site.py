@@ -1,0 +1,155 @@
+"""The real pages as a web of 66 hosts: who serves which page, and the nginx that serves them.
+
+The handbook has a folder per language: each becomes one host, its files untouched (a symbolic link). PostgreSQL's
+manual is one folder: its pages are dealt to 40 hosts by a checksum of the name, and relative links to a page of
+another host are made absolute, so that every page has exactly one address and every link still leads to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.web.judge import NGINX_FORMAT
+
+PACKAGES = {
+    "debian-handbook": Path("/usr/share/doc/debian-handbook/html"),
+    "postgresql-doc-15": Path("/usr/share/doc/postgresql-doc-15/html"),
+    "nginx-light": Path("/usr/sbin/nginx"),
+}
+DOMAIN = "real.test"
+MANUAL_HOSTS = 40  # with the 26 languages: 66 hosts
+_FIRST_IP = 0x020000  # 127.2.0.0
+_MANUAL_FROM = 2000  # a run of fewer pages leaves the manual out: it is all or nothing
+_LINK = re.compile(rb'(href=")([A-Za-z0-9_.-]+\.html)((?:#[^"]*)?")')
+_START_SECONDS = 10.0
+
+
+class RealSite(NamedTuple):
+    """The folder tree of the hosts and what a crawler needs to find them."""
+
+    folder: Path  # holds hosts, seeds.txt, root/<host>/...
+    port: int
+    hosts: dict[str, str]  # name to address
+    seeds: list[str]
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "root"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "access.jsonl"
+
+
+def install() -> None:
+    """Install the packages that are missing (Debian, as root)."""
+    missing = [name for name, path in PACKAGES.items() if not path.exists()]
+    if missing:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "update", "-q"], check=True, env=environment)
+        command = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing]
+        subprocess.run(command, check=True, env=environment)
+
+
+def build(folder: Path, pages: int | None) -> RealSite:
+    """Lay out the hosts below ``folder``; ``pages`` limits how many (about), None is all."""
+    root = folder / "root"
+    root.mkdir(parents=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    manual = pages is None or pages >= _MANUAL_FROM
+    fronts = _handbook(root, None if pages is None else pages - 1170 * manual)
+    if manual:
+        fronts += _manual(root, port)
+    names = [front.split("/", 1)[0] for front in fronts]
+    hosts = {name: f"127.{_FIRST_IP >> 16}.0.{number}" for number, name in enumerate(names, 1)}
+    seeds = [f"http://{front.replace('/', f':{port}/', 1)}" for front in fronts]
+    (folder / "hosts").write_text("".join(f"{ip}\t{name}\n" for name, ip in hosts.items()))
+    (folder / "seeds.txt").write_text("".join(f"{seed}\n" for seed in seeds))
+    return RealSite(folder, port, hosts, seeds)
+
+
+def _handbook(root: Path, pages: int | None) -> list[str]:
+    fronts, left = [], float("inf") if pages is None else pages
+    for language in sorted(PACKAGES["debian-handbook"].iterdir()):
+        if left > 0 and (language / "index.html").exists():
+            name = f"{language.name.lower()}.{DOMAIN}"
+            (root / name).symlink_to(language)
+            fronts.append(f"{name}/index.html")
+            left -= len(list(language.glob("*.html")))
+    return fronts
+
+
+def _manual(root: Path, port: int) -> list[str]:
+    source = PACKAGES["postgresql-doc-15"]
+    numbers = {path.name: zlib.crc32(path.name.encode()) % MANUAL_HOSTS for path in source.glob("*.html")}
+    owners = {name: f"pg{number:02d}.{DOMAIN}" for name, number in numbers.items()}
+    first: dict[str, str] = {}
+    for name, host in sorted(owners.items()):
+        (root / host).mkdir(exist_ok=True)
+        (root / host / name).write_bytes(_absolute((source / name).read_bytes(), host, owners, port))
+        first.setdefault(host, f"{host}/{name}")
+    return [first[host] for host in sorted(first)]
+
+
+def _absolute(page: bytes, host: str, owners: dict[str, str], port: int) -> bytes:
+    def link(found: re.Match[bytes]) -> bytes:
+        owner = owners.get(found[2].decode(), host)
+        start = b"" if owner == host else f"http://{owner}:{port}/".encode()
+        return found[1] + start + found[2] + found[3]
+
+    return _LINK.sub(link, page)
+
+
+_CONFIG = """
+daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log;
+events {{ worker_connections 8192; }}
+http {{
+  include /etc/nginx/mime.types; default_type application/octet-stream; charset utf-8;
+  log_format judged escape=json '{format}';
+  access_log {folder}/access.jsonl judged;
+  keepalive_requests 100000; sendfile on; tcp_nodelay on;
+  client_body_temp_path {folder}/tmp; proxy_temp_path {folder}/tmp; fastcgi_temp_path {folder}/tmp;
+  uwsgi_temp_path {folder}/tmp; scgi_temp_path {folder}/tmp;
+  server {{ listen {port} backlog=4096; root {folder}/root/$host; allow 127.0.0.0/8; deny all; }}
+}}
+"""
+
+
+@contextlib.contextmanager
+def nginx(site: RealSite) -> Iterator[None]:
+    """nginx with a configuration of its own, below the site's folder, ended on leaving."""
+    config = site.folder / "nginx.conf"
+    config.write_text(_CONFIG.format(folder=site.folder, port=site.port, format=NGINX_FORMAT))
+    site.folder.chmod(0o755)  # its worker may be another user
+    binary = shutil.which("nginx") or str(PACKAGES["nginx-light"])
+    command = [binary, "-c", str(config), "-p", str(site.folder), "-e", str(site.folder / "error.log")]
+    with subprocess.Popen(command) as process:
+        try:
+            _listening(site.port)
+            yield
+        finally:
+            process.terminate()
+
+
+def _listening(port: int) -> None:
+    until = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)

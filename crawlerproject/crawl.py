@@ -1,0 +1,389 @@
+"""One running crawl: its folder, opened once, and the objects that work on it together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import shutil
+import socket
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from crawlerproject import __version__
+from crawlerproject.errors import StorageError
+from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.frontier import Found, Frontier
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.progress import Progress
+from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.identity import identity
+from crawlerproject.items import Page
+from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
+from crawlerproject.preflight import crawl_folder, take_lock
+from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.backoff import retry_after_seconds
+from crawlerproject.rules.priority import SEED
+from crawlerproject.rules.request_line import Attempt
+from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.warc_records import Context, Exchange
+from crawlerproject.setting_values import list_of
+from crawlerproject.stores.archive import Archive, Written
+from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
+from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.warc_files import OpenFile
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from crawlerproject.rules.urls import Address
+
+logger = logging.getLogger(__name__)
+
+# The beginning of a body that is looked at to identify its type; the rarest marks lie within 512 bytes.
+_SAMPLE_BYTES = 1024
+_ARCHIVE_FACT = "warc"
+_CLEAN_FACT = "clean"
+
+
+class Crawl:
+    """Owns store, frontier and archive. Pages end here; ``commit`` makes their ends durable together."""
+
+    def __init__(self, crawler: Crawler, spider: Spider) -> None:
+        settings = crawler.settings
+        self.crawler = crawler
+        self.folder: Path = crawl_folder(settings, spider.name)
+        self.paused = ""  # why, in words
+        self.closed = False
+        self.pages = 0
+        self.bytes = 0
+        self.errors = 0
+        self._epoch = time.time() - time.monotonic()
+        self._retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
+        self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
+        self._unwritten: list[Page] = []
+        self.commit_lock = asyncio.Lock()  # a commit in the loop and the last one never overlap
+        self._lock = take_lock(self.folder)
+        try:
+            self._build(settings, spider)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    @classmethod
+    def open(cls, crawler: Crawler, spider: Spider) -> Crawl:
+        """Open the folder, mend what a crash left, and say so. Raises OperatorError."""
+        return cls(crawler, spider)
+
+    def _build(self, settings: Any, spider: Any) -> None:
+        self.store = RocksStore(self.folder / "frontier")
+        who = identity(settings)
+        committed = self.store.fact(_ARCHIVE_FACT)
+        clean = self.store.fact(_CLEAN_FACT)
+        self.archive = Archive(
+            self.folder,
+            OpenFile(*orjson.loads(committed)) if committed else None,
+            prefix=settings["WARC_PREFIX"],
+            max_bytes=settings.getint("WARC_MAX_BYTES"),
+            host_name=socket.gethostname(),
+            keep_days=settings.getint("LOG_KEEP_DAYS"),
+            description=_description(settings, who.user_agent, spider.name),
+            clock=self.now,
+        )
+        for message in self.archive.messages:
+            logger.warning(message)
+        now = self.now()
+        ip_pause = settings.getfloat("PACE_IP_SECONDS")
+        self.resolver = resolver_for(self.crawler)
+        self.frontier = Frontier(
+            self.store,
+            Workbench(
+                per_ip=settings.getbool("PACE_PER_IP"),
+                ip_pause_seconds=ip_pause,
+                ips_free_from=now + ip_pause if committed else 0.0,
+            ),
+            self._gates(settings, spider),
+            Conduct(preset_of(settings), rest_limits_of(settings), max_failures=settings.getint("HOST_MAX_FAILURES")),
+            RobotsDesk(self.store, who.token, settings.getfloat("ROBOTS_TTL_SECONDS")),
+            rng=random.Random(),
+            started_at=now,
+            clean_start=clean != b"0",
+        )
+        # From here on a start that does not find "1" again follows a crash.
+        self.store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
+
+    def _gates(self, settings: Any, spider: Any) -> Gates:
+        scope = Scope(
+            spider.scope,
+            [seed.host for seed in spider.seeds],
+            max_depth=settings.getint("SCOPE_MAX_DEPTH"),
+            max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
+        )
+        never = NeverCrawlFile(settings["NEVERCRAWL_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+        return Gates(
+            scope,
+            never,
+            AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
+            list_of(settings, "SKIP_EXTENSIONS"),
+            max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+        )
+
+    def now(self) -> float:
+        """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
+        return self._epoch + time.monotonic()
+
+    def seeds_found(self, seeds: Iterable[Address]) -> list[Found]:
+        """Seeds on their way into the frontier."""
+        return [Found(address, 0, "", "", SEED, FLAG_SEED) for address in seeds]
+
+    # --- the end of a page ----------------------------------------------------------------------
+
+    def finish(self, page: Page) -> None:
+        """Archive and log a page and end its lease; without room on the disk it is kept until there is."""
+        try:
+            written = self._write(page)
+        except StorageError as error:
+            self._unwritten.append(page)
+            self.pause(str(error))
+            return
+        self._end(page, written)
+
+    def put_back(self, page: Page) -> None:
+        """Return a page whose end failed through a fault of ours, unless it did end."""
+        if not page.lease.ended:
+            self.frontier.put_back(page.lease, self.now())
+
+    def _write(self, page: Page) -> Written | None:
+        wire = page.wire
+        if wire is None or not wire.status:
+            return None
+        exchange = Exchange(
+            wire.request_bytes,
+            wire.head_bytes,
+            wire.body,
+            wire.status,
+            wire.chunked,
+            wire.ip,
+            wire.protocols,
+            wire.cipher,
+            wire.started_at,
+            wire.ended_at,
+            wire.truncated,
+        )
+        lease = page.lease
+        context = Context(
+            page.url,
+            lease.row.via,
+            lease.row.hops,
+            lease.delay_seconds,
+            None,
+            page.body[:_SAMPLE_BYTES],
+            page.notes,
+        )
+        written = self.archive.write(exchange, context)
+        if lease.is_robots and wire.status == 200:
+            self.archive.robots_copy(lease.row.note, wire.started_at, page.body)
+        return written
+
+    def _end(self, page: Page, written: Written | None) -> None:
+        now = self.now()
+        wire, lease = page.wire, page.lease
+        self._count(page)
+        row = lease.row
+        digest = written.digest if written else b""
+        self.archive.attempt(
+            Attempt(
+                wire.started_at if wire and wire.started_at else lease.leased_at,
+                wire.ended_at if wire and wire.ended_at else now,
+                page.url,
+                page.reason,
+                "GET",
+                page.status,
+                row.host,
+                wire.ip if wire else "",
+                row.via,
+                row.depth,
+                row.hops,
+                page.mime,
+                wire.received_bytes if wire else 0,
+                page.location,
+                wire.ttfb_seconds if wire else None,
+                None,
+                lease.delay_seconds,
+                written.digest_text if written else "",
+                written.filename if written else "",
+                written.offset if written else None,
+                written.length if written else None,
+                page.error,
+                row.tries,
+                wire.truncated if wire else None,
+            ),
+            now,
+        )
+        ending = Ending(
+            page.reason,
+            page.status,
+            wire.ttfb_seconds if wire else None,
+            retry_after_seconds(page.retry_after or None, now, self._retry_after_max),
+            page.location,
+            row.tries,
+        )
+        record = PageRecord(page.url, page.reason, page.status or 0, now, digest, page.etag, page.last_modified)
+        self.frontier.finish(lease, ending, record, page.body, now)
+
+    def _count(self, page: Page) -> None:
+        stats = self.crawler.stats
+        assert stats is not None
+        stats.inc_value(f"pages/{page.reason}")
+        if page.wire is not None:
+            stats.inc_value("bytes/received", page.wire.received_bytes)
+            self.bytes += page.wire.received_bytes
+            if page.wire.truncated:
+                stats.inc_value(f"truncated/{page.wire.truncated}")
+        if page.status is None:
+            self.errors += 1
+        elif not page.lease.is_robots:
+            self.pages += 1
+
+    # --- commit ---------------------------------------------------------------------------------
+
+    def begin_commit(self) -> tuple[Changes, list[tuple[str, bytes]]]:
+        """What the next commit holds: all ends up to now, and the archive's length that covers them."""
+        self.archive.flush()
+        state = self.archive.warc.state()
+        facts = [(_ARCHIVE_FACT, orjson.dumps(tuple(state)))] if state else []
+        return self.frontier.take_changes(), facts
+
+    def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
+        """Apply a commit whose archive bytes are durable by now."""
+        self.frontier.apply(changes, facts)
+        stats = self.crawler.stats
+        assert stats is not None
+        refused, self.frontier.refused = self.frontier.refused, type(self.frontier.refused)()
+        for reason, count in refused.items():
+            stats.inc_value(f"refused/{reason}", count)
+
+    def commit(self) -> None:
+        """A whole commit at once, blocking."""
+        changes, facts = self.begin_commit()
+        try:
+            self.archive.sync()
+        except StorageError:
+            self.frontier.take_back(changes)
+            raise
+        self.end_commit(changes, facts)
+        self.store.sync()
+
+    def roll(self) -> None:
+        """Close the open WARC when it is full; everything in it must be committed, so commit first."""
+        state = self.archive.warc.state()
+        if state is not None and state.length >= self.crawler.settings.getint("WARC_MAX_BYTES"):
+            self.commit()
+            self.archive.warc.roll_if_full()
+
+    def close(self) -> None:
+        """The last commit; then everything is closed under its final name."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self._write_again()
+            self.commit()
+            self.archive.close()
+            self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))
+            self.store.sync()
+        except StorageError as error:
+            logger.error("The crawl could not be closed cleanly (%s); the next start recovers it.", error)
+            self.archive.abandon()
+        finally:
+            self.store.close()
+            os.close(self._lock)
+
+    # --- room on the disk -----------------------------------------------------------------------
+
+    def pause(self, why: str) -> None:
+        """Lease nothing more until there is room again."""
+        if not self.paused:
+            logger.error("The crawl pauses: %s; it goes on by itself when there is room.", why)
+        self.paused = why
+
+    def check_room(self) -> bool:
+        """Pause when the disk is nearly full; True when a pause has just ended."""
+        free = shutil.disk_usage(self.folder).free
+        if free < self._min_free_bytes:
+            self.pause(f"{self.folder} has {free:,} bytes free, under DISK_MIN_FREE_BYTES={self._min_free_bytes:,}")
+            return False
+        if not self.paused:
+            return False
+        try:
+            self._write_again()
+            self.frontier.add_again(self.now())
+        except StorageError as error:
+            self.paused = str(error)
+            return False
+        logger.warning("There is room again: the crawl goes on.")
+        self.paused = ""
+        return True
+
+    def _write_again(self) -> None:
+        while self._unwritten:
+            written = self._write(self._unwritten[0])
+            self._end(self._unwritten.pop(0), written)
+
+    # --- looking on -----------------------------------------------------------------------------
+
+    def progress(self) -> Progress:
+        """Where the crawl stands; costs a look at every host in memory."""
+        now = self.now()
+        in_flight = ready = waiting = resting = 0
+        eta = 0.0
+        for host in self.frontier.hosts():
+            if host.stage == Stage.IN_FLIGHT:
+                in_flight += 1
+            if not host.work or host.given_up:
+                continue
+            eta = max(eta, host.next_free - now + host.waiting_urls * host.delay_seconds)
+            if host.stage == Stage.IN_FLIGHT:
+                continue
+            if host.rest_until > now:
+                resting += 1
+            elif host.next_free <= now:
+                ready += 1
+            else:
+                waiting += 1
+        wake = self.frontier.workbench.wake_at()
+        return Progress(
+            pages=self.pages,
+            bytes=self.bytes,
+            errors=self.errors,
+            hosts_in_flight=in_flight,
+            hosts_ready=ready,
+            hosts_waiting=waiting,
+            hosts_resting=resting,
+            queued_urls=max(0, self.frontier.waiting_urls),
+            next_free_seconds=None if wake is None else max(0.0, wake - now),
+            eta_seconds=eta if eta > 0 else None,
+            paused=self.paused,
+        )
+
+
+def _description(settings: Any, user_agent: str, spider_name: str) -> list[tuple[str, str]]:
+    fields = [
+        ("software", f"crawlerproject/{__version__}"),
+        ("http-header-user-agent", user_agent),
+        ("robots", "obeyed (RFC 9309)"),
+        ("isPartOf", spider_name),
+        ("hostname", socket.gethostname()),
+    ]
+    if settings["WARC_OPERATOR"] or settings["CRAWLER_CONTACT"]:
+        fields.append(("operator", settings["WARC_OPERATOR"] or settings["CRAWLER_CONTACT"]))
+    return fields

@@ -1,0 +1,32 @@
+"""Errors by whose they are: the operator's stop at start, the web's are counted, ours raise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlerproject.reasons import Reason
+
+if TYPE_CHECKING:
+    from crawlerproject.fetch.wire import Wire
+
+
+class OperatorError(Exception):
+    """Something the operator can mend (a setting, a file); the message is one sentence that says how."""
+
+
+class FetchError(Exception):
+    """The web's error: a request that got no usable answer.
+
+    ``reason`` is the word for log and stats, ``detail`` one line for humans, ``wire`` what was
+    sent and received before it failed (None when nothing was connected).
+    """
+
+    def __init__(self, reason: Reason, detail: str = "", wire: Wire | None = None) -> None:
+        super().__init__(f"{reason}: {detail}" if detail else str(reason))
+        self.reason = reason
+        self.detail = detail
+        self.wire = wire
+
+
+class StorageError(Exception):
+    """Ours or the disk's: nothing was changed; try again when there is room."""

@@ -1,0 +1,91 @@
+"""The commit loop: about once a second archive, then frontier, become durable together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.scheduler import FrontierScheduler
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+
+class CommitLoop:
+    """Archive bytes first, then one atomic frontier batch. Nobody waits for it; only its fsyncs leave the thread."""
+
+    def __init__(self, crawler: Crawler, commit_seconds: float) -> None:
+        self._crawler = crawler
+        self._commit_seconds = commit_seconds
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        if not crawler.crawling:
+            raise NotConfigured("only in a crawl")
+        loop = cls(crawler, crawler.settings.getfloat("COMMIT_SECONDS"))
+        crawler.signals.connect(loop.engine_started, signal=signals.engine_started)
+        crawler.signals.connect(loop.engine_stopped, signal=signals.engine_stopped)
+        return loop
+
+    def engine_started(self) -> None:
+        """Start the beat, if the frontier is the scheduler."""
+        scheduler = self._scheduler()
+        if scheduler is not None:
+            self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
+
+    def engine_stopped(self) -> None:
+        """The scheduler's own close has made the last commit."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _scheduler(self) -> FrontierScheduler | None:
+        engine: Any = self._crawler.engine
+        scheduler = getattr(engine, "scheduler", None)
+        return scheduler if isinstance(scheduler, FrontierScheduler) else None
+
+    async def _run(self, scheduler: FrontierScheduler) -> None:
+        while not scheduler.crawl.closed:
+            await asyncio.sleep(self._commit_seconds)
+            try:
+                await self.beat(scheduler)
+            except StorageError as error:
+                scheduler.crawl.pause(str(error))
+            except Exception:
+                # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
+                logger.exception("the commit failed; the crawl stops")
+                engine = self._crawler.engine
+                assert engine is not None
+                deferred_from_coro(engine.close_spider_async(reason="commit_failed"))
+                return
+
+    async def beat(self, scheduler: FrontierScheduler) -> None:
+        """One commit, and whatever the disk's state asks for."""
+        crawl = scheduler.crawl
+        async with crawl.commit_lock:
+            if crawl.closed:
+                return
+            if crawl.check_room():
+                scheduler.resume()
+            changes, facts = crawl.begin_commit()
+            if not changes:
+                return
+            try:
+                await asyncio.to_thread(crawl.archive.sync)
+            except StorageError:
+                crawl.frontier.take_back(changes)
+                raise
+            crawl.end_commit(changes, facts)
+            await asyncio.to_thread(crawl.store.sync)
+            crawl.roll()

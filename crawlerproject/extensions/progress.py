@@ -1,0 +1,172 @@
+"""Shows how the crawl stands: a live panel on a terminal, otherwise a log line every so often."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Protocol, Self, cast
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.text import Text
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.log import get_scrapy_root_handler
+
+from crawlerproject.frontier.progress import Progress, render_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+LIVE_SECONDS = 0.25  # four looks a second read as motion, and cost under a thousandth of the CPU
+# The scheduler looks at every host in memory to answer: that may take a hundredth of the time, no more.
+COST_SHARE = 0.01
+RATE_SECONDS = 10.0  # the live rate is a mean over this: shorter jumps about, longer lags behind
+
+
+class Display(Protocol):
+    """Where the line goes."""
+
+    beat_seconds: float
+
+    def start(self) -> None: ...
+
+    def show(self, line: str) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class LogDisplay:
+    """One INFO line a beat."""
+
+    def __init__(self, beat_seconds: float) -> None:
+        self.beat_seconds = beat_seconds
+
+    def start(self) -> None:
+        """Nothing to open."""
+
+    def show(self, line: str) -> None:
+        """Log the line."""
+        logger.info(line)
+
+    def stop(self) -> None:
+        """Nothing to close."""
+
+
+class LiveDisplay:
+    """A panel at the bottom of the terminal, with the log scrolling above it."""
+
+    def __init__(self, title: str) -> None:
+        self.beat_seconds = LIVE_SECONDS
+        self._title = title
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, redirect_stdout=False)
+
+    def start(self) -> None:
+        """Open the panel; the log's handler must then write through it, or its lines would break it."""
+        self._live.start()
+        _point_log_to_stderr()
+
+    def show(self, line: str) -> None:
+        """Redraw the panel."""
+        self._live.update(Panel(Text(line), title=self._title, title_align="left"), refresh=True)
+
+    def stop(self) -> None:
+        """Leave the last panel standing and give the terminal back to the log."""
+        self._live.stop()
+        _point_log_to_stderr()
+
+
+class ProgressExtension:
+    """Asks the scheduler at each beat how the crawl stands, and shows it."""
+
+    def __init__(self, progress: Callable[[], Progress | None], display: Display, rate_seconds: float) -> None:
+        self._progress = progress
+        self._display = display
+        self._rate_seconds = rate_seconds
+        self._history: deque[tuple[float, Progress]] = deque()
+        self._loop = create_looping_call(self.beat)
+        self._shown = False
+        self._not_before = 0.0  # monotonic seconds
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build from PROGRESS_LOG_SECONDS; off outside a crawl (shell, fetch)."""
+        if not crawler.crawling:
+            raise NotConfigured("no crawl to show")
+        display: Display
+        if sys.stderr.isatty() and not crawler.settings.get("LOG_FILE"):
+            name = getattr(crawler.spidercls, "name", "")
+            display, rate_seconds = LiveDisplay(f"scrapy crawl {name}"), RATE_SECONDS
+        else:
+            beat_seconds = crawler.settings.getfloat("PROGRESS_LOG_SECONDS")
+            if beat_seconds <= 0:
+                raise NotConfigured("PROGRESS_LOG_SECONDS is 0")
+            # The rate of a log line is the mean since the line before.
+            display, rate_seconds = LogDisplay(beat_seconds), beat_seconds
+        extension = cls(lambda: scheduler_progress(crawler), display, rate_seconds)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Start to look, unless the scheduler in use tells nothing."""
+        progress = self._progress()
+        if progress is None:
+            return
+        self._history.append((time.monotonic(), progress))
+        self._display.start()
+        self._shown = True
+        self._loop.start(self._display.beat_seconds, now=False)
+
+    def spider_closed(self, spider: Spider) -> None:
+        """Show the end and stop looking."""
+        if not self._shown:
+            return
+        self._loop.stop()
+        self._not_before = 0.0
+        self.beat()
+        self._display.stop()
+
+    def beat(self) -> None:
+        """Look once and show it; a look that was dear puts off the next."""
+        began = time.monotonic()
+        if began < self._not_before:
+            return
+        progress = self._progress()
+        if progress is None:
+            return
+        now = time.monotonic()
+        self._not_before = now + (now - began) / COST_SHARE
+        self._display.show(self.line(progress, now))
+
+    def line(self, progress: Progress, now: float) -> str:
+        """The line for ``now`` (monotonic seconds), its rate taken over the last ``rate_seconds``."""
+        history = self._history
+        history.append((now, progress))
+        while len(history) > 2 and now - history[1][0] >= self._rate_seconds:
+            history.popleft()
+        then, previous = history[0]
+        return render_line(progress, previous, now - then)
+
+
+def scheduler_progress(crawler: Crawler) -> Progress | None:
+    """What the crawl's scheduler tells; None when it is another one than ours, or none yet."""
+    scheduler = crawler.engine.scheduler if crawler.engine else None
+    tell = getattr(scheduler, "progress", None)
+    return cast("Progress", tell()) if callable(tell) else None
+
+
+def _point_log_to_stderr() -> None:
+    """Make Scrapy's log handler write to the present ``sys.stderr``, which a live panel replaces."""
+    handler = get_scrapy_root_handler()
+    if isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler):
+        handler.setStream(sys.stderr)

@@ -1,0 +1,215 @@
+"""Scrapy's download handler for http and https: one request, one answer, its exact bytes in ``meta["wire"]``.
+
+Redirects and HTTP errors are answers like any other; nothing is followed or tried again here.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
+from scrapy.responsetypes import responsetypes
+
+from crawlerproject.errors import FetchError
+from crawlerproject.fetch.connection import Endpoint
+from crawlerproject.fetch.decoding import decode
+from crawlerproject.fetch.limits import Limits
+from crawlerproject.fetch.pool import Pool
+from crawlerproject.fetch.proxies import Proxies, Proxy
+from crawlerproject.fetch.request_bytes import RequestWriter, Target, parse_target
+from crawlerproject.fetch.resolver import Resolver, Rules, address_rules, make_resolver, resolver_for
+from crawlerproject.fetch.tls import make_context
+from crawlerproject.fetch.wire import Wire
+from crawlerproject.identity import identity
+from crawlerproject.reasons import Reason
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+_Headers = list[tuple[bytes, bytes]]
+
+_CLASSES: dict[bytes, type[Response]] = {  # the common types at once; Scrapy's own table knows the rest
+    b"text/html": HtmlResponse,
+    b"application/xhtml+xml": HtmlResponse,
+    b"text/xml": XmlResponse,
+    b"application/xml": XmlResponse,
+    b"application/rss+xml": XmlResponse,
+    b"application/atom+xml": XmlResponse,
+    b"text/plain": TextResponse,
+    b"application/json": JsonResponse,
+}
+
+
+class CrawlerDownloadHandler(BaseDownloadHandler):
+    """Fetches with our own HTTP/1.1 client.
+
+    Reads ``request.meta``: ``address`` (IP address to connect to, already resolved), ``proxy``, ``download_timeout``,
+    ``fetch_error`` (a FetchError that was found before, raised at once). Sets ``wire`` and ``download_latency``.
+    Raises ``FetchError``, and nothing else for whatever the web does.
+    """
+
+    lazy = True
+
+    def __init__(self, crawler: Crawler, *, limits: Limits, pool: Pool, rules: Rules, user_agent: str = "") -> None:
+        super().__init__(crawler)
+        self._limits = limits
+        self._pool = pool
+        self._refuses = lru_cache(maxsize=65_536)(rules.refuses)
+        self._proxies = Proxies()
+        self._proxy_resolver: Resolver | None = None
+        self._writer = RequestWriter(user_agent)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Read the FETCH_* and CRAWLER_* settings."""
+        settings = crawler.settings
+        return cls(
+            crawler,
+            limits=Limits.from_settings(settings),
+            pool=pool_for(crawler),
+            rules=address_rules(crawler),
+            user_agent=identity(settings).user_agent,
+        )
+
+    async def download_request(self, request: Request) -> Response:
+        """Scrapy: fetch one request."""
+        meta = request.meta
+        meta.pop("wire", None)  # of an earlier try
+        if (failed := meta.get("fetch_error")) is not None:
+            raise failed.with_traceback(None)
+        target = parse_target(request.url)
+        proxy = self._proxies.choose(meta, target.scheme, target.host, target.port)
+        if proxy is None:
+            endpoint = await self._endpoint(meta, target)
+            sent = archived = self._writer.write(request, target)
+        else:
+            endpoint, sent, archived = await self._through(proxy, request, target)
+        timeout_seconds = min(self._limits.timeout_seconds, meta.get("download_timeout") or float("inf"))
+        try:
+            wire, headers = await self._pool.fetch(endpoint, sent, request.method, timeout_seconds)
+        except FetchError as error:
+            if error.wire is not None:
+                error.wire.request_bytes = archived
+                meta["wire"] = error.wire
+            raise
+        wire.request_bytes = archived
+        meta["wire"] = wire
+        meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
+        return _response(request.url, wire, headers, self._limits.max_bytes)
+
+    async def close(self) -> None:
+        """Scrapy: the crawl ends."""
+        self._pool.close()
+        await resolver_for(self.crawler).close()
+        if self._proxy_resolver is not None:
+            await self._proxy_resolver.close()
+
+    async def _endpoint(self, meta: dict[str, Any], target: Target) -> Endpoint:
+        ip = meta.get("address") or (await resolver_for(self.crawler).resolve(target.host)).addresses[0]
+        self._check(ip)
+        return Endpoint(ip, target.port, target.host, target.scheme == "https")
+
+    async def _through(self, proxy: Proxy, request: Request, target: Target) -> tuple[Endpoint, bytes, bytes]:
+        """Endpoint, bytes to send, bytes to archive (the same without the proxy's password)."""
+        for ip in (request.meta.get("address"), _literal(target.host)):
+            if ip:  # the proxy would connect to it for us
+                self._check(ip)
+        if self._proxy_resolver is None:
+            self._proxy_resolver = make_resolver(self.crawler, None)  # the operator chose the proxy: any address
+        try:
+            ip = (await self._proxy_resolver.resolve(proxy.host)).addresses[0]
+        except FetchError as error:
+            raise FetchError(Reason.PROXY_FAILED, f"{proxy.host}: {error}") from error
+        login = proxy.authorization or request.headers.get(b"Proxy-Authorization") or b""
+        login_line = b"Proxy-Authorization: " + login + b"\r\n" if login else b""
+        if target.scheme == "https":
+            authority = b"[%b]:%d" if ":" in target.host else b"%b:%d"
+            authority %= (target.host.encode("ascii"), target.port)
+            tunnel = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (authority, authority, login_line)
+            sent = self._writer.write(request, target)
+            return Endpoint(ip, proxy.port, target.host, True, True, tunnel), sent, sent
+        archived = self._writer.write(request, target, absolute=True)
+        head, _, body = archived.partition(b"\r\n\r\n")
+        sent = head + b"\r\n" + login_line + b"\r\n" + body if login_line else archived
+        return Endpoint(ip, proxy.port, target.host, False, True), sent, archived
+
+    def _check(self, ip: str) -> None:
+        if self._refuses(ip):
+            raise FetchError(Reason.PRIVATE_ADDRESS, ip)
+
+
+_pools: WeakKeyDictionary[Crawler, Pool] = WeakKeyDictionary()
+
+
+def pool_for(crawler: Crawler) -> Pool:
+    """The crawler's one pool: the handlers for http and https share it and its TLS context."""
+    pool = _pools.get(crawler)
+    if pool is None:
+        context = make_context(crawler.settings.get("FETCH_CA_FILE") or "")
+        pool = _pools[crawler] = Pool(Limits.from_settings(crawler.settings), context)
+    return pool
+
+
+def _response(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Response:
+    """Scrapy's response: the decoded body, and headers without the Content-Encoding that was taken off."""
+    headers, flags, body = _headers(pairs), [], wire.body
+    if coding := headers.getlist(b"Content-Encoding"):
+        decoded = decode(body, b",".join(coding), max_bytes)
+        body = decoded.body
+        if decoded.truncated:
+            wire.body = wire.body[: decoded.encoded_bytes]
+            wire.truncated = wire.truncated or "length"
+        if decoded.flag:
+            flags.append(decoded.flag)
+        if decoded.flag != "encoding-unknown":
+            dict.pop(headers, b"Content-Encoding")
+    if wire.truncated:
+        flags.append(f"truncated-{wire.truncated}")
+    content_type = headers.get(b"Content-Type")
+    cls = _class_of(content_type) if content_type else Response
+    if cls is Response:
+        cls = responsetypes.from_args(headers=headers, url=url, body=body)
+    response = cls(
+        url,
+        status=wire.status,
+        body=body,
+        flags=flags,
+        ip_address=_address(wire.ip),
+        protocol=wire.protocols[0].upper(),
+    )
+    response.headers = headers
+    return response
+
+
+def _headers(pairs: _Headers) -> Headers:
+    """Scrapy's Headers, filled past its normalising, which the reader has done already but for the title case."""
+    headers = Headers()
+    put = dict.setdefault
+    for name, value in pairs:
+        put(headers, name.title(), []).append(value)
+    return headers
+
+
+@lru_cache(maxsize=1024)
+def _class_of(content_type: bytes) -> type[Response]:
+    mime = content_type.partition(b";")[0].strip().lower()
+    return _CLASSES.get(mime) or responsetypes.from_content_type(content_type)
+
+
+@lru_cache(maxsize=65_536)
+def _address(ip: str) -> IPv4Address | IPv6Address:
+    return ip_address(ip)
+
+
+def _literal(host: str) -> str:
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ""

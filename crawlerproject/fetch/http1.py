@@ -1,0 +1,293 @@
+"""Reads one HTTP/1.1 answer from bytes handed in; no sockets, no clock, every size bounded.
+
+Lenient where servers are wrong and the meaning is still clear (RFC 9112 names the cases), strict in what it
+keeps: the head is stored byte for byte, and the result is the same however the bytes were split.
+"""
+
+from __future__ import annotations
+
+import re
+
+from crawlerproject.errors import FetchError
+from crawlerproject.fetch.http1_head import body_length, head_end, read_headers
+from crawlerproject.reasons import Reason
+
+MAX_HEAD_BYTES = 65_536
+"""Status line to blank line, dropped 1xx answers included (DESIGN 7: header 64 KB)."""
+
+MAX_BODY_BYTES = 5 * 1024 * 1024
+"""Default of FETCH_MAX_BYTES (DESIGN 4)."""
+
+MAX_CHUNK_LINE_BYTES = 4_096
+"""A chunk's size and extensions; RFC 9112 7.1.1 asks for a limit, real lines are under 20 bytes."""
+
+# "HTTP/1.1 200 OK", also "HTTP/2 200", "HTTP/1.1 999", "HTTP/1.0 200OK"; the reason phrase is not needed.
+_STATUS_LINE = re.compile(rb"HTTP/(\d)(?:\.(\d))?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
+# Up to 20 hex digits as h11 allows; blanks around the size are common with old servers (BWS).
+_CHUNK_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,20})[ \t]*(?:;[^\n]*)?\r?")
+_KEEP_ALIVE_TIMEOUT = re.compile(rb"timeout\s*=\s*\"?(\d{1,6})", re.IGNORECASE)
+_FRAMING = frozenset((b"content-length", b"transfer-encoding", b"connection", b"keep-alive"))
+_NO_BODY = frozenset((204, 304))  # RFC 9112 6.3, besides HEAD and a CONNECT that succeeded
+
+_HEAD, _LENGTH_BODY, _CLOSE_BODY, _CHUNK_SIZE, _CHUNK_DATA, _CHUNK_END, _TRAILER = range(7)
+
+
+class ResponseReader:
+    """One answer to one request; make a new reader for the next.
+
+    ``feed`` returns True once the answer is complete (``done``); ``eof`` tells that the server closed;
+    ``cut`` keeps what came so far. The only exception is ``FetchError`` with BAD_RESPONSE, HEADER_TOO_LARGE
+    or (from ``eof``) DISCONNECTED; the reader is of no use after one.
+    """
+
+    __slots__ = (
+        "_body", "_dropped_bytes", "_left_bytes", "_max_body_bytes", "_max_head_bytes", "_method", "_pending",
+        "_state", "body", "chunked", "done", "head_bytes", "headers", "keepalive_seconds", "received_bytes",
+        "reusable", "status", "truncated",
+    )  # fmt: skip
+
+    def __init__(
+        self, method: str = "GET", max_body_bytes: int = MAX_BODY_BYTES, max_head_bytes: int = MAX_HEAD_BYTES
+    ) -> None:
+        self._method = method
+        self._max_body_bytes = max_body_bytes
+        self._max_head_bytes = max_head_bytes
+        self._state = _HEAD
+        self._pending = b""  # bytes of an unfinished head or chunk line
+        self._body = bytearray()
+        self._left_bytes = 0  # of the body or of the chunk
+        self._dropped_bytes = 0  # blank lines and 1xx answers before the head; then trailers
+        self.done = False
+        self.status = 0  # 0 until the head is complete
+        self.head_bytes = b""  # as received; before the head is complete, what of it came
+        self.headers: list[tuple[bytes, bytes]] = []  # lower-case name, value without outer blanks
+        self.body = b""  # without chunked coding; set when done
+        self.chunked = False
+        self.truncated: str | None = None  # WARC-Truncated: "length" | "disconnect" | what cut() was told
+        self.reusable = False  # meaningful when done: the connection may carry another request
+        self.keepalive_seconds: float | None = None  # what the server's Keep-Alive header promised
+        self.received_bytes = 0
+
+    def feed(self, data: bytes) -> bool:
+        """Take the next bytes from the wire; True when the answer is complete."""
+        self.received_bytes += len(data)
+        if self.done:
+            self.reusable = False  # bytes nobody asked for: the framing cannot be trusted any more
+        elif self._state == _HEAD:
+            self._feed_head(data)
+        else:
+            self._feed_body(data)
+        return self.done
+
+    def eof(self) -> None:
+        """The server closed its side: the answer ends here, complete or not."""
+        self.reusable = False
+        if self.done:
+            return
+        if self._state == _HEAD:
+            raise FetchError(Reason.DISCONNECTED, "closed inside the head" if self._pending else "closed unanswered")
+        if self._state != _CLOSE_BODY and self._state != _TRAILER:
+            self.truncated = "disconnect"
+        self._finish(False)
+
+    def cut(self, why: str) -> None:
+        """End the answer here, marked ``truncated=why``; only once ``status`` is known."""
+        if not self.done:
+            if self._state != _TRAILER:  # the last chunk was there: nothing of the body is missing
+                self.truncated = why
+            self._finish(False)
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first value of a header (lower-case ``name``), None when absent."""
+        for header_name, value in self.headers:
+            if header_name == name:
+                return value
+        return None
+
+    def _feed_head(self, data: bytes) -> None:
+        searched = max(len(self._pending) - 2, 0)
+        block = self._pending + data if self._pending else data
+        while True:
+            if block[:1] in (b"\r", b"\n"):  # stray blank lines, RFC 9112 2.2
+                stripped = block.lstrip(b"\r\n")
+                self._dropped_bytes += len(block) - len(stripped)
+                block, searched = stripped, 0
+            end = head_end(block, searched)
+            self._check_head(block, end)
+            if end < 0:
+                self._pending = self.head_bytes = block
+                return
+            self.head_bytes, rest = block[:end], block[end:]
+            if self._read_head():
+                self._pending = b""
+                self._start_body(rest)
+                return
+            self._dropped_bytes += end
+            block, searched = rest, 0
+            self.headers = []
+            self.head_bytes = b""
+
+    def _check_head(self, block: bytes, end: int) -> None:
+        if not b"HTTP/".startswith(block[:5].upper()):
+            self.head_bytes = block[: self._max_head_bytes]
+            raise FetchError(Reason.BAD_RESPONSE, f"not HTTP: {block[:40]!r}")
+        if self._dropped_bytes + (end if end >= 0 else len(block)) > self._max_head_bytes:
+            self.head_bytes = block[: self._max_head_bytes]
+            raise FetchError(Reason.HEADER_TOO_LARGE, f"head over {self._max_head_bytes} bytes")
+
+    def _read_head(self) -> bool:
+        """Read status and headers; False for a 1xx answer, which another head follows."""
+        match = _STATUS_LINE.match(self.head_bytes)
+        if match is None:
+            raise FetchError(Reason.BAD_RESPONSE, f"bad status line: {self.head_bytes[:60]!r}")
+        status = int(match[3])
+        if status < 200:
+            if status == 101:
+                raise FetchError(Reason.BAD_RESPONSE, "switched protocols unasked")
+            return False
+        self.status = status
+        self.headers = read_headers(self.head_bytes)
+        self.reusable = match[1] == b"1" and match[2] == b"1"
+        return True
+
+    def _start_body(self, rest: bytes) -> None:
+        framing: dict[bytes, bytes] = {}
+        for name, value in self.headers:
+            if name in _FRAMING:
+                framing[name] = framing[name] + b"," + value if name in framing else value
+        if b"connection" in framing or b"keep-alive" in framing:
+            self._read_keep_alive(framing)
+        coding = framing.get(b"transfer-encoding", b"").lower().strip(b" \t,")
+        length = body_length(framing.get(b"content-length"))
+        if (
+            self._method == "HEAD"
+            or self.status in _NO_BODY
+            or (self._method == "CONNECT" and 200 <= self.status < 300)
+        ):
+            self._finish(not rest)
+            return
+        if coding and coding != b"identity":  # wins over Content-Length, RFC 9112 6.3
+            self.chunked = coding.rsplit(b",", 1)[-1].strip() == b"chunked"
+            if not self.chunked or b"content-length" in framing:
+                self.reusable = False
+            self._state = _CHUNK_SIZE if self.chunked else _CLOSE_BODY
+        elif length is None:
+            self._state = _CLOSE_BODY
+        else:
+            self._state = _LENGTH_BODY
+            self._left_bytes = length
+            if not length:
+                self._finish(not rest)
+                return
+        if rest:
+            self._feed_body(rest)
+
+    def _read_keep_alive(self, framing: dict[bytes, bytes]) -> None:
+        tokens = [token.strip() for token in framing.get(b"connection", b"").lower().split(b",")]
+        if b"close" in tokens:
+            self.reusable = False
+        elif b"keep-alive" in tokens:
+            self.reusable = True  # HTTP/1.0 says so explicitly
+        if found := _KEEP_ALIVE_TIMEOUT.search(framing.get(b"keep-alive", b"")):
+            self.keepalive_seconds = float(found[1])
+
+    def _feed_body(self, data: bytes) -> None:
+        if self._state == _LENGTH_BODY:
+            self._feed_length(data)
+        elif self._state == _CLOSE_BODY:
+            self._body += data
+            self._over_limit()
+        else:
+            self._feed_chunks(data)
+
+    def _feed_length(self, data: bytes) -> None:
+        left = self._left_bytes - len(data)
+        if left <= 0 and not self._body and self._left_bytes <= self._max_body_bytes:  # the common answer: no copy
+            self.body = data[: self._left_bytes] if left else data
+            self.done = True
+            self.reusable = self.reusable and not left
+            return
+        self._body += data[: self._left_bytes] if left < 0 else data
+        if not self._over_limit() and left <= 0:
+            self._finish(not left)
+        self._left_bytes = left
+
+    def _over_limit(self) -> bool:
+        if len(self._body) <= self._max_body_bytes:
+            return False
+        del self._body[self._max_body_bytes :]
+        self.truncated = "length"
+        self._finish(False)
+        return True
+
+    def _feed_chunks(self, data: bytes) -> None:
+        if self._pending:
+            data = self._pending + data
+            self._pending = b""
+        at = 0
+        while not self.done:
+            before = at
+            if self._state == _CHUNK_DATA:
+                piece = data[at : at + self._left_bytes]
+                self._body += piece
+                at += len(piece)
+                self._left_bytes -= len(piece)
+                if self._over_limit() or self._left_bytes:
+                    return
+                self._state = _CHUNK_END
+            elif self._state == _CHUNK_END:
+                at = self._chunk_end(data, at)
+            elif self._state == _CHUNK_SIZE:
+                at = self._chunk_size(data, at)
+            else:
+                at = self._trailer(data, at)
+            if at < 0:
+                if not self.done:
+                    self._pending = data[before:]
+                return
+
+    # The three below return where reading goes on, -1 when the line is not complete yet.
+
+    def _chunk_end(self, data: bytes, at: int) -> int:
+        found = data[at : at + 2]
+        if found in (b"", b"\r"):
+            return -1
+        if found[:1] != b"\n" and found != b"\r\n":
+            return self._bad_chunk()
+        self._state = _CHUNK_SIZE
+        return at + (1 if found[:1] == b"\n" else 2)
+
+    def _chunk_size(self, data: bytes, at: int) -> int:
+        end = data.find(b"\n", at, at + MAX_CHUNK_LINE_BYTES)
+        if end < 0:
+            return self._bad_chunk() if len(data) - at >= MAX_CHUNK_LINE_BYTES else -1
+        match = _CHUNK_LINE.fullmatch(data, at, end)
+        if match is None:
+            return self._bad_chunk()
+        self._left_bytes = int(match[1], 16)
+        self._state = _CHUNK_DATA if self._left_bytes else _TRAILER
+        return end + 1
+
+    def _trailer(self, data: bytes, at: int) -> int:
+        end = data.find(b"\n", at)
+        if self._dropped_bytes + (len(data) if end < 0 else end) - at > self._max_head_bytes:
+            self._finish(False)  # the body is whole; the trailers are of no use
+            return -1
+        if end < 0:
+            return -1
+        self._dropped_bytes += end + 1 - at
+        if data[at:end].rstrip(b"\r") == b"":
+            self._finish(end + 1 == len(data))
+        return end + 1
+
+    def _bad_chunk(self) -> int:
+        self.truncated = "disconnect"  # what follows cannot be told apart: as if the line was cut here
+        self._finish(False)
+        return -1
+
+    def _finish(self, reusable: bool) -> None:
+        self.reusable = self.reusable and reusable
+        self.body = bytes(self._body)
+        self._body = bytearray()
+        self._pending = b""
+        self.done = True

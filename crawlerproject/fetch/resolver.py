@@ -1,0 +1,219 @@
+"""Turns host names into addresses we may connect to: hosts file, then DNS, both with bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
+
+import aiodns
+from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENONAME, ARES_ENOTFOUND, DNSError
+from pycares import AAAARecordData, ARecordData
+
+from crawlerproject.errors import FetchError, OperatorError
+from crawlerproject.fetch.hosts_file import HostsFile
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.setting_values import list_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+MIN_TTL_SECONDS = 60.0
+"""A shorter TTL is for load balancing between browsers; a crawler with a delay would look up every page."""
+
+MAX_TTL_SECONDS = 86_400.0
+"""RFC 8767 advises to cap TTLs at days; one day keeps a moved site's loss small."""
+
+MAX_NAMES = 200_000
+"""Cached names, oldest out first; about 60 MB when full."""
+
+_TRIES = 2  # c-ares doubles the wait of each, so that the first gets a third of the time
+_NO_SUCH_NAME = frozenset((ARES_ENOTFOUND, ARES_EBADNAME, ARES_ENONAME))
+
+
+class Resolved(NamedTuple):
+    """Addresses a name may be fetched from, and until when (epoch seconds) that holds."""
+
+    addresses: tuple[str, ...]
+    expires_at: float
+
+
+class Rules(Protocol):
+    """What the resolver asks of rules/addresses.py."""
+
+    def refuses(self, ip: str) -> bool:
+        """Whether no connection may be made to the address."""
+
+
+class _Failure(NamedTuple):
+    reason: Reason
+    detail: str
+    expires_at: float
+
+
+class Resolver:
+    """Look-ups with a cache; concurrent ones for a name share one question.
+
+    ``rules`` None lets every address pass, for a proxy that the operator chose. ``clock`` gives epoch seconds.
+    """
+
+    def __init__(
+        self,
+        hosts_file: str = "/etc/hosts",
+        servers: Sequence[str] = (),
+        rules: Rules | None = None,
+        *,
+        timeout_seconds: float = 10.0,
+        negative_ttl_seconds: float = 60.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._hosts = HostsFile(hosts_file)
+        self._servers = tuple(servers)
+        self._rules = rules
+        self._timeout_seconds = timeout_seconds
+        self._negative_ttl_seconds = negative_ttl_seconds
+        self._clock = clock
+        self._known: dict[str, Resolved | _Failure] = {}
+        self._asking: dict[str, asyncio.Task[Resolved | _Failure]] = {}
+        self._dns: aiodns.DNSResolver | None = None
+
+    async def resolve(self, name: str) -> Resolved:
+        """The allowed addresses of a host name or IP literal.
+
+        Raises FetchError: DNS_NOT_FOUND, DNS_FAILED, or PRIVATE_ADDRESS when every address is refused.
+        """
+        name = name.lower().rstrip(".")
+        answer = self._answer_at_once(name)
+        if answer is None:
+            task = self._asking.get(name)
+            if task is None:
+                task = self._asking[name] = asyncio.get_running_loop().create_task(self._ask(name))
+            answer = await asyncio.shield(task)  # one asker's end is not the others'
+        if isinstance(answer, _Failure):
+            raise FetchError(answer.reason, answer.detail)
+        return answer
+
+    def cached(self, name: str) -> Resolved | None:
+        """What is known without asking anybody; None when unknown, failed or past its time."""
+        answer = self._answer_at_once(name.lower().rstrip("."))
+        return answer if isinstance(answer, Resolved) else None
+
+    async def close(self) -> None:
+        """Give up all questions."""
+        for task in list(self._asking.values()):
+            task.cancel()
+        self._asking.clear()
+        if self._dns is not None:
+            await self._dns.close()
+            self._dns = None
+
+    def _answer_at_once(self, name: str) -> Resolved | _Failure | None:
+        now = self._clock()
+        if listed := self._hosts.addresses(name, now):
+            return self._allowed(name, listed, now + MIN_TTL_SECONDS)
+        known = self._known.get(name)
+        if known is not None and known.expires_at > now:
+            return known
+        if name[-1:].isdigit() or ":" in name:  # only then can it be an address
+            try:
+                literal = str(ip_address(name.strip("[]")))
+            except ValueError:
+                return None
+            return self._allowed(name, (literal,), now + MAX_TTL_SECONDS)
+        return None
+
+    def _allowed(self, name: str, addresses: tuple[str, ...], expires_at: float) -> Resolved | _Failure:
+        if self._rules is not None:
+            refuses = self._rules.refuses
+            allowed = tuple(ip for ip in addresses if not refuses(ip))
+            if not allowed:
+                return _Failure(Reason.PRIVATE_ADDRESS, f"{name} is {', '.join(addresses[:3])}", expires_at)
+            addresses = allowed
+        return Resolved(addresses, expires_at)
+
+    async def _ask(self, name: str) -> Resolved | _Failure:
+        try:
+            answer = await self._query(name)
+        finally:
+            self._asking.pop(name, None)
+        self._known.pop(name, None)
+        if len(self._known) >= MAX_NAMES:
+            del self._known[next(iter(self._known))]
+        self._known[name] = answer
+        return answer
+
+    async def _query(self, name: str) -> Resolved | _Failure:
+        if not name or len(name) > 253:  # RFC 1035 2.3.4
+            return self._failure(Reason.DNS_NOT_FOUND, "not a host name")
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                addresses, ttl_seconds = await self._records(name, "A")
+                if not addresses:
+                    addresses, ttl_seconds = await self._records(name, "AAAA")
+        except TimeoutError:
+            return self._failure(Reason.DNS_FAILED, f"no answer in {self._timeout_seconds:g} s")
+        except (DNSError, ValueError, OSError) as error:  # ValueError: a name that is not ASCII
+            number = error.args[0] if error.args else None
+            wrong_name = isinstance(error, ValueError) or number in _NO_SUCH_NAME
+            return self._failure(
+                Reason.DNS_NOT_FOUND if wrong_name else Reason.DNS_FAILED, str(error.args[-1]) if error.args else ""
+            )
+        if not addresses:
+            return self._failure(Reason.DNS_NOT_FOUND, "the name has no address")
+        ttl_seconds = min(max(ttl_seconds, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
+        return self._allowed(name, addresses, self._clock() + ttl_seconds)
+
+    async def _records(self, name: str, kind: str) -> tuple[tuple[str, ...], float]:
+        """Addresses of one kind and the smallest TTL on the way (CNAMEs included), in seconds."""
+        if self._dns is None:
+            self._dns = aiodns.DNSResolver(
+                self._servers or None, timeout=self._timeout_seconds / (2**_TRIES - 1), tries=_TRIES
+            )
+        try:
+            result = await self._dns.query_dns(name, kind)
+        except DNSError as error:
+            if error.args and error.args[0] == ARES_ENODATA:
+                return (), 0.0
+            raise
+        addresses = tuple(
+            record.data.addr for record in result.answer if isinstance(record.data, (ARecordData, AAAARecordData))
+        )
+        return addresses, min((float(record.ttl) for record in result.answer), default=0.0)
+
+    def _failure(self, reason: Reason, detail: str) -> _Failure:
+        return _Failure(reason, detail, self._clock() + self._negative_ttl_seconds)
+
+
+_resolvers: WeakKeyDictionary[Crawler, Resolver] = WeakKeyDictionary()
+
+
+def resolver_for(crawler: Crawler) -> Resolver:
+    """The crawler's one resolver; scheduler and download handler share its cache."""
+    resolver = _resolvers.get(crawler)
+    if resolver is None:
+        resolver = _resolvers[crawler] = make_resolver(crawler, address_rules(crawler))
+    return resolver
+
+
+def address_rules(crawler: Crawler) -> AddressRules:
+    """The rules of FETCH_ALLOW_NETWORKS; raises OperatorError when one entry is no network."""
+    try:
+        return AddressRules(list_of(crawler.settings, "FETCH_ALLOW_NETWORKS"))
+    except ValueError as error:
+        raise OperatorError(f"FETCH_ALLOW_NETWORKS must list networks like 10.0.0.0/8: {error}") from error
+
+
+def make_resolver(crawler: Crawler, rules: Rules | None) -> Resolver:
+    """A resolver with the crawler's FETCH_* settings."""
+    settings = crawler.settings
+    return Resolver(
+        settings.get("FETCH_HOSTS_FILE", "/etc/hosts"),
+        list_of(settings, "FETCH_DNS_SERVERS"),
+        rules,
+        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS", 10.0),
+        negative_ttl_seconds=settings.getfloat("FETCH_DNS_NEGATIVE_TTL_SECONDS", 60.0),
+    )

@@ -1,0 +1,83 @@
+"""TLS with verified certificates: the context, the words for what went wrong, the names for the archive."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+from crawlerproject.errors import FetchError, OperatorError
+from crawlerproject.reasons import Reason
+
+_CERTIFICATE_KINDS = {  # OpenSSL's X509_V_ERR_* (x509_vfy.h) to the word an operator understands
+    9: "not-yet-valid",
+    10: "expired",
+    18: "self-signed",
+    19: "self-signed-in-chain",
+    20: "unknown-issuer",
+    21: "incomplete-chain",
+    23: "revoked",
+    62: "wrong-name",
+    64: "wrong-name",
+}
+
+_KEY_EXCHANGE = {"ECDHE-ECDSA": "ECDHE_ECDSA", "ECDHE-RSA": "ECDHE_RSA", "DHE-RSA": "DHE_RSA", "DHE-DSS": "DHE_DSS"}
+_CIPHERS = {  # OpenSSL's end of a TLS 1.2 suite name to IANA's (tls-parameters registry)
+    "AES128-GCM-SHA256": "AES_128_GCM_SHA256",
+    "AES256-GCM-SHA384": "AES_256_GCM_SHA384",
+    "AES128-CCM": "AES_128_CCM",
+    "AES256-CCM": "AES_256_CCM",
+    "AES128-CCM8": "AES_128_CCM_8",
+    "AES256-CCM8": "AES_256_CCM_8",
+    "CHACHA20-POLY1305": "CHACHA20_POLY1305_SHA256",
+    "AES128-SHA256": "AES_128_CBC_SHA256",
+    "AES256-SHA256": "AES_256_CBC_SHA256",
+    "AES256-SHA384": "AES_256_CBC_SHA384",
+    "AES128-SHA": "AES_128_CBC_SHA",
+    "AES256-SHA": "AES_256_CBC_SHA",
+    "ARIA128-GCM-SHA256": "ARIA_128_GCM_SHA256",
+    "ARIA256-GCM-SHA384": "ARIA_256_GCM_SHA384",
+    "CAMELLIA128-SHA256": "CAMELLIA_128_CBC_SHA256",
+    "CAMELLIA256-SHA384": "CAMELLIA_256_CBC_SHA384",
+}
+_TLS12_NAMES = {
+    f"{prefix}-{end}" if prefix else end: f"TLS_{exchange}_WITH_{iana}"
+    for prefix, exchange in (*_KEY_EXCHANGE.items(), ("", "RSA"))
+    for end, iana in _CIPHERS.items()
+}
+
+
+def make_context(ca_file: str = "") -> ssl.SSLContext:
+    """The one context of a crawl: the system's authorities, plus a PEM bundle of the operator's own (FETCH_CA_FILE)."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    if ca_file:
+        try:
+            context.load_verify_locations(cafile=ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise OperatorError(f"FETCH_CA_FILE {ca_file!r} cannot be read as PEM certificates: {error}") from error
+    return context
+
+
+def tls_error(error: Exception) -> FetchError:
+    """What a failed handshake means; a bad certificate's detail starts with its kind ("expired: ...")."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        kind = _CERTIFICATE_KINDS.get(getattr(error, "verify_code", 0), "invalid")
+        return FetchError(Reason.TLS_CERTIFICATE, f"{kind}: {getattr(error, 'verify_message', '') or error}")
+    return FetchError(Reason.TLS_FAILED, getattr(error, "reason", None) or str(error) or type(error).__name__)
+
+
+def tls_facts(transport: Any) -> tuple[tuple[str, ...], str | None]:
+    """WARC-Protocol values and WARC-Cipher-Suite (IANA's name; OpenSSL's own where IANA's is not known)."""
+    tls = transport.get_extra_info("ssl_object")
+    if tls is None:
+        return ("http/1.1",), None
+    version = (tls.version() or "").lower().replace("v", "/")
+    if version == "tls/1":
+        version = "tls/1.0"
+    cipher = (tls.cipher() or (None,))[0]
+    return ("http/1.1", version), iana_cipher(cipher) if cipher else None
+
+
+def iana_cipher(name: str) -> str:
+    """IANA's name for OpenSSL's: TLS 1.3 suites are named alike, older ones are not."""
+    return _TLS12_NAMES.get(name, name)

@@ -1,0 +1,76 @@
+"""Every refusal a URL can meet on its way into the queue, and those it meets again before it is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Protocol
+
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.exclusion import Exclusion
+from crawlerproject.rules.filetypes import extensions_of, useless
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.traps import trap
+from crawlerproject.rules.urls import Address
+from crawlerproject.stores.protocols import FLAG_SEED, QueuedPage
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.frontier import Found
+
+
+class NeverCrawl(Protocol):
+    """Whoever knows the exclusion list of this moment."""
+
+    def current(self, now: float) -> Exclusion: ...
+
+
+class Gates:
+    """The schedule gate and the fetch gate; cheapest refusal first."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        never_crawl: NeverCrawl,
+        addresses: AddressRules,
+        skip_extensions: Collection[str],
+        *,
+        max_urls_per_host: int,
+    ) -> None:
+        self.scope = scope
+        self.max_urls_per_host = max_urls_per_host
+        self._never_crawl = never_crawl
+        self._addresses = addresses
+        self._skip_extensions = extensions_of(skip_extensions)
+
+    def refusal(self, found: Found, now: float) -> Reason | None:
+        """Why a URL may not be queued; None when it may."""
+        address = found.address
+        seed = bool(found.flags & FLAG_SEED)
+        if not seed:
+            refusal = self.scope.refusal(address, found.depth)
+            if refusal is not None:
+                return refusal
+        name = host_name(address.host)
+        if self._never_crawl.current(now).excludes(name):
+            return Reason.NEVERCRAWL
+        if self._literal_refused(name):
+            return Reason.PRIVATE_ADDRESS
+        if seed:
+            return None
+        path = address.url.partition("://")[2].partition("?")[0].partition("/")[2]
+        if useless(path, self._skip_extensions):
+            return Reason.EXTENSION
+        return Reason.TRAP if trap("/" + path, name) else None
+
+    def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
+        """Why a queued URL may not be fetched now; None when it may."""
+        return Reason.NEVERCRAWL if self._never_crawl.current(now).excludes(host_name(row.host)) else None
+
+    def excluded(self, address: Address, now: float) -> bool:
+        """Whether nothing at all may be asked of this address's host."""
+        return self._never_crawl.current(now).excludes(host_name(address.host))
+
+    def _literal_refused(self, name: str) -> bool:
+        """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""
+        return (name[-1:].isdigit() or name[:1] == "[") and self._addresses.refuses(name.strip("[]"))

@@ -1,0 +1,123 @@
+"""One host in memory: its place in time, its pace, its troubles and the counts of its queue."""
+
+from __future__ import annotations
+
+import struct
+
+from crawlerproject.frontier.workbench import HostClock
+
+# next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
+# failures, escalation, flags, number of samples; then the samples. Little-endian, epoch seconds.
+_FIXED = struct.Struct("<dddddddIIIHHBB")
+_VERSION = b"\x01"
+
+
+class Host(HostClock):
+    """A host's clock together with what the store keeps of it. About 500 bytes."""
+
+    __slots__ = (
+        "delay_seconds",
+        "escalation",
+        "failures",
+        "fetched",
+        "floor_seconds",
+        "given_up",
+        "known",
+        "last_trouble",
+        "rest_until",
+        "robots_until_http",
+        "robots_until_https",
+        "rows",
+        "samples",
+        "taken",
+        "unstored",
+    )
+
+    def __init__(self, name: str, delay_seconds: float) -> None:
+        super().__init__(name)
+        self.delay_seconds = delay_seconds  # promised between an answer's end and the next request
+        self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first
+        self.floor_seconds = 0.0  # robots.txt's Crawl-delay or Request-rate
+        self.rest_until = 0.0
+        self.escalation = 0
+        self.last_trouble = 0.0
+        self.failures = 0  # in a row
+        self.given_up = False  # its probe failed too: left alone until the next start
+        self.robots_until_http = 0.0
+        self.robots_until_https = 0.0
+        self.rows = 0  # queue rows in the store
+        self.unstored = 0  # rows that the next commit adds
+        self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
+        self.known = 0  # URLs ever accepted
+        self.fetched = 0  # answers ever received
+
+    @property
+    def waiting_urls(self) -> int:
+        """URLs that still wait for their turn."""
+        return self.rows + self.unstored - len(self.taken)
+
+    def robots_until(self, scheme: str) -> float:
+        """Until when the host's robots.txt for ``scheme`` is good; 0 when it was never fetched.
+
+        Negative: it cannot be reached, and is not asked for before the moment ``-robots_until``.
+        """
+        return self.robots_until_https if scheme == "https" else self.robots_until_http
+
+    def other_scheme_good(self, scheme: str, now: float) -> bool:
+        """Whether robots.txt is good for the other of http and https."""
+        return (self.robots_until_http if scheme == "https" else self.robots_until_https) > now
+
+    def set_robots_until(self, scheme: str, until: float) -> None:
+        """Remember until when the robots.txt for ``scheme`` is good."""
+        if scheme == "https":
+            self.robots_until_https = until
+        else:
+            self.robots_until_http = until
+
+    def pack(self) -> bytes:
+        """The bytes the store keeps."""
+        return (
+            _VERSION
+            + _FIXED.pack(
+                self.next_free,
+                self.delay_seconds,
+                self.floor_seconds,
+                self.rest_until,
+                self.last_trouble,
+                self.robots_until_http,
+                self.robots_until_https,
+                self.rows,
+                self.known,
+                self.fetched,
+                min(self.failures, 0xFFFF),
+                min(self.escalation, 0xFFFF),
+                int(self.given_up),
+                len(self.samples),
+            )
+            + struct.pack(f"<{len(self.samples)}d", *self.samples)
+        )
+
+    @classmethod
+    def unpack(cls, name: str, packed: bytes) -> Host:
+        """The host as it was stored."""
+        host = cls(name, 0.0)
+        values = _FIXED.unpack_from(packed, len(_VERSION))
+        (
+            host.next_free,
+            host.delay_seconds,
+            host.floor_seconds,
+            host.rest_until,
+            host.last_trouble,
+            host.robots_until_http,
+            host.robots_until_https,
+            host.rows,
+            host.known,
+            host.fetched,
+            host.failures,
+            host.escalation,
+            given_up,
+            samples,
+        ) = values
+        host.given_up = bool(given_up)
+        host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
+        return host

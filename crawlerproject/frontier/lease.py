@@ -1,0 +1,31 @@
+"""One URL handed out to be fetched: whose turn it is, at which address, under which promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crawlerproject.frontier.host import Host
+from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, QueuedPage
+
+
+@dataclass(slots=True)
+class Lease:
+    """Ends exactly once, by ``FrontierScheduler.finish``; a crash ends it too: the row is still queued."""
+
+    row: QueuedPage
+    host: Host
+    address: str  # IP address, already checked against the address rules
+    leased_at: float  # epoch seconds
+    delay_seconds: float  # the pause that was promised before this request
+    stored: bool = True  # False for a robots.txt that the host's turn made up: it has no queue row
+    ended: bool = False
+
+    @property
+    def is_robots(self) -> bool:
+        """Whether this fetches a robots.txt."""
+        return bool(self.row.flags & FLAG_ROBOTS)
+
+    @property
+    def is_seed(self) -> bool:
+        """Whether the URL is one of the operator's seeds."""
+        return bool(self.row.flags & FLAG_SEED)

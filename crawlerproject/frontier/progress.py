@@ -1,0 +1,86 @@
+"""How a crawl stands at one moment, and the line that says so."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+NOTHING_LEFT = "–"  # shown where a number would mean nothing
+
+
+class Progress(NamedTuple):
+    """What the frontier knows of the crawl now; counts are since this process started."""
+
+    pages: int  # answers, robots.txt left out
+    bytes: int  # received on the wire
+    errors: int  # attempts without a usable answer
+    hosts_in_flight: int  # asked at this moment
+    hosts_ready: int  # may be asked now, wait for a free lease
+    hosts_waiting: int  # have work; their delay still runs
+    hosts_resting: int  # back off or are parked
+    queued_urls: int  # known, not yet decided
+    next_free_seconds: float | None  # until a waiting host may be asked; None when none waits
+    eta_seconds: float | None  # work left at the promised pace; None when unknown
+    paused: str  # why nothing is asked at all ("" while crawling), for example a full disk
+
+
+def render_line(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> str:
+    """The one line a person reads; the rate is taken over the ``elapsed_seconds`` since ``previous``."""
+    parts = [
+        f"{progress.pages:,} pages",
+        f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s",
+        human_bytes(progress.bytes),
+        _hosts(progress),
+        f"next free in {_next_free(progress)}",
+        f"{progress.errors:,} errors",
+        f"{progress.queued_urls:,} queued",
+        f"ETA {NOTHING_LEFT if progress.eta_seconds is None else human_seconds(progress.eta_seconds)}",
+    ]
+    if progress.paused:
+        parts.insert(0, f"PAUSED: {progress.paused}")
+    return " · ".join(parts)
+
+
+def human_bytes(count: int) -> str:
+    """Bytes in the largest decimal unit that keeps the number above one: ``18.2 MB``."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:.1f} TB"
+
+
+def human_seconds(seconds: float) -> str:
+    """A duration in its two largest units: ``0.4 s``, ``2 min 10 s``, ``3 h 5 min``, ``2 d 4 h``."""
+    if seconds < 59.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    whole = round(seconds)
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if days:
+        return f"{days} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min {whole % 60} s"
+
+
+def _rate(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> float:
+    """Pages a second over the interval; 0 when no time has passed."""
+    if elapsed_seconds <= 0:
+        return 0.0
+    return (progress.pages - (previous.pages if previous else 0)) / elapsed_seconds
+
+
+def _hosts(progress: Progress) -> str:
+    """Hosts by what they do now; those that could be asked but for a free lease are named apart."""
+    ready = f", {progress.hosts_ready:,} ready" if progress.hosts_ready else ""
+    resting = f", {progress.hosts_resting:,} resting" if progress.hosts_resting else ""
+    return f"hosts {progress.hosts_in_flight:,} active{ready}, {progress.hosts_waiting:,} waiting{resting}"
+
+
+def _next_free(progress: Progress) -> str:
+    """When the next waiting host may be asked."""
+    if progress.next_free_seconds is None:
+        return NOTHING_LEFT
+    return human_seconds(progress.next_free_seconds)

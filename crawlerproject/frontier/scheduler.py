@@ -1,0 +1,212 @@
+"""Scrapy's SCHEDULER: hands the frontier's leases to the engine at the moment a host is free.
+
+Wakes the engine through public calls only: a timer that gives the next ready request to ``engine.crawl``.
+Without it a host that is free in 0.3 s would be asked at the engine's 5 s heartbeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
+
+from crawlerproject.crawl import Crawl
+from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.frontier.frontier import Found, Lookup
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.progress import Progress
+from crawlerproject.items import Page
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.urls import Address
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
+    from twisted.internet.defer import Deferred
+
+    from crawlerproject.frontier.host import Host
+
+logger = logging.getLogger(__name__)
+
+
+class FrontierScheduler:
+    """The frontier as the engine sees it. Steps aside for the stock scheduler outside a crawl of ours."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.crawl: Crawl
+        self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
+        self._timer: CallLaterResult | None = None
+        self._timer_at = 0.0
+        self._lookups: set[asyncio.Task[None]] = set()
+        self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
+        self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        """Ours for a crawl with seeds; for ``shell``, ``fetch``, ``parse`` and other spiders Scrapy's own."""
+        if not crawler.crawling or getattr(crawler.spider, "seeds", None) is None:
+            return Scheduler.from_crawler(crawler)
+        return cls(crawler)
+
+    # --- what the engine calls ------------------------------------------------------------------
+
+    def open(self, spider: Spider) -> None:
+        """Open the crawl's folder and take up what an earlier run left."""
+        self.crawl = Crawl.open(self.crawler, spider)
+        self.crawl.frontier.load(self.crawl.now())
+
+    def close(self, reason: str) -> Deferred[None]:
+        """The last commit; everything is durable and closed afterwards."""
+        self._disarm()
+        for task in self._lookups:
+            task.cancel()
+        return deferred_from_coro(self._close())
+
+    async def _close(self) -> None:
+        async with self.crawl.commit_lock:
+            self.crawl.close()
+
+    def has_pending_requests(self) -> bool:
+        """Whether the crawl should go on waiting: not when all that is left rests for very long."""
+        if self._hot or self._lookups or self.crawl.paused:
+            return True
+        frontier = self.crawl.frontier
+        if frontier.waiting_urls <= 0:
+            return False
+        return not frontier.only_rests(self.crawl.now(), self._patience_seconds)
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Take a leased request back on its way into the engine, or one that some other code made."""
+        self._hot.append(request)
+        return True
+
+    def next_request(self) -> Request | None:
+        """A request whose host and address are free now; None (and a timer set) when there is none."""
+        if self._hot:
+            return self._hot.popleft()
+        request = self._next()
+        if request is None:
+            self._arm()
+        return request
+
+    # --- what the spider and the pipelines call -------------------------------------------------
+
+    def add(self, found: Iterable[Found]) -> None:
+        """Queue the links of one page as one batch."""
+        try:
+            self.crawl.frontier.add(found, self.crawl.now())
+        except StorageError as error:
+            self.crawl.pause(str(error))
+
+    def add_seeds(self, seeds: Iterable[Address]) -> None:
+        """Queue the operator's seeds; known ones are skipped."""
+        self.add(self.crawl.seeds_found(seeds))
+        self._arm()
+
+    def finish(self, page: Page) -> None:
+        """End a page's lease. Called once for every Page, by the pipeline that archived it."""
+        self.crawl.finish(page)
+
+    def put_back(self, page: Page) -> None:
+        """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
+        self.crawl.put_back(page)
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._timer_at = 0.0
+        self._disarm()
+        self._fire()
+
+    def progress(self) -> Progress:
+        """Where the crawl stands."""
+        return self.crawl.progress()
+
+    # --- leases ---------------------------------------------------------------------------------
+
+    def _next(self) -> Request | None:
+        frontier = self.crawl.frontier
+        while frontier.leased < self._max_in_flight and not self.crawl.paused:
+            turn = frontier.next(self.crawl.now())
+            if turn is None:
+                return None
+            if isinstance(turn, Lease):
+                return self._request(turn)
+            self._look_up(turn)
+        return None
+
+    def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
+        spider: Any = self.crawler.spider
+        meta: dict[str, Any] = {
+            "lease": lease,
+            "address": lease.address,
+            "delay_seconds": lease.delay_seconds,
+            "robots_checked": True,
+            "verbatim_url": True,
+            "download_slot": "all",
+        }
+        if error is not None:
+            meta["fetch_error"] = error
+        return Request(lease.row.url, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta)
+
+    def _look_up(self, turn: Lookup) -> None:
+        task = asyncio.get_running_loop().create_task(self._resolve(turn.host))
+        self._lookups.add(task)
+        task.add_done_callback(self._lookups.discard)
+
+    async def _resolve(self, host: Host) -> None:
+        crawl = self.crawl
+        error: FetchError | None = None
+        try:
+            resolved = await crawl.resolver.resolve(host_name(host.name).strip("[]"))
+            addresses = resolved.addresses
+            address = host.address if host.address in addresses else addresses[0]
+            until = resolved.expires_at
+        except FetchError as failed:
+            # It has its turn all the same: the failure is logged and judged like any other.
+            error, address, until = failed, f"unresolved:{host.name}", 0.0
+        lease = crawl.frontier.looked_up(host, address, until, crawl.now())
+        if lease is not None:
+            self._hand_over(self._request(lease, error))
+        else:
+            self._arm()
+
+    def _hand_over(self, request: Request) -> None:
+        engine = self.crawler.engine
+        if engine is None or engine.spider is None or engine.needs_backout():
+            self._hot.append(request)  # a request that finishes will ask for it
+        else:
+            engine.crawl(request)
+
+    # --- the wake-up ----------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        wake = self.crawl.frontier.workbench.wake_at()
+        if wake is None or (self._timer is not None and self._timer_at <= wake):
+            return
+        self._disarm()
+        self._timer_at = wake
+        self._timer = call_later(max(0.0, wake - self.crawl.now()), self._fire)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _fire(self) -> None:
+        self._timer = None
+        engine = self.crawler.engine
+        if engine is None or engine.spider is None or self.crawl.closed or engine.needs_backout():
+            return  # a request that finishes will ask again
+        request = self._next()
+        if request is not None:
+            engine.crawl(request)
+        else:
+            self._arm()

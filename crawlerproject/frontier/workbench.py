@@ -1,0 +1,173 @@
+"""Which host may be asked next: hosts and IP addresses ordered by their next free moment.
+
+Pure: no clock, no network, no store. A host with work is always in exactly one place: waiting for its
+own moment (in the heap), waiting at its address (in that address's line), being looked up, or in flight.
+An address serves one request at a time and rests ``ip_pause_seconds`` between two (BUbiNG's workbench,
+WWW 2014: an address is ready when it and its first host are).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import IntEnum
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+
+class Stage(IntEnum):
+    """Where a host stands."""
+
+    IDLE = 0  # no work and its clock still runs; dropped when it is free
+    WAITING = 1  # for its own clock
+    LOOKED_UP = 2  # its name is with the resolver
+    IN_LINE = 3  # its own clock is free, its address's is not
+    IN_FLIGHT = 4
+
+
+class HostClock:
+    """One host's place in time. Epoch seconds throughout."""
+
+    __slots__ = ("address", "address_until", "name", "next_free", "serial", "stage", "work")
+
+    def __init__(self, name: str, next_free: float = 0.0) -> None:
+        self.name = name
+        self.next_free = next_free
+        self.work = False
+        self.stage = Stage.IDLE
+        self.serial = 0  # of its entry in the heap; any other entry is stale
+        self.address = ""
+        self.address_until = 0.0
+
+
+class _IpClock:
+    __slots__ = ("busy", "line", "name", "next_free", "serial")
+
+    def __init__(self, name: str, next_free: float) -> None:
+        self.name = name
+        self.next_free = next_free
+        self.busy = False
+        self.line: deque[HostClock] = deque()
+        self.serial = 0
+
+
+class Turn(NamedTuple):
+    """A host that may act now: fetch from ``address``, or look its name up when that is empty."""
+
+    host: HostClock
+    address: str
+
+
+class Workbench:
+    """All hosts that have work, and the addresses they live at."""
+
+    def __init__(self, *, per_ip: bool = True, ip_pause_seconds: float = 0.5, ips_free_from: float = 0.0) -> None:
+        self.hosts: dict[str, HostClock] = {}
+        self.in_flight = 0
+        self._per_ip = per_ip
+        self._ip_pause_seconds = ip_pause_seconds
+        # What an earlier process asked of an address is unknown: after a start every address rests once.
+        self._ips_free_from = ips_free_from
+        self._ips: dict[str, _IpClock] = {}
+        self._heap: list[tuple[float, int, HostClock | _IpClock]] = []
+        self._serial = 0
+
+    def add(self, host: HostClock) -> None:
+        """Take in a host (or learn that a known one has work again)."""
+        self.hosts.setdefault(host.name, host)
+        host.work = True
+        if host.stage == Stage.IDLE:
+            host.stage = Stage.WAITING
+            if not host.serial:
+                self._push(host, host.next_free)
+
+    def take(self, now: float) -> Turn | None:
+        """The next host that is free now, already marked as looked up or in flight; None when none is."""
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            _, serial, entry = heappop(heap)
+            if entry.serial != serial:
+                continue
+            entry.serial = 0
+            turn = self._serve(entry, now) if isinstance(entry, _IpClock) else self._free(entry, now)
+            if turn is not None:
+                return turn
+        return None
+
+    def found(self, host: HostClock, address: str, address_until: float, now: float) -> Turn | None:
+        """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""
+        host.address, host.address_until = address, address_until
+        return self._line_up(host, now)
+
+    def ended(self, host: HostClock, now: float, next_free: float, *, work: bool) -> None:
+        """The answer (or failure) of the host's request has ended: start its clock and its address's."""
+        self.in_flight -= 1
+        if self._per_ip and (ip := self._ips.get(host.address)) is not None:
+            ip.busy = False
+            ip.next_free = now + self._ip_pause_seconds
+            self._push(ip, ip.next_free)
+        self.wait(host, next_free, work=work)
+
+    def wait(self, host: HostClock, next_free: float, *, work: bool) -> None:
+        """Let a host that was handed out (or is waiting) wait until ``next_free``."""
+        host.next_free = next_free
+        host.work = work
+        host.stage = Stage.WAITING if work else Stage.IDLE
+        self._push(host, next_free)
+
+    def release(self, host: HostClock, now: float, next_free: float, *, work: bool) -> None:
+        """A turn that was taken but sent nothing: its address is free again at once."""
+        self.in_flight -= 1
+        if self._per_ip and (ip := self._ips.get(host.address)) is not None:
+            ip.busy = False
+            self._push(ip, max(now, ip.next_free))
+        self.wait(host, next_free, work=work)
+
+    def wake_at(self) -> float | None:
+        """The next moment at which ``take`` may have something; None when nothing waits for time."""
+        heap = self._heap
+        while heap and heap[0][2].serial != heap[0][1]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def _push(self, entry: HostClock | _IpClock, at: float) -> None:
+        self._serial += 1
+        entry.serial = self._serial
+        heappush(self._heap, (at, self._serial, entry))
+
+    def _free(self, host: HostClock, now: float) -> Turn | None:
+        if not host.work:
+            # Only now may it be forgotten: dropping it earlier would forget its delay (NUTCH-2947).
+            del self.hosts[host.name]
+            return None
+        if not host.address or host.address_until <= now:
+            host.stage = Stage.LOOKED_UP
+            return Turn(host, "")
+        return self._line_up(host, now)
+
+    def _line_up(self, host: HostClock, now: float) -> Turn | None:
+        if not self._per_ip:
+            return self._start(host)
+        ip = self._ips.get(host.address)
+        if ip is None:
+            ip = self._ips[host.address] = _IpClock(host.address, self._ips_free_from)
+        if ip.busy or ip.next_free > now or ip.line:
+            host.stage = Stage.IN_LINE
+            ip.line.append(host)
+            if not ip.busy and not ip.serial:
+                self._push(ip, ip.next_free)
+            return None
+        ip.busy = True
+        ip.serial = 0
+        return self._start(host)
+
+    def _serve(self, ip: _IpClock, now: float) -> Turn | None:
+        if not ip.line:
+            del self._ips[ip.name]
+            return None
+        ip.busy = True
+        return self._start(ip.line.popleft())
+
+    def _start(self, host: HostClock) -> Turn:
+        host.stage = Stage.IN_FLIGHT
+        self.in_flight += 1
+        return Turn(host, host.address)

@@ -1,0 +1,46 @@
+"""Refuses requests for files that are never worth fetching, by their extension; seeds are exempt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Self
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.statscollectors import StatsCollector
+
+from crawlerproject.middlewares.refused import refused
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.filetypes import SKIP_EXTENSIONS, extensions_of, useless
+from crawlerproject.setting_values import list_of
+
+
+class FileTypesMiddleware:
+    """``SKIP_EXTENSIONS``; an empty list switches it off. ``meta["seed"]`` marks what the operator asked for."""
+
+    def __init__(self, extensions: Collection[str], stats: StatsCollector | None) -> None:
+        self.extensions = extensions
+        self.stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        listed = (
+            list_of(crawler.settings, "SKIP_EXTENSIONS") if "SKIP_EXTENSIONS" in crawler.settings else SKIP_EXTENSIONS
+        )
+        extensions = extensions_of(listed)
+        if not extensions:
+            raise NotConfigured("SKIP_EXTENSIONS is empty")
+        return cls(extensions, crawler.stats)
+
+    def process_request(self, request: Request) -> None:
+        """Refuse a useless extension."""
+        if useless(urlsplit(request.url).path, self.extensions) and not _seed(request):
+            raise refused(self.stats, request, Reason.EXTENSION)
+
+
+def _seed(request: Request) -> bool:
+    """Whether the operator asked for this very URL."""
+    lease = request.meta.get("lease")
+    return bool(request.meta.get("seed")) or (lease is not None and lease.is_seed)

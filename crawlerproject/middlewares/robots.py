@@ -1,0 +1,135 @@
+"""Obeys robots.txt for every request that the frontier has not judged: shell, fetch, other spiders.
+
+A leased request carries ``meta["robots_checked"]``: the scheduler judged it by the same rules. There is no
+switch that turns obedience off, and doubt (5xx, 429, no answer) means no (RFC 9309 2.3.1.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Self
+from urllib.parse import urljoin, urlsplit
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.statscollectors import StatsCollector
+
+from crawlerproject.middlewares.refused import refused
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots import (
+    ALLOW_ALL,
+    MAX_REDIRECTS,
+    RobotsRules,
+    RobotsVerdict,
+    parse_robots,
+    robots_verdict,
+)
+
+# Origins whose rules are kept at hand: a spider outside a crawl meets few.
+_KEPT = 10_000
+_REDIRECTS = {301, 302, 303, 307, 308}
+_META = {"robots_checked": True, "dont_redirect": True, "dont_retry": True, "handle_httpstatus_all": True}
+
+
+class _Known(NamedTuple):
+    """``rules`` None: unreachable, every page waits. ``until`` by the clock given."""
+
+    rules: RobotsRules | None
+    until: float
+
+
+class RobotsMiddleware:
+    """Fetches each origin's robots.txt once per ``ROBOTS_TTL_SECONDS``, through the same chain and pace."""
+
+    def __init__(
+        self,
+        token: str,
+        download: Callable[[Request], Awaitable[Response]],
+        stats: StatsCollector | None,
+        *,
+        ttl_seconds: float = 86_400.0,
+        retry_seconds: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.token = token
+        self.download = download
+        self.stats = stats
+        self.ttl_seconds = ttl_seconds
+        self.retry_seconds = retry_seconds
+        self.clock = clock
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._under_way: dict[str, asyncio.Future[RobotsRules | None]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        settings = crawler.settings
+
+        async def download(request: Request) -> Response:
+            assert crawler.engine is not None
+            return await crawler.engine.download_async(request)
+
+        return cls(
+            settings.get("CRAWLER_NAME") or settings.get("BOT_NAME"),
+            download,
+            crawler.stats,
+            ttl_seconds=settings.getfloat("ROBOTS_TTL_SECONDS", 86_400.0),
+            retry_seconds=settings.getfloat("BACKOFF_START_SECONDS", 60.0),
+        )
+
+    def process_request(self, request: Request) -> Awaitable[None] | None:
+        """Refuse what robots.txt disallows; nothing to do, and no coroutine, for what is judged already."""
+        if "robots_checked" in request.meta or not request.url.startswith(("http://", "https://")):
+            return None
+        return self._judge(request)
+
+    async def _judge(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.path == "/robots.txt":
+            return
+        rules = await self.rules(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+        if rules is None:
+            raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE)
+        if not rules.allowed(request.url):
+            raise refused(self.stats, request, Reason.ROBOTS)
+        request.meta["floor_seconds"] = rules.floor_seconds  # for the pace, further down the chain
+
+    async def rules(self, origin: str) -> RobotsRules | None:
+        """The origin's rules; None while its robots.txt is unreachable. Asked for once, however many wait."""
+        known = self._known.get(origin)
+        if known is not None and self.clock() < known.until:
+            self._known.move_to_end(origin)
+            return known.rules
+        under_way = self._under_way.get(origin)
+        if under_way is None:
+            under_way = asyncio.ensure_future(self._fetch(f"{origin}/robots.txt"))
+            self._under_way[origin] = under_way
+            under_way.add_done_callback(lambda _: self._under_way.pop(origin, None))
+        rules = await asyncio.shield(under_way)
+        lasts = self.ttl_seconds if rules is not None else self.retry_seconds
+        self._known[origin] = _Known(rules, self.clock() + lasts)
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return rules
+
+    async def _fetch(self, url: str) -> RobotsRules | None:
+        for _ in range(MAX_REDIRECTS + 1):
+            try:
+                response = await self.download(Request(url, callback=NO_CALLBACK, meta=dict(_META), dont_filter=True))
+            except Exception:  # whatever failed, the rules are unknown, and unknown means no
+                return None
+            verdict = robots_verdict(response.status)
+            location = response.headers.get("Location")
+            if verdict is RobotsVerdict.REDIRECT and location and response.status in _REDIRECTS:
+                url = urljoin(url, location.decode("utf-8", "replace"))
+                if not url.startswith(("http://", "https://")):
+                    return ALLOW_ALL
+                continue
+            if verdict is RobotsVerdict.WAIT:
+                return None
+            return parse_robots(response.body, self.token) if verdict is RobotsVerdict.PARSE else ALLOW_ALL
+        return ALLOW_ALL  # RFC 9309 2.3.1.2: beyond five redirects it counts as unavailable

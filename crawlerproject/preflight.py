@@ -1,0 +1,167 @@
+"""Everything an operator can get wrong, found before the first request; each with one sentence that mends it."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.identity import identity
+from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
+from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.seeds import read_seeds
+from crawlerproject.setting_values import list_of
+from crawlerproject.settings import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.rules.urls import Address
+
+logger = logging.getLogger(__name__)
+
+SCOPES = ("any", "domain", "host")
+# Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
+_POSITIVE = frozenset(
+    {
+        "FETCH_TIMEOUT_SECONDS",
+        "FETCH_CONNECT_TIMEOUT_SECONDS",
+        "FETCH_FIRST_BYTE_TIMEOUT_SECONDS",
+        "FETCH_MAX_BYTES",
+        "WARC_MAX_BYTES",
+        "COMMIT_SECONDS",
+        "FRONTIER_MAX_IN_FLIGHT",
+        "SCOPE_MAX_URL_LENGTH",
+    }
+)
+_PARTS = ("frontier", "warc", "index", "log")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
+    """The seeds of ``-a seeds=``: a file (one URL a line) or URLs separated by commas.
+
+    Lines that are no URLs are reported with their number and skipped; nothing usable raises OperatorError.
+    """
+    if scope not in SCOPES:
+        raise OperatorError(f"The scope {scope!r} is unknown; use one of {', '.join(SCOPES)}.")
+    if not seeds.strip():
+        raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
+    source, lines = _seed_lines(seeds)
+    addresses, problems = read_seeds(lines)
+    for problem in problems:
+        logger.warning("%s, line %d: %s: %r is skipped", source, problem.line_number, problem.reason, problem.text)
+    if not addresses:
+        detail = "" if not problems else f": line {problems[0].line_number} is {problems[0].reason}"
+        raise OperatorError(f"No usable seed in {source}{detail}; give at least one http or https URL.")
+    return addresses, scope
+
+
+def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
+    path = Path(seeds)
+    try:
+        if path.is_file():
+            return str(path), path.read_text("utf-8-sig", errors="replace").splitlines()
+    except OSError as error:
+        if path.exists():
+            raise OperatorError(
+                f"The seeds file {seeds} cannot be read ({error.strerror}); check its permissions."
+            ) from error
+    if "://" in seeds or "," in seeds:
+        return "the seeds", [part.strip() for part in seeds.split(",")]
+    if path.is_dir():
+        raise OperatorError(f"The seeds {seeds} are a folder; give a file with one URL a line.")
+    if "/" in seeds or seeds.endswith((".txt", ".csv", ".lst", ".seeds")) or "." not in seeds:
+        raise OperatorError(f"The seeds file {seeds} does not exist; give a file with one URL a line, or URLs.")
+    return "the seeds", [seeds]
+
+
+def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
+    """CRAWL_DIR, or ``crawls/<spider name>``."""
+    return Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+
+
+def check(settings: BaseSettings, folder: Path) -> None:
+    """Refuse a crawl that cannot go well. Raises OperatorError."""
+    _check_types(settings)
+    preset_of(settings)
+    rest_limits_of(settings)
+    who = identity(settings)
+    try:
+        AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS"))
+    except ValueError as error:
+        raise OperatorError(f"FETCH_ALLOW_NETWORKS: {error}; use CIDR, for example 127.0.0.0/8.") from error
+    if not who.reachable and not _only_own(settings):
+        raise OperatorError(
+            "A crawl of public addresses needs a way to reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT "
+            "(-s CRAWLER_CONTACT=you@example.org)."
+        )
+    if not str(settings["STATE_URL"]).startswith("rocksdb:"):
+        raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; this version knows rocksdb: only.")
+    _check_folder(folder)
+
+
+def _only_own(settings: BaseSettings) -> bool:
+    """Whether the operator's own hosts are crawled: own names at own addresses, no public crawl."""
+    return bool(list_of(settings, "FETCH_ALLOW_NETWORKS")) and settings["FETCH_HOSTS_FILE"] != OURS["FETCH_HOSTS_FILE"]
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise OperatorError(f"{name} is {value!r}; it must be a number.") from None
+    if not 0 <= number < float("inf"):
+        raise OperatorError(f"{name} is {value!r}; it must not be negative or infinite.")
+    return number
+
+
+def _check_types(settings: BaseSettings) -> None:
+    for name, default in OURS.items():
+        value = settings[name]
+        if isinstance(default, bool):
+            if not isinstance(value, bool) and str(value).lower() not in _BOOLEANS:
+                raise OperatorError(f"{name} is {value!r}; use True or False.")
+        elif isinstance(default, (int, float)) and _number(name, value) == 0 and name in _POSITIVE:
+            raise OperatorError(f"{name} is 0; it must be above zero.")
+
+
+def _check_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in _PARTS:
+            (folder / part).mkdir(exist_ok=True)
+    except OSError as error:
+        raise OperatorError(
+            f"The crawl folder {folder} cannot be made ({error.strerror}); set CRAWL_DIR to a writable one."
+        ) from error
+    for place in (folder, *(folder / part for part in _PARTS)):
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise OperatorError(
+                f"The crawl folder {place} cannot be written; check its owner or set CRAWL_DIR to another."
+            )
+    lock = take_lock(folder)
+    os.close(lock)
+
+
+def take_lock(folder: Path) -> int:
+    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none)."""
+    descriptor = -1
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise OperatorError(
+            f"The crawl folder {folder} is in use by a running crawl; stop that one first or set CRAWL_DIR to another."
+        ) from None
+    except OSError as error:
+        raise OperatorError(
+            f"The crawl folder {folder} cannot be locked ({error.strerror}); set CRAWL_DIR to another."
+        ) from error
+    return descriptor

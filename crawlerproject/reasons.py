@@ -1,0 +1,46 @@
+"""The one vocabulary of what can happen to a URL: the word in the log, the stats and the docs."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a URL is in the state it is in; every refusal, outcome and failure has one word here."""
+
+    # Outcomes: a server answered.
+    FETCHED = "fetched"
+    NOT_MODIFIED = "not-modified"
+    REDIRECT = "redirect"
+    HTTP_ERROR = "http-error"
+    RATE_LIMITED = "rate-limited"
+
+    # Refusals: never asked for.
+    INVALID_URL = "invalid-url"
+    SCHEME = "unsupported-scheme"
+    NEVERCRAWL = "nevercrawl"
+    EXTENSION = "extension"
+    ROBOTS = "robots"
+    ROBOTS_UNREACHABLE = "robots-unreachable"
+    SCOPE = "out-of-scope"
+    DEPTH = "too-deep"
+    URL_LENGTH = "url-too-long"
+    BUDGET = "host-budget"
+    TRAP = "trap"
+    PRIVATE_ADDRESS = "private-address"
+    NOFOLLOW = "nofollow"
+    PACE_GUARD = "pace-guard"
+    HOST_PARKED = "host-parked"
+
+    # Failures: asked for, no usable answer.
+    DNS_NOT_FOUND = "dns-not-found"
+    DNS_FAILED = "dns-failed"
+    CONNECT_TIMEOUT = "connect-timeout"
+    CONNECT_REFUSED = "connect-refused"
+    CONNECT_FAILED = "connect-failed"
+    TLS_CERTIFICATE = "tls-certificate"
+    TLS_FAILED = "tls-failed"
+    PROXY_FAILED = "proxy-failed"
+    FIRST_BYTE_TIMEOUT = "first-byte-timeout"
+    DISCONNECTED = "disconnected"
+    BAD_RESPONSE = "bad-response"
+    HEADER_TOO_LARGE = "header-too-large"
+    INTERNAL_ERROR = "internal-error"

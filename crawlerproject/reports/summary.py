@@ -1,0 +1,198 @@
+"""Ten lines on a crawl, counted from its request log and its files.
+
+``python -m crawlerproject.reports.summary CRAWL_DIR`` prints them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+# The log's times have microseconds, and two clocks are read around a request: less than this
+# below the promise is rounding, not haste.
+ROUNDING_SECONDS = 0.001
+
+PREREQUISITE = "P"  # the hop letter of a robots.txt
+REDIRECT = "R"  # of where an answer pointed: a robots.txt that has moved is still one
+
+
+class Pause(NamedTuple):
+    """The time a host was left alone between two requests, and the time it was promised."""
+
+    kept_seconds: float
+    promised_seconds: float
+    host: str
+
+    @property
+    def margin_seconds(self) -> float:
+        """How much longer than promised; negative when too short."""
+        return self.kept_seconds - self.promised_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """How many files, how many bytes on disk, and below which folder."""
+
+    count: int
+    bytes: int
+    folder: Path
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {'file' if self.count == 1 else 'files'}, {self.bytes:,} bytes, in {self.folder}/"
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a crawl did, over all its runs."""
+
+    warc: Files
+    index: Files
+    log: Files
+    pages: int = 0  # answers, robots.txt left out
+    robots: int = 0  # answers to a robots.txt
+    hosts: int = 0
+    bytes: int = 0  # on the wire
+    statuses: Counter[int] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)  # by reason, attempts without an answer
+    began: datetime | None = None
+    ended: datetime | None = None
+    tightest: Pause | None = None  # the one with the least margin
+    short_pauses: int = 0
+    unreadable_lines: int = 0  # for example one that a crash cut
+
+    @property
+    def duration_seconds(self) -> float:
+        """From the first request's start to the last answer's end, the time between runs included."""
+        return (self.ended - self.began).total_seconds() if self.began and self.ended else 0.0
+
+    def lines(self) -> list[str]:
+        """The ten lines."""
+        return [f"{label:<10} {text}" for label, text in self._rows()]
+
+    def _rows(self) -> list[tuple[str, str]]:
+        robots = f" and {self.robots:,} robots.txt" if self.robots else ""
+        return [
+            ("Pages", f"{self.pages:,}{robots}"),
+            ("Hosts", f"{self.hosts:,}"),
+            ("Statuses", _counts(self.statuses)),
+            ("Bytes", f"{self.bytes:,} on the wire"),
+            ("Errors", _counts(self.errors)),
+            ("Time", self._time_text()),
+            ("Pauses", self._pause_text()),
+            ("WARC", str(self.warc)),
+            ("Index", str(self.index)),
+            ("Log", f"{self.log}{self._unreadable_text()}"),
+        ]
+
+    def _time_text(self) -> str:
+        if self.began is None or self.duration_seconds <= 0:
+            return "–"
+        rate = self.pages / self.duration_seconds
+        return f"{self.duration_seconds:.1f} s from {self.began:%Y-%m-%d %H:%M:%S} UTC, {rate:.1f} pages/s"
+
+    def _pause_text(self) -> str:
+        if self.tightest is None:
+            return "no host was asked twice"
+        kept, promised, host = self.tightest
+        verdict = f"{self.short_pauses:,} shorter than promised" if self.short_pauses else "none shorter than promised"
+        return f"{verdict}; the closest: {kept:.3f} s kept, {promised:.3f} s promised ({host})"
+
+    def _unreadable_text(self) -> str:
+        return f" ({self.unreadable_lines:,} lines unreadable)" if self.unreadable_lines else ""
+
+
+def summarise(crawl_dir: Path) -> Summary:
+    """Read a crawl's log once and look at its files; counts 0 where there is nothing."""
+    summary = Summary(
+        warc=_files(crawl_dir / "warc"),
+        index=_files(crawl_dir / "index"),
+        log=_files(crawl_dir / "log"),
+    )
+    last_ends: dict[str, datetime] = {}
+    for line in _log_lines(crawl_dir / "log"):
+        try:
+            entry = orjson.loads(line)
+            began, ended = datetime.fromisoformat(entry["time"]), datetime.fromisoformat(entry["end"])
+        except (ValueError, KeyError, TypeError):
+            summary.unreadable_lines += 1
+            continue
+        _count(summary, entry, began, ended)
+        _measure_pause(summary, last_ends, entry, began, ended)
+    summary.hosts = len(last_ends)
+    return summary
+
+
+def _count(summary: Summary, entry: dict[str, Any], began: datetime, ended: datetime) -> None:
+    """Add one attempt to the counts."""
+    status = entry.get("status")
+    if status is None:
+        summary.errors[str(entry.get("reason"))] += 1
+    else:
+        summary.statuses[status] += 1
+        if str(entry.get("hop") or "").rstrip(REDIRECT).endswith(PREREQUISITE):
+            summary.robots += 1
+        else:
+            summary.pages += 1
+    summary.bytes += entry.get("bytes") or 0
+    summary.began = min(summary.began or began, began)
+    summary.ended = max(summary.ended or ended, ended)
+
+
+def _measure_pause(
+    summary: Summary, last_ends: dict[str, datetime], entry: dict[str, Any], began: datetime, ended: datetime
+) -> None:
+    """Compare the pause before this attempt with its promise; what never reached a host disturbed none."""
+    host = entry.get("host")
+    if not host or not entry.get("ip"):
+        return
+    before = last_ends.get(host)
+    last_ends[host] = ended if before is None else max(before, ended)
+    promised = entry.get("delay_seconds")
+    if before is None or promised is None:
+        return
+    pause = Pause((began - before).total_seconds(), float(promised), host)
+    if pause.margin_seconds < -ROUNDING_SECONDS:
+        summary.short_pauses += 1
+    if summary.tightest is None or pause.margin_seconds < summary.tightest.margin_seconds:
+        summary.tightest = pause
+
+
+def _log_lines(folder: Path) -> Iterator[bytes]:
+    """Every line of the request logs, oldest day first; a day may be compressed by now."""
+    days = [path for path in folder.glob("requests-*") if path.suffix in {".jsonl", ".gz"}]
+    # What was compressed of a day is older than what is not.
+    for path in sorted(days, key=lambda path: (path.name.removesuffix(".gz"), path.suffix != ".gz")):
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+            yield from lines
+
+
+def _files(folder: Path) -> Files:
+    """All files below a folder."""
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    return Files(len(sizes), sum(sizes), folder)
+
+
+def _counts(counter: Counter[Any]) -> str:
+    """``200: 95, 404: 3``, the commonest first."""
+    return ", ".join(f"{name}: {count:,}" for name, count in counter.most_common()) or "none"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the summary of one crawl folder; 2 when it is no such folder."""
+    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
+        print("Usage: python -m crawlerproject.reports.summary CRAWL_DIR (a folder that a crawl made)", file=sys.stderr)
+        return 2
+    print("\n".join(summarise(Path(arguments[0])).lines()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,184 @@
+"""Decides how long a troubled host rests, how often a failure is tried again, and when a host is left alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from email.utils import parsedate_to_datetime
+from enum import IntEnum
+from typing import NamedTuple
+
+from crawlerproject.reasons import Reason
+
+_MINUTE = 60.0
+_HOUR = 3600.0
+# StormCrawler's back-off (its pull request 1984): ten per cent either way, so that blocks do not expire together.
+JITTER_SHARE = 0.1
+# The same: a host that was quiet for half an hour is forgiven. Also Nutch's exception counter.
+FORGIVE_SECONDS = 1800.0
+# 60 s doubled eleven times is past a day: a higher exponent only risks an overflow.
+_MAX_DOUBLINGS = 40
+
+
+class Failure(NamedTuple):
+    """What a kind of failure costs."""
+
+    base_wait_seconds: float  # doubled with each failure of the host in a row
+    max_tries: int  # of one URL, the first included
+    host_wide: bool  # the host waits, not only the URL
+
+
+# Base waits after BUbiNG (ParsingThread's table): an hour for a host that cannot be found, reached or trusted,
+# a minute for one that broke off. Its retries: DNS, connect, closed 2; others 5; TLS 0. Tries = retries + 1.
+_FAILURES: dict[Reason, Failure] = {
+    Reason.DNS_NOT_FOUND: Failure(_HOUR, 3, True),
+    Reason.DNS_FAILED: Failure(15 * _MINUTE, 3, True),  # the resolver's trouble more often than the host's: Heritrix
+    Reason.CONNECT_TIMEOUT: Failure(_HOUR, 3, True),
+    Reason.CONNECT_REFUSED: Failure(_HOUR, 3, True),
+    Reason.CONNECT_FAILED: Failure(_HOUR, 3, True),
+    Reason.TLS_CERTIFICATE: Failure(_HOUR, 1, True),  # will not mend by itself
+    Reason.TLS_FAILED: Failure(_HOUR, 2, True),  # a handshake may be cut by chance: one more (ours)
+    Reason.PROXY_FAILED: Failure(_MINUTE, 6, False),  # our side's trouble
+    Reason.FIRST_BYTE_TIMEOUT: Failure(_MINUTE, 6, True),
+    Reason.DISCONNECTED: Failure(_MINUTE, 3, True),
+    Reason.BAD_RESPONSE: Failure(_MINUTE, 2, False),
+    Reason.HEADER_TOO_LARGE: Failure(0.0, 1, False),  # the same next time
+    Reason.INTERNAL_ERROR: Failure(_MINUTE, 2, False),  # ours: do not hammer while we are broken
+    Reason.ROBOTS_UNREACHABLE: Failure(10 * _MINUTE, 6, True),  # StormCrawler: an hour; ours: sooner
+    Reason.RATE_LIMITED: Failure(_MINUTE, 6, True),
+    Reason.HTTP_ERROR: Failure(_MINUTE, 2, False),  # 5xx other than 503
+    Reason.PACE_GUARD: Failure(_MINUTE, 3, True),  # never sent; must not happen
+}
+_FINAL = Failure(0.0, 1, False)
+
+# Total, so that no outcome can be without an answer: what is not a failure to try again is final.
+FAILURES: dict[Reason, Failure] = {reason: _FAILURES.get(reason, _FINAL) for reason in Reason}
+
+
+class RestLimits(NamedTuple):
+    """The bounds of a host's rests."""
+
+    start_seconds: float = 60.0  # BACKOFF_START_SECONDS
+    max_seconds: float = 86_400.0  # BACKOFF_MAX_SECONDS
+    retry_after_max_seconds: float = 86_400.0  # RETRY_AFTER_MAX_SECONDS
+    forgive_seconds: float = FORGIVE_SECONDS
+
+
+class Rest(NamedTuple):
+    """A host's rests so far. Epoch seconds."""
+
+    escalation: int = 0  # rests in a row without forgiveness
+    until: float = 0.0  # no request before this
+    last_trouble: float = 0.0
+
+
+def retry_after_seconds(header: str | None, now: float, cap: float) -> float | None:
+    """Seconds that a Retry-After header asks for (RFC 9110 10.2.3: seconds or an HTTP date), at most ``cap``.
+
+    None when there is no readable one; 0 for a date that is past. Of a repeated header the first counts.
+    """
+    if not header:
+        return None
+    text = header.strip()
+    number = text.partition(",")[0].strip()
+    if number.isascii() and number.replace(".", "", 1).isdigit():
+        # Hundreds of digits mean "very long", and only a bounded number is turned into a float.
+        return min(float(number[:300]), cap)
+    try:
+        moment = parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError, TypeError, OSError):
+        return None
+    return min(max(moment - now, 0.0), cap)
+
+
+def rest_seconds(escalation: int, start_seconds: float, max_seconds: float, rng: random.Random) -> float:
+    """How long the ``escalation``-th rest in a row lasts (1 is the first): doubling, ±10 %, never above the maximum."""
+    doubled = start_seconds * math.ldexp(1.0, min(max(escalation, 1) - 1, _MAX_DOUBLINGS))
+    jittered = min(doubled, max_seconds) * (1 + JITTER_SHARE * (2 * rng.random() - 1))
+    return min(jittered, max_seconds)
+
+
+def after_trouble(
+    rest: Rest, now: float, retry_after_seconds: float | None, limits: RestLimits, rng: random.Random
+) -> Rest:
+    """The host asked us to wait, or failed. Retry-After wins; without a positive one the rest doubles.
+
+    Trouble that arrives while the host already rests is of the same block: it may lengthen, never escalate.
+    """
+    asked = min(retry_after_seconds, limits.retry_after_max_seconds) if retry_after_seconds else 0.0
+    if now < rest.until:
+        return rest._replace(until=max(rest.until, now + asked), last_trouble=now)
+    rest = after_success(rest, now, limits)  # quiet for long enough: starts anew
+    escalation = rest.escalation + 1
+    wait = asked if asked > 0 else rest_seconds(escalation, limits.start_seconds, limits.max_seconds, rng)
+    return Rest(escalation, now + wait, now)
+
+
+def after_success(rest: Rest, now: float, limits: RestLimits | None = None) -> Rest:
+    """The host answered well: forgiven when it was quiet for long enough since its last trouble and rest."""
+    forgive = limits.forgive_seconds if limits else FORGIVE_SECONDS
+    return Rest() if rest.escalation and now - max(rest.until, rest.last_trouble) >= forgive else rest
+
+
+def retry_wait_seconds(reason: Reason, tries: int, max_seconds: float, rng: random.Random) -> float | None:
+    """How long a URL waits after its ``tries``-th failed try of this kind; None when it is not tried again."""
+    failure = FAILURES[reason]
+    if tries >= failure.max_tries:
+        return None
+    if failure.base_wait_seconds <= 0:
+        return 0.0
+    return rest_seconds(tries, failure.base_wait_seconds, max_seconds, rng)
+
+
+class BreakerState(IntEnum):
+    """Closed: all is well. Open: nothing is asked. Half-open: one probe is out."""
+
+    CLOSED = 0
+    OPEN = 1
+    HALF_OPEN = 2
+
+
+class BreakerLimits(NamedTuple):
+    """When a host is parked, and for how long."""
+
+    max_failures: int = 5  # HOST_MAX_FAILURES, in a row
+    park_seconds: float = _HOUR  # BUbiNG's wait for a host that cannot be reached
+    max_park_seconds: float = 86_400.0
+
+
+class Breaker(NamedTuple):
+    """A host's circuit breaker."""
+
+    failures: int = 0  # in a row
+    state: BreakerState = BreakerState.CLOSED
+    until: float = 0.0  # open: epoch seconds of the probe
+    opened: int = 0  # times in a row: each doubles the park; 2 or more: its probe failed too
+
+
+def breaker_failed(breaker: Breaker, now: float, limits: BreakerLimits, rng: random.Random) -> Breaker:
+    """After a failure: opens at the limit, and at once when the probe failed. One that is open stays as it is."""
+    if breaker.state is BreakerState.OPEN:
+        return breaker
+    failures = breaker.failures + 1
+    if breaker.state is BreakerState.CLOSED and failures < limits.max_failures:
+        return breaker._replace(failures=failures)
+    opened = breaker.opened + 1
+    park = rest_seconds(opened, limits.park_seconds, limits.max_park_seconds, rng)
+    return Breaker(failures, BreakerState.OPEN, now + park, opened)
+
+
+def breaker_succeeded(breaker: Breaker) -> Breaker:
+    """After an answer: closed, all forgotten. An answer that comes late while it is open closes it as well."""
+    return breaker if breaker == _CLOSED else _CLOSED
+
+
+def breaker_asks(breaker: Breaker, now: float) -> Breaker | None:
+    """The breaker after a request is let through; None when none may be (parked, or the probe is out)."""
+    if breaker.state is BreakerState.CLOSED:
+        return breaker
+    if breaker.state is BreakerState.OPEN and now >= breaker.until:
+        return breaker._replace(state=BreakerState.HALF_OPEN)
+    return None
+
+
+_CLOSED = Breaker()

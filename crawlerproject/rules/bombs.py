@@ -1,0 +1,70 @@
+"""Decides whether a page would cost an HTML parser far more than its size: such a page is kept, not parsed.
+
+Three shapes are quadratic in lexbor (and in libxml2): many attributes on one tag (each is compared
+with all before it), deep nesting (each block looks up the whole stack), and open formatting elements
+(each new block repeats them all). The checks are linear and look at the raw bytes.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_ATTRIBUTES = 1_000  # on one tag: 2 ms; 20,000 cost 0.7 s; the most on 740 real pages is below 400
+# The exact count of attributes costs a third of a parse, so a page first has to look like it: a tag this long
+# (1,000 different attributes need it) without ">". Values may hold a quoted ">" to hide behind, and what can
+# be hidden grows with the square of the size: pages above the second bound are always counted.
+LONG_TAG_BYTES = 3_000
+ALWAYS_COUNT_BYTES = 131_072  # the worst a page below can hide costs about 0.7 s; a third of real pages are larger
+FEW_TAGS = 1_600  # "<" signs: the worst a page below can do by formatting is 800 x 800 repeats, 0.2 s
+MAX_REPEATS = 1_000_000  # open formatting elements x tags: 0.4 to 0.7 s and 400 MB
+SHALLOW_TAGS = 14_000  # "<" signs: this many nested elements cost 0.25 to 0.4 s
+MAX_STEPS = 200_000_000  # open elements x tags: about 0.3 s
+
+# HTML 13.2.5 in short. Every quantifier is possessive and a quote that never closes runs to the end,
+# as in the standard, so that no input makes this scan more than linear.
+_ATTRIBUTE = rb"""[\s/]*+(?:[^\s=>/]++|=[^\s=>/]*+)(?:\s*+=\s*+(?>"[^"]*+"?+|'[^']*+'?+|[^\s>]*+))?+"""
+_EXCESS = re.compile(rb"<[a-zA-Z][^\s>/]*+(?:%b){0,%d}+(%b)?+" % (_ATTRIBUTE, MAX_ATTRIBUTES, _ATTRIBUTE))
+_LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d}" % LONG_TAG_BYTES)
+_TAG = re.compile(rb"<(/?[a-zA-Z][^\s/>]*+)")
+
+_FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())  # HTML 13.2.4.3, but a and nobr
+_FORMATTING_TAG = re.compile(rb"<(?:[bisu]|em|tt|big|code|font|small|strong|strike)[\s/>]", re.IGNORECASE)
+# Void elements, and those whose end tag may be left out because the next one closes them (HTML 13.1.2).
+_NO_DEPTH = frozenset(
+    b"area base br col embed hr img input link meta param source track wbr"
+    b" p li dt dd option optgroup tr td th thead tbody tfoot colgroup caption rp rt".split()
+)
+
+
+def is_bomb(body: bytes) -> bool:
+    """Whether parsing ``body`` could take more than about 0.7 s."""
+    if (len(body) > ALWAYS_COUNT_BYTES or _LONG_TAG.search(body)) and any(_EXCESS.findall(body)):
+        return True
+    tags = body.count(b"<")
+    if tags <= FEW_TAGS:
+        return False
+    if tags <= SHALLOW_TAGS and len(_FORMATTING_TAG.findall(body)) * tags <= MAX_REPEATS:
+        return False
+    depth, formatting = _deepest(body)
+    return depth * tags > MAX_STEPS or formatting * tags > MAX_REPEATS
+
+
+def _deepest(body: bytes) -> tuple[int, int]:
+    # An end tag counts only against an open tag of its name: stray ones must not hide depth.
+    still_open: dict[bytes, int] = {}
+    depth = deepest = formatting = most_formatting = 0
+    for name in _TAG.findall(body):
+        name = name.lower()
+        if name[:1] == b"/":
+            name = name[1:]
+            if still_open.get(name, 0):
+                still_open[name] -= 1
+                depth -= 1
+                formatting -= name in _FORMATTING
+        elif name not in _NO_DEPTH:
+            still_open[name] = still_open.get(name, 0) + 1
+            depth += 1
+            formatting += name in _FORMATTING
+            deepest = max(deepest, depth)
+            most_formatting = max(most_formatting, formatting)
+    return deepest, most_formatting

@@ -1,0 +1,101 @@
+"""Decides how long to leave a host alone after an answer: the five paces and what slows them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class PacePreset(NamedTuple):
+    """delay = clamp(multiplier x mean response time of the last ``window`` answers, min, max)."""
+
+    multiplier: float
+    window: int  # answers; 0: response times do not matter
+    min_seconds: float
+    max_seconds: float | None  # None: no bound
+    start_seconds: float  # before the first answer
+
+
+PRESETS: dict[str, PacePreset] = {
+    # Ours: five seconds unless the server is slow (Mischel's mean of the last five, a milder factor).
+    "default": PacePreset(10, 5, 5, 120, 5),
+    # "Building a polite & fast web crawler": one request every five seconds.
+    "fixed5": PacePreset(0, 0, 5, 5, 5),
+    # Mischel, "Politeness": mean of the last five response times x 30, never under 15 s.
+    "thirtyfold": PacePreset(30, 5, 15, None, 15),
+    # Marginalia: wait as long as the server took, 250 ms to 2.5 s.
+    "mirror": PacePreset(1, 1, 0.25, 2.5, 1),
+    # Nielsen ("How to crawl a quarter billion webpages in 40 hours"): at least 70 s.
+    "fixed70": PacePreset(0, 0, 70, 70, 70),
+}
+
+# Chance lengthens a pause by up to this share, so that hosts do not beat in step (StormCrawler's 10 %).
+JITTER_SHARE = 0.1
+
+
+def pace_preset(
+    name: str,
+    *,
+    multiplier: float | None = None,
+    window: int | None = None,
+    min_seconds: float | None = None,
+    max_seconds: float | None = None,
+    start_seconds: float | None = None,
+) -> PacePreset:
+    """A preset with single numbers overridden (None: the preset's); ValueError says in one sentence what is wrong."""
+    if name not in PRESETS:
+        raise ValueError(f"PACE_PRESET must be one of {', '.join(PRESETS)}, not {name!r}")
+    given = {
+        "multiplier": multiplier,
+        "window": window,
+        "min_seconds": min_seconds,
+        "max_seconds": max_seconds,
+        "start_seconds": start_seconds,
+    }
+    chosen = {key: value for key, value in given.items() if value is not None}
+    for key, value in chosen.items():
+        if not 0 <= value < float("inf"):
+            raise ValueError(f"PACE_{key.upper()} must be a number of 0 or more, not {value!r}")
+    preset = PRESETS[name]._replace(**chosen)  # type: ignore[arg-type]  # keys and numbers were just listed
+    if preset.max_seconds is not None and preset.max_seconds < preset.min_seconds:
+        raise ValueError(
+            f"PACE_MAX_SECONDS ({preset.max_seconds:g}) is below PACE_MIN_SECONDS ({preset.min_seconds:g})"
+        )
+    return preset
+
+
+def delay_seconds(preset: PacePreset, samples: Sequence[float], floor_seconds: float = 0.0) -> float:
+    """The pause after an answer's end; ``samples`` are response times, seconds, oldest first.
+
+    ``floor_seconds`` (Crawl-delay, Request-rate) holds even above the preset's maximum.
+    """
+    if samples and preset.window:
+        delay = preset.multiplier * sum(samples) / len(samples)
+        if preset.max_seconds is not None and delay > preset.max_seconds:
+            delay = preset.max_seconds
+        delay = max(delay, preset.min_seconds)
+    else:
+        delay = max(preset.start_seconds, preset.min_seconds) if not samples else preset.min_seconds
+    return max(delay, floor_seconds)
+
+
+def after_answer(
+    preset: PacePreset, samples: tuple[float, ...], ttfb_seconds: float | None, *, ok: bool
+) -> tuple[float, ...]:
+    """The response times to remember after an answer that took ``ttfb_seconds`` to its first byte.
+
+    An answer that is not ``ok`` (failed, 5xx, 429) is only remembered when it does not lower the delay:
+    a broken server answers fast. None: no first byte came.
+    """
+    if preset.window < 1 or ttfb_seconds is None:
+        return samples
+    grown = (*samples, max(ttfb_seconds, 0.0))[-preset.window :]
+    if ok or delay_seconds(preset, grown) >= delay_seconds(preset, samples):
+        return grown
+    return samples
+
+
+def jitter_seconds(delay: float, rng: random.Random) -> float:
+    """What chance adds to a pause of ``delay`` seconds: never less than nothing."""
+    return delay * JITTER_SHARE * rng.random()

@@ -1,0 +1,27 @@
+"""Decides how soon a URL deserves its turn within its host's queue: 0 first, 255 last."""
+
+from __future__ import annotations
+
+ROBOTS = 0  # nothing may be asked before it is known
+SEED = 1
+LAST = 255
+
+# Breadth first, as BUbiNG and Mercator do: a level is a step, and hops sort within it.
+_DEPTH_STEP = 8
+# Within a level (ours): what a page needs, then what it links to, then what a sitemap lists.
+_HOP_OFFSETS = {"E": 0, "L": 2, "M": 4}
+_SEED_LEVEL = 2  # the first priority after robots.txt and seeds
+
+
+def priority(depth: int, hop: str, parent: int = SEED) -> int:
+    """Priority of a URL ``depth`` links from a seed, found by ``hop`` (Heritrix letter) on a page of ``parent``.
+
+    A redirect waits as its origin did; everything else sorts by depth, then by hop.
+    """
+    if hop == "P":
+        return ROBOTS
+    if hop == "" or hop == "I" or depth < 0:
+        return SEED
+    if hop == "R":
+        return min(max(parent, SEED), LAST)
+    return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + _HOP_OFFSETS.get(hop, 2))

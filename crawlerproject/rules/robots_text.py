@@ -1,0 +1,202 @@
+"""Reads robots.txt octets line by line and keeps only what is said to us: the part of RFC 9309 before matching.
+
+One linear pass, whatever the file: rules are never copied per agent, so a hostile file with thousands of
+agents and rules costs what its length costs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+# RFC 9309 2.5: "the parsing limit ... MUST be at least 500 kibibytes"; Google's crawler reads as much.
+MAX_BYTES = 500 * 1024
+# A robots.txt names a handful of sitemaps; the largest of 4,231 real files names some hundreds.
+MAX_SITEMAPS = 1000
+# Rate units of Request-rate, seconds each (the extension as Protego and crawler-commons read it).
+_UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_MINUTES_A_DAY = 1440
+
+# Field spellings: RFC 9309's, and the misspellings that Google's parser and Protego both accept.
+_FIELDS: dict[bytes, str] = {
+    b"user-agent": "agent", b"useragent": "agent", b"user agent": "agent",
+    b"allow": "allow",
+    b"disallow": "disallow", b"dissallow": "disallow", b"dissalow": "disallow", b"disalow": "disallow",
+    b"diasllow": "disallow", b"disallaw": "disallow",
+    b"crawl-delay": "delay", b"crawl delay": "delay", b"crawldelay": "delay",
+    b"request-rate": "rate", b"request rate": "rate",
+    b"visit-time": "visit", b"visit time": "visit",
+    b"sitemap": "sitemap", b"sitemaps": "sitemap", b"site-map": "sitemap",
+    b"content-signal": "signal", b"content-usage": "signal",
+}  # fmt: skip
+# A colon ends the field; white space does too, since owners forget the colon (Google's parser allows it).
+_LINE = re.compile(rb"(" + b"|".join(map(re.escape, _FIELDS)) + rb")(?:[ \t]*:|[ \t]+)(.*)", re.I | re.S)
+# RFC 9309 2.2 asks for a UTF-8 file; a byte order mark, whole or cut, is skipped as Google's parser does.
+_UTF8_BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
+_NEWLINES = re.compile(rb"[\r\n]+")  # RFC 9309 2.2: CR, LF or CRLF, and nothing else (no U+2028, no form feed)
+_BLANK = b" \t\x0b\x0c\x00"
+# The leading product token of one name. RFC 9309 2.2.1 has no digits; names with digits exist, so we keep them.
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]+")
+_HIGH = re.compile(rb"[\x80-\xff]")
+_NUMBER = re.compile(rb"\d*[.,]?\d+(?:[eE]\d{1,3}(?![\w]))?|\d+")
+_RATE = re.compile(rb"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I)
+_PERIOD = re.compile(rb"(\d{1,2}):?(\d{2})\s*(?:-|\s|to)\s*(\d{1,2}):?(\d{2})", re.I)
+
+
+class Rule(NamedTuple):
+    """One Allow or Disallow line; ``pattern`` is ASCII, octets above 127 are written %XX."""
+
+    allow: bool
+    pattern: str
+
+
+class VisitTime(NamedTuple):
+    """A daily window in which the owner wishes to be visited; minutes after midnight UTC, the end excluded."""
+
+    start_minute: int
+    end_minute: int
+
+
+class RobotsText(NamedTuple):
+    """What a robots.txt says to one product token, before any matching."""
+
+    rules: tuple[Rule, ...] = ()
+    crawl_delay_seconds: float | None = None
+    request_rate_seconds: float | None = None
+    visit_times: tuple[VisitTime, ...] = ()
+    content_signals: tuple[str, ...] = ()
+    sitemaps: tuple[str, ...] = ()
+
+
+class _Group:
+    """All that was said to one name, groups merged (RFC 9309 2.2.1)."""
+
+    __slots__ = ("delay", "named", "rate", "rules", "signals", "visits")
+
+    def __init__(self) -> None:
+        self.named = False
+        self.rules: dict[Rule, None] = {}  # a set that keeps order: files repeat themselves
+        self.delay: float | None = None
+        self.rate: float | None = None
+        self.visits: dict[VisitTime, None] = {}
+        self.signals: dict[str, None] = {}
+
+    def take(self, field: str, value: bytes) -> None:
+        """Take in one line of a group; what cannot be read is left out."""
+        if field in ("allow", "disallow"):
+            if value:
+                self.rules[Rule(field == "allow", _ascii(value))] = None
+        elif field == "delay":
+            self.delay = _longer(self.delay, leading_number(value))
+        elif field == "rate":
+            self.rate = _longer(self.rate, rate_seconds(value))
+        elif field == "visit":
+            window = visit_time(value)
+            if window is not None:
+                self.visits[window] = None
+        elif field == "signal":
+            self.signals[_ascii(value)] = None
+
+
+def read_robots_text(body: bytes, token: str) -> RobotsText:
+    """What ``body`` says to the product token ``token`` (or to ``*`` when no group names it)."""
+    ours, everyone = _Group(), _Group()
+    wanted = token.lower().encode("ascii", "replace")
+    current: list[_Group] = []  # the groups the present agent lines name
+    naming = False  # the last rule-or-agent line was an agent line
+    sitemaps: dict[str, None] = {}
+    for line in _lines(body):
+        field, value = _field(line)
+        if field == "agent":
+            if not naming:
+                current, naming = [], True
+            current += [g for g, hit in _named(value, wanted, ours, everyone) if hit and g not in current]
+        elif field == "sitemap":
+            if value and len(sitemaps) < MAX_SITEMAPS:
+                sitemaps[value.decode("utf-8", "replace")] = None
+        elif field:
+            # RFC 9309 2.2.4: other records must not interfere, so only rules close a list of agents.
+            naming = naming and field not in ("allow", "disallow")
+            for group in current:
+                group.take(field, value)
+    said = ours if ours.named else everyone
+    return RobotsText(
+        tuple(said.rules), said.delay, said.rate, tuple(said.visits), tuple(said.signals), tuple(sitemaps)
+    )
+
+
+def leading_number(value: bytes) -> float | None:
+    """The number a value starts with ("10", "10s", "0,5", "1e3"); None when there is none or it is not finite."""
+    match = _NUMBER.match(value)
+    if match is None:
+        return None
+    number = float(match[0].replace(b",", b"."))
+    return number if math.isfinite(number) else None
+
+
+def rate_seconds(value: bytes) -> float | None:
+    """Seconds between two requests under a Request-rate ("1/5s" is 5); any time of day after it is ignored."""
+    match = _RATE.match(value)
+    if match is None or int(match[1]) <= 0 or int(match[2]) <= 0:
+        return None
+    return int(match[2]) * _UNIT_SECONDS[match[3].decode().lower()] / int(match[1])
+
+
+def visit_time(value: bytes) -> VisitTime | None:
+    """The window of a Visit-time ("0400-0845", "0400 0845", "04:00-08:45", UTC); None when it is none."""
+    match = _PERIOD.match(value)
+    if match is None:
+        return None
+    hour, minute, end_hour, end_minute = (int(part) for part in match.groups())
+    if minute > 59 or end_minute > 59:
+        return None
+    start, end = hour * 60 + minute, end_hour * 60 + end_minute
+    if start >= _MINUTES_A_DAY or end > _MINUTES_A_DAY or start == end:
+        return None
+    return VisitTime(start, end)
+
+
+def _lines(body: bytes) -> list[bytes]:
+    """The lines of the file, capped; a line that the cap cuts is dropped, for half a rule is another rule."""
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16: not allowed, but crawler-commons reads it too
+        body = body[: 2 * MAX_BYTES].decode("utf-16", "replace").encode()
+    if len(body) > MAX_BYTES:
+        cut = max(body.rfind(b"\n", 0, MAX_BYTES + 1), body.rfind(b"\r", 0, MAX_BYTES + 1))
+        body = body[: max(cut, 0)]
+    mark = _UTF8_BOM.match(body)
+    return _NEWLINES.split(body[mark.end() :] if mark else body)
+
+
+def _field(line: bytes) -> tuple[str, bytes]:
+    """The field of a line ("" when it is none we know) and its value without comment and blanks."""
+    match = _LINE.match(line.partition(b"#")[0].strip(_BLANK))
+    if match is None:
+        return "", b""
+    return _FIELDS[match[1].lower()], match[2].strip(_BLANK)
+
+
+def _named(value: bytes, wanted: bytes, ours: _Group, everyone: _Group) -> list[tuple[_Group, bool]]:
+    """Which of the two groups an agent line names; a list with commas names each of its parts (ours)."""
+    found = []
+    for part in value.split(b","):
+        name = part.strip(_BLANK)
+        if name == b"*" or (name[:1] == b"*" and name[1:2].isspace()):
+            everyone.named = True
+            found.append((everyone, True))
+            continue
+        match = _TOKEN.match(name.lstrip(b"*"))
+        hit = match is not None and match[0].lower() == wanted
+        ours.named = ours.named or hit
+        found.append((ours, hit))
+    return found
+
+
+def _longer(known: float | None, new: float | None) -> float | None:
+    """The longer of two waits: of several that an owner states we keep the politest."""
+    return new if known is None else known if new is None else max(known, new)
+
+
+def _ascii(value: bytes) -> str:
+    """The value with every octet above 127 as %XX, valid UTF-8 or not (RFC 9309 2.2.2)."""
+    return _HIGH.sub(lambda match: b"%%%02X" % match[0][0], value).decode("ascii")

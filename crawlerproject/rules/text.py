@@ -1,0 +1,34 @@
+"""Decides what a page says: the words a reader sees, and the text near-duplicates are told by."""
+
+from __future__ import annotations
+
+import re
+
+from selectolax.lexbor import LexborHTMLParser
+
+UNSEEN_TAGS = ["script", "style", "noscript", "template", "svg"]  # in the source, not on the screen
+# Links and the frame around the content: without them the sidebar of a manual no longer makes its pages
+# alike, at half the cost of finding the main text (measured on 6,345 pages: no false duplicate at 6 bits).
+FRAME_TAGS = ["a", "nav", "footer", "aside", "form"]
+# Scripts that put no blank between words: kana, Han (BMP, compatibility, supplementary planes), Hangul.
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def count_words(text: str) -> int:
+    """Words between blanks, and every CJK character as one."""
+    if text.isascii():
+        return len(text.split())
+    spaced, characters = _CJK.subn(" ", text)
+    return len(spaced.split()) + characters
+
+
+def words_and_text(tree: LexborHTMLParser) -> tuple[int, str]:
+    """(visible words, text without links and frame); takes both out of the tree, so call it last."""
+    tree.strip_tags(UNSEEN_TAGS, recursive=True)
+    body = tree.body
+    if body is None:
+        return 0, ""
+    words = count_words(body.text(separator=" ", skip_empty=True))
+    tree.strip_tags(FRAME_TAGS, recursive=True)
+    body = tree.body
+    return words, "" if body is None else body.text(separator=" ", skip_empty=True)

@@ -1,0 +1,274 @@
+"""Decides what a URL is: the form that is fetched, the key it is known under, and its host.
+
+Two forms of one URL (DESIGN §2). The *fetch form* is the WHATWG serialisation without fragment and
+user info and nothing else: order, escapes and slashes stay, since re-ordered URLs can 404 or break
+signatures. The *dedup key* is a guess at identity and is never fetched; it is the fetch form with
+escapes normalised, tracking and session parameters dropped and the query pieces sorted.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import ada_url
+import can_ada
+from xxhash import xxh3_64_digest, xxh3_128_digest
+
+from crawlerproject.reasons import Reason
+
+# Click and campaign identifiers: union of Firefox's strict and Nightly lists, Brave's and pywb's, plus
+# gclsrc, ttclid, mc_cid and _hsmi. `ref`, `source`, `session`, `cid`, `uid`, `campaign` are absent on
+# purpose: stripping them merges distinct pages.
+TRACKING_NAMES = frozenset(
+    {"fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ysclid", "twclid", "ttclid"}
+    | {"igshid", "mc_cid", "mc_eid", "_hsenc", "_hsmi", "mkt_tok", "wickedid", "_openstat", "__s"}
+)
+TRACKING_PREFIXES = ("utm_", "__hs", "oly_", "vero_")  # same lists, the entries that end in `*`
+
+# A session name alone proves nothing; the value must look like the one its software makes.
+_PHP_VALUE = re.compile(r"[0-9A-Za-z,-]{22,256}")  # PHP's session.sid_length is 22 to 256
+_JAVA_VALUE = re.compile(r"[0-9A-Za-z_.!~-]{16,}")  # Tomcat 32 hex (+ .route), WebLogic and Jetty longer
+_HEX_VALUE = re.compile(r"(?=[0-9]*[A-Fa-f])[0-9A-Fa-f]{16,}")  # a letter: numbers this long are record ids
+_ASP_VALUE = re.compile(r"[A-Z]{24}")  # classic ASP: ASPSESSIONIDxxxxxxxx = 24 capitals
+_ANY_VALUE = re.compile(r".*", re.DOTALL)
+_NO_VALUE = re.compile("")  # the piece between two "&&" (and a lone "=")
+SESSION_SHAPES = {
+    "phpsessid": _PHP_VALUE,
+    "oscsid": _PHP_VALUE,  # osCommerce and Zen Cart keep PHP's own ids under their names
+    "zenid": _PHP_VALUE,
+    "jsessionid": _JAVA_VALUE,
+    "sid": _HEX_VALUE,
+    "sessid": _HEX_VALUE,
+    "sessionid": _HEX_VALUE,
+    "session_id": _HEX_VALUE,
+}
+_COLDFUSION_NAMES = {"cfid": re.compile(r"[0-9]+"), "cftoken": re.compile(r"[0-9A-Fa-f-]{8,}")}
+_PATH_JAVA_SESSION = re.compile(r";jsessionid=[0-9A-Za-z_.!~-]{16,}(?=[;/?&]|$)", re.IGNORECASE)
+_PATH_ASP_SESSION = re.compile(r"/\(S\([0-9a-z]{24}\)\)(?=/)", re.IGNORECASE)  # ASP.NET "cookieless" sessions
+
+# The escapes that are not in normal form. Group 1: unreserved characters (RFC 3986 2.3), to be decoded, but not
+# after a stray "%" or "%4": that could make a new escape of the pair. Else: lower-case digits.
+_ESCAPE = re.compile(
+    r"(?<!%)(?<!%[0-9A-Fa-f])%(2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
+    r"|%(?:[a-f][0-9A-Fa-f]|[0-9A-F][a-f])"
+)
+
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+# WHATWG URL: the bytes of a special URL's query that are written as %XX.
+_QUERY_BYTES = [chr(b) if 0x20 < b < 0x7F and b not in b"\"#<>'" else f"%{b:02X}" for b in range(256)]
+_UTF8_OUTPUT = frozenset({"utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-16le", "utf-16be"})  # WHATWG Encoding 4.3
+# WHATWG does the same with what the page's encoding lacks: &#1234; written in escapes.
+_MISSING = "query-character-reference"
+
+
+def _character_reference(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(f"%26%23{ord(char)}%3B" for char in missing), error.end
+
+
+codecs.register_error(_MISSING, _character_reference)
+
+
+class Address(NamedTuple):
+    """One URL as the crawl knows it."""
+
+    url: str  # the fetch form
+    key: bytes  # 24 bytes: xxh3_64(host key), then xxh3_128(dedup key); pages of one host sort together
+    host: str  # host key: lower-case name, ":port" only when not the scheme's default, no root dot
+    scheme: str  # "http" or "https"
+
+
+_new = tuple.__new__
+
+
+class UrlRefused(ValueError):
+    """This text is no address of ours; ``reason`` is INVALID_URL or SCHEME."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class Base:
+    """Resolves the links of one page; made once a page, since parsing the base is half the work."""
+
+    __slots__ = ("_base", "_encoding", "url")
+
+    def __init__(self, url: str, encoding: str = "utf-8") -> None:
+        """``encoding`` is the page's Python codec name: a query's non-ASCII text is written in it."""
+        self.url = url
+        self._encoding = "" if encoding in _UTF8_OUTPUT else encoding
+        try:
+            self._base: can_ada.URL | None = can_ada.parse(url)
+        except (ValueError, TypeError):  # an xn-- host only ada_url takes: every join goes through it
+            self._base = None
+
+    def join(self, href: str) -> Address | None:
+        """The address ``href`` means on this page; None when it is not one of ours."""
+        if self._encoding and not href.isascii():
+            href = encode_query(href, self._encoding)
+        if self._base is not None:
+            try:
+                parsed = self._base + href
+                return _address(parsed.href, parsed.host)
+            except UrlRefused:
+                return None
+            except (ValueError, TypeError):  # TypeError: a lone surrogate
+                pass
+        try:
+            return _second_opinion(href, self.url)
+        except UrlRefused:
+            return None
+
+
+def parse(url: str) -> Address:
+    """The address of an absolute URL; raises UrlRefused and nothing else."""
+    try:
+        parsed = can_ada.parse(url)
+    except (ValueError, TypeError):
+        return _second_opinion(url, None)
+    return _address(parsed.href, parsed.host)
+
+
+def dedup_key(url: str) -> str:
+    """The text a fetch form is known under; idempotent, never fetched."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return _key_text(f"{scheme}://{_known_host(host)[0]}{slash}{path}")
+
+
+def host_key(url: str) -> str:
+    """The host key of a URL; raises UrlRefused."""
+    return parse(url).host
+
+
+def origin(url: str) -> str:
+    """``scheme://host[:port]``, the key of a robots.txt; raises UrlRefused."""
+    address = parse(url)
+    return f"{address.scheme}://{address.host}"
+
+
+def encode_query(href: str, encoding: str) -> str:
+    """Write the non-ASCII characters of ``href``'s query in ``encoding``, as WHATWG asks of old pages."""
+    head, hash_mark, fragment = href.partition("#")
+    path, question_mark, query = head.partition("?")
+    if not question_mark or query.isascii():
+        return href
+
+    def escaped(match: re.Match[str]) -> str:
+        return "".join([_QUERY_BYTES[byte] for byte in match[0].encode(encoding, _MISSING)])
+
+    try:
+        query = _NON_ASCII.sub(escaped, query)
+    except (UnicodeError, LookupError):  # a codec that cannot write: UTF-8 then, as for any other page
+        return href
+    return path + question_mark + query + hash_mark + fragment
+
+
+def _second_opinion(url: str, base: str | None) -> Address:
+    # can_ada's older Ada refuses hosts with odd xn-- labels that the standard allows (14 of 905 WPT
+    # cases); ada_url is newer but four times slower, so it is asked for those alone.
+    if "xn--" not in (url if base is None else base + url).lower():
+        raise UrlRefused(Reason.INVALID_URL)
+    try:
+        parsed = ada_url.URL(url, base=base)
+        return _address(parsed.href, parsed.host)
+    except UrlRefused:
+        raise
+    except (ValueError, TypeError):
+        raise UrlRefused(Reason.INVALID_URL) from None
+
+
+def _address(href: str, host: str) -> Address:
+    if href.startswith("https://"):
+        scheme = "https"
+    elif href.startswith("http://"):
+        scheme = "http"
+    else:
+        raise UrlRefused(Reason.SCHEME)
+    if "#" in href:
+        href = href.partition("#")[0]
+    if "@" in href:
+        href = _without_user_info(href, scheme)
+    known_host, host_digest = _known_host(host)
+    text = href if known_host == host else href.replace(host, known_host, 1)
+    if "?" in text or "%" in text or ";" in text or "/(" in text:
+        text = _key_text(text)
+    # What Address(...) does, at a third of the cost: it is made for every link of every page.
+    return _new(Address, (href, host_digest + xxh3_128_digest(text.encode()), known_host, scheme))
+
+
+def _without_user_info(href: str, scheme: str) -> str:
+    # The serialisation escapes "@" within user info, so the last one before the path ends it.
+    start = len(scheme) + 3
+    end = href.index("/", start)
+    return href[:start] + href[start:end].rpartition("@")[2] + href[end:]
+
+
+@lru_cache(maxsize=65_536)  # a crawl is in touch with some 10,000 hosts at once
+def _known_host(host: str) -> tuple[str, bytes]:
+    # "example.org." is the same server as "example.org": one pace, one queue, one NeverCrawl entry.
+    name, colon, port = host.partition(":") if not host.startswith("[") else (host, "", "")
+    if name.endswith("."):
+        name = name[:-1]
+    if not name or name.startswith(".") or ".." in name or name.endswith("."):
+        raise UrlRefused(Reason.INVALID_URL)  # an empty label: no such name can be asked of DNS
+    known = name + colon + port
+    return known, xxh3_64_digest(known.encode())
+
+
+def _key_text(text: str) -> str:
+    if "%" in text:
+        text = _ESCAPE.sub(_plain_escape, text)
+    if ";" in text:
+        text = _PATH_JAVA_SESSION.sub("", text)
+    if "/(" in text:
+        text = _PATH_ASP_SESSION.sub("", text)
+    path, _, query = text.partition("?")
+    if not query:
+        return path
+    pieces = []
+    for piece in query.split("&"):
+        shape = _noise_shape(piece.partition("=")[0])
+        if shape is None or shape.fullmatch(piece.partition("=")[2]) is None:
+            pieces.append(piece)
+    if "cftoken" in query.lower():
+        pieces = _without_coldfusion(pieces)
+    if not pieces:
+        return path
+    pieces.sort()
+    return path + "?" + "&".join(pieces)
+
+
+def _plain_escape(match: re.Match[str]) -> str:
+    digits = match[1]
+    return match[0].upper() if digits is None else chr(int(digits, 16))
+
+
+@lru_cache(maxsize=16_384)  # the names of parameters repeat from link to link
+def _noise_shape(name: str) -> re.Pattern[str] | None:
+    """The shape of value that makes a parameter noise; None for a parameter that means something."""
+    name = name.lower()
+    if name in TRACKING_NAMES or name.startswith(TRACKING_PREFIXES):
+        return _ANY_VALUE
+    if not name:
+        return _NO_VALUE
+    return _ASP_VALUE if name.startswith("aspsessionid") else SESSION_SHAPES.get(name)
+
+
+def _without_coldfusion(pieces: list[str]) -> list[str]:
+    # CFID alone is a plain number and may name a page; with a CFTOKEN beside it, it is a session.
+    kept, found = [], set()
+    for piece in pieces:
+        name, _, value = piece.partition("=")
+        shape = _COLDFUSION_NAMES.get(name.lower())
+        if shape is not None and shape.fullmatch(value):
+            found.add(name.lower())
+        else:
+            kept.append(piece)
+    return kept if len(found) == len(_COLDFUSION_NAMES) else pieces

@@ -1,0 +1,155 @@
+"""What a WARC file really holds: a strict reading of its gzip members that stops at the first flaw.
+
+The usual readers pass over torn files in silence. Here a good record is a gzip member that inflates to its end with
+CRC and size right, begins with a WARC header, is as long as that says and ends with two line breaks.
+"""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from collections.abc import Iterable, Iterator
+from hashlib import sha1
+from typing import NamedTuple
+
+from isal import isal_zlib
+
+CHUNK_BYTES = 65536
+"""Bytes to read at once; the rest of a chunk is copied per member, so larger chunks are slower."""
+MAX_RECORD_BYTES = 1 << 30
+"""Inflated size past which a member is called a flaw: a gzip bomb must not fill the memory."""
+
+_GZIP = 31  # zlib's window bits for "gzip members only"
+_FLAGS = 3  # RFC 1952 2.3.1: the byte of a member that holds its flags,
+_LARGEST_FLAGS = b"\x1f"  # of which the upper three are reserved and must be zero
+_BAD_GZIP: tuple[type[Exception], ...] = (isal_zlib.IsalError, EOFError)  # type: ignore[assignment]  # its stub: an instance
+_END = b"\r\n\r\n"
+_WHOLE_AFTER = frozenset({"warcinfo", "metadata"})  # types that end what we write at once
+
+
+class Member(NamedTuple):
+    """One good record and where its gzip member lies in the file."""
+
+    offset: int
+    length: int
+    fields: tuple[tuple[str, str], ...]  # names lower-cased, in order
+    block: bytes
+
+    @property
+    def end(self) -> int:
+        """First byte after the member."""
+        return self.offset + self.length
+
+    @property
+    def kind(self) -> str:
+        """The WARC-Type."""
+        return self.field("warc-type")
+
+    def field(self, name: str) -> str:
+        """The first value of a field, "" when there is none; ``name`` in lower case."""
+        return next((value for field, value in self.fields if field == name), "")
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a field that may repeat."""
+        return [value for field, value in self.fields if field == name]
+
+    @property
+    def payload(self) -> bytes:
+        """The block after its HTTP head when it is an HTTP message, the whole block otherwise."""
+        if not self.field("content-type").startswith("application/http"):
+            return self.block
+        return self.block.partition(_END)[2]
+
+
+class Flaw(NamedTuple):
+    """Where a file stops being good, and in what way."""
+
+    offset: int
+    what: str
+
+
+def walk(chunks: Iterable[bytes], start: int = 0, max_bytes: int = MAX_RECORD_BYTES) -> Iterator[Member | Flaw]:
+    """Every good member of a file whose bytes from ``start`` on come in ``chunks``; a Flaw, if any, comes last."""
+    source = iter(chunks)
+    offset, pending = start, b""
+    while True:
+        pending = pending or next(source, b"")
+        if not pending:
+            return
+        inflated = _inflate(pending, source, max_bytes)
+        if isinstance(inflated, str):
+            yield Flaw(offset, inflated)
+            return
+        record, length, pending = inflated
+        member = _member(record, offset, length)
+        yield member
+        if isinstance(member, Flaw):
+            return
+        offset += length
+
+
+def whole_length(members: Iterable[Member | Flaw]) -> int:
+    """End of the last whole capture (or of the warcinfo): what a damaged file of ours may be cut to."""
+    end = 0
+    for member in members:
+        if isinstance(member, Member) and member.kind in _WHOLE_AFTER:
+            end = member.end
+    return end
+
+
+def wrong_digest(member: Member) -> str:
+    """The name of the sha1 digest field that does not hold; "" when all hold or none can be checked."""
+    stated = member.field("warc-block-digest")
+    if stated.startswith("sha1:") and stated[5:] != _sha1(member.block):
+        return "WARC-Block-Digest"
+    stated = member.field("warc-payload-digest")
+    if member.kind != "revisit" and stated.startswith("sha1:") and stated[5:] != _sha1(member.payload):
+        return "WARC-Payload-Digest"
+    return ""
+
+
+def _inflate(pending: bytes, source: Iterator[bytes], max_bytes: int) -> tuple[bytes, int, bytes] | str:
+    """(record, length of its gzip member, bytes after it), or what is wrong."""
+    while len(pending) <= _FLAGS and (more := next(source, b"")):
+        pending += more
+    if pending[_FLAGS : _FLAGS + 1] > _LARGEST_FLAGS:  # isal lets them pass, zlib and gzip do not
+        return "bad gzip member (reserved flags)"
+    inflater = isal_zlib.decompressobj(_GZIP)
+    parts, taken, inflated_bytes = [], 0, 0
+    try:
+        while True:
+            part = inflater.decompress(pending)
+            taken += len(pending)
+            inflated_bytes += len(part)
+            parts.append(part)
+            if inflater.eof:
+                rest = inflater.unused_data
+                return b"".join(parts), taken - len(rest), rest
+            if inflated_bytes > max_bytes:
+                return f"record of more than {max_bytes} bytes"
+            pending = next(source, b"")
+            if not pending:
+                return "torn gzip member"
+    except _BAD_GZIP as problem:
+        return f"bad gzip member ({problem})"
+
+
+def _member(record: bytes, offset: int, length: int) -> Member | Flaw:
+    head, end, rest = record.partition(_END)
+    if not end or not head.startswith(b"WARC/1."):
+        return Flaw(offset, "no WARC header")
+    fields = tuple(_field(line) for line in head.decode("utf-8", "replace").split("\r\n")[1:])
+    stated = next((value for name, value in fields if name == "content-length"), "")
+    if not (stated.isascii() and stated.isdigit()):
+        return Flaw(offset, "no Content-Length")
+    if len(rest) != int(stated) + len(_END) or not rest.endswith(_END):
+        return Flaw(offset, f"record of {len(rest)} bytes where {stated} and two line breaks were due")
+    return Member(offset, length, fields, rest[: -len(_END)])
+
+
+def _field(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
+    return name.strip().lower(), value.strip()
+
+
+def _sha1(data: bytes) -> str:
+    return b32encode(sha1(data, usedforsecurity=False).digest()).decode()

@@ -1,0 +1,149 @@
+"""Every knob, with its unit and its reason. What each means to an operator: docs/settings.md."""
+
+from crawlerproject.rules.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
+
+# --- Ours: one default, one unit each -----------------------------------------------------------
+
+OURS = {
+    # Who we are. Without a way to reach the operator a crawl of public addresses refuses to start.
+    "CRAWLER_NAME": "PoliteCrawler",
+    "CRAWLER_INFO_URL": "",
+    "CRAWLER_CONTACT": "",
+    # Where things go; empty means crawls/<spider name>.
+    "CRAWL_DIR": "",
+    # Pace.
+    "PACE_PRESET": "default",
+    "PACE_MULTIPLIER": None,
+    "PACE_WINDOW": None,
+    "PACE_MIN_SECONDS": None,
+    "PACE_MAX_SECONDS": None,
+    "PACE_START_SECONDS": None,
+    "PACE_PER_IP": True,
+    "PACE_IP_SECONDS": 0.5,
+    "RETRY_AFTER_MAX_SECONDS": 86400,
+    "BACKOFF_START_SECONDS": 60,
+    "BACKOFF_MAX_SECONDS": 86400,
+    "HOST_MAX_FAILURES": 5,
+    # Exclusions and bounds.
+    "NEVERCRAWL_FILE": "NeverCrawl.txt",
+    "NEVERCRAWL_RELOAD_SECONDS": 60,
+    "SKIP_EXTENSIONS": sorted(_SKIP_EXTENSIONS),
+    "ROBOTS_TTL_SECONDS": 86400,
+    "SCOPE_MAX_DEPTH": 20,
+    "SCOPE_MAX_URLS_PER_HOST": 100_000,
+    "SCOPE_MAX_URL_LENGTH": 2000,
+    # Fetching.
+    "FETCH_MAX_BYTES": 5 * 1024 * 1024,
+    "FETCH_TIMEOUT_SECONDS": 30,
+    "FETCH_ALLOW_NETWORKS": [],
+    "FETCH_CONNECT_TIMEOUT_SECONDS": 10,
+    "FETCH_FIRST_BYTE_TIMEOUT_SECONDS": 20,
+    "FETCH_MIN_BYTES_PER_SECOND": 100,
+    "FETCH_SLOW_GRACE_SECONDS": 10,
+    "FETCH_KEEPALIVE_SECONDS": 8,
+    "FETCH_MAX_IDLE_CONNECTIONS": 2000,
+    "FETCH_HOSTS_FILE": "/etc/hosts",
+    "FETCH_DNS_SERVERS": [],
+    "FETCH_DNS_TIMEOUT_SECONDS": 10,
+    "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,
+    "FETCH_CA_FILE": "",
+    # Archive and frontier.
+    "WARC_MAX_BYTES": 1_000_000_000,
+    "WARC_PREFIX": "crawl",
+    "WARC_OPERATOR": "",
+    "COMMIT_SECONDS": 1.0,
+    "STATE_URL": "rocksdb:",
+    "FRONTIER_MAX_IN_FLIGHT": 1000,
+    "FRONTIER_PATIENCE_SECONDS": 3600,
+    "DISK_MIN_FREE_BYTES": 200_000_000,
+    "LOG_KEEP_DAYS": 31,
+    "PROGRESS_LOG_SECONDS": 30,
+    "ERRORS_IN_A_ROW": 20,
+}
+globals().update(OURS)
+
+# --- Scrapy's, as this crawler needs them -------------------------------------------------------
+
+BOT_NAME = "crawlerproject"
+SPIDER_MODULES = ["crawlerproject.spiders"]
+NEWSPIDER_MODULE = "crawlerproject.spiders"
+COMMANDS_MODULE = "crawlerproject.commands"
+
+SCHEDULER = "crawlerproject.frontier.scheduler.FrontierScheduler"
+DOWNLOAD_HANDLERS = {
+    "http": "crawlerproject.fetch.handler.CrawlerDownloadHandler",
+    "https": "crawlerproject.fetch.handler.CrawlerDownloadHandler",
+    "ftp": None,
+    "s3": None,
+}
+
+# The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's:
+# Scrapy's own would ask a host again at once, behind the workbench's back.
+DOWNLOADER_MIDDLEWARES = {
+    "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
+    "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
+    "crawlerproject.middlewares.robots.RobotsMiddleware": 40,
+    "crawlerproject.middlewares.pace.PaceMiddleware": 900,
+    "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
+    "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware": None,
+    "scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware": None,
+    "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware": None,
+    "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+    "scrapy.downloadermiddlewares.cookies.CookiesMiddleware": None,
+    "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware": None,
+    "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
+    "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware": None,
+}
+SPIDER_MIDDLEWARES = {
+    "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,
+    "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
+    "scrapy.spidermiddlewares.referer.RefererMiddleware": None,
+    "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
+    "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
+}
+ITEM_PIPELINES = {"crawlerproject.pipelines.warc.WarcPipeline": 900}
+EXTENSIONS = {
+    "crawlerproject.extensions.commit.CommitLoop": 100,
+    "crawlerproject.extensions.progress.ProgressExtension": 500,
+    "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
+    # What only looks, every minute or at each response, and tells less than the progress line.
+    "scrapy.extensions.logstats.LogStats": None,
+    "scrapy.extensions.memusage.MemoryUsage": None,
+    "scrapy.extensions.throttle.AutoThrottle": None,
+    "scrapy.extensions.feedexport.FeedExporter": None,
+    "scrapy.extensions.spiderstate.SpiderState": None,
+}
+
+# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB.
+CONCURRENT_REQUESTS = OURS["FRONTIER_MAX_IN_FLIGHT"]
+CONCURRENT_REQUESTS_PER_DOMAIN = OURS["FRONTIER_MAX_IN_FLIGHT"]
+DOWNLOAD_DELAY = 0
+DOWNLOAD_DELAY_JITTER = 0
+# The default of 100 makes a hundred asyncio tasks for every response (scrapy issue 5182).
+CONCURRENT_ITEMS = 1
+# Counts bodies until the pipelines are done; the default of 5 MB throttles 160 pages in flight.
+SCRAPER_SLOT_MAX_ACTIVE_SIZE = 64_000_000
+
+TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+ASYNCIO_EVENT_LOOP = "uvloop.Loop"
+
+ROBOTSTXT_OBEY = False  # ours cannot be switched off; this is Scrapy's own, which allows on error
+COOKIES_ENABLED = False
+REDIRECT_ENABLED = False
+RETRY_ENABLED = False
+METAREFRESH_ENABLED = False
+REFERER_ENABLED = False
+HTTPERROR_ALLOW_ALL = True
+# Both execute Python for whoever reaches the port.
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+DOWNLOADER_STATS = False
+
+LOG_LEVEL = "INFO"
+LOG_FORMATTER = "crawlerproject.extensions.quiet_log.QuietLogFormatter"
+WARN_ON_GENERATOR_RETURN_VALUE = False

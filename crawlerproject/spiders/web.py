@@ -1,0 +1,195 @@
+"""The spider: reads what was fetched, hands its links to the frontier in one batch, yields one Page."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider
+from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
+
+from crawlerproject.errors import FetchError
+from crawlerproject.fetch.wire import Wire
+from crawlerproject.frontier.frontier import Found
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.items import Page
+from crawlerproject.middlewares.refused import Refused
+from crawlerproject.preflight import seeds_and_scope
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.page import is_html, read_html
+from crawlerproject.rules.priority import priority
+from crawlerproject.rules.urls import Address, Base
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from twisted.python.failure import Failure
+
+logger = logging.getLogger(__name__)
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Fetch (WHATWG) stops at 20; Heritrix's maxTransHops and ours stop sooner: a chain grows new addresses for ever.
+_MAX_REDIRECTS = 10
+# Heritrix keeps as many letters of a discovery path.
+_MAX_HOPS = 50
+
+
+class WebSpider(Spider):
+    """``scrapy crawl web -a seeds=FILE-or-URLs [-a scope=any|domain|host]``."""
+
+    name = "web"
+
+    def __init__(self, seeds: str | None = None, scope: str = "any", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)
+        self.scope = scope
+        if seeds is not None:
+            self.seeds, self.scope = seeds_and_scope(seeds, scope)
+        self.errors_in_a_row = 0
+        self.max_errors_in_a_row = 0
+        self.token = ""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Build the spider with the crawl's settings."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.max_errors_in_a_row = crawler.settings.getint("ERRORS_IN_A_ROW")
+        spider.token = crawler.settings["CRAWLER_NAME"]
+        return spider
+
+    @property
+    def _scheduler(self) -> Any:
+        engine = self.crawler.engine
+        assert engine is not None
+        return engine.scheduler
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Give the seeds to the frontier; no Request exists until one is leased."""
+        self._scheduler.add_seeds(self.seeds or [])
+        nothing: tuple[Any, ...] = ()
+        for request in nothing:
+            yield request
+
+    def parse(self, response: Response, **kwargs: Any) -> Page:
+        """Any answer: a page, a redirect, an error, a robots.txt."""
+        meta = response.request.meta if response.request else {}
+        lease: Lease = meta["lease"]
+        wire: Wire = meta["wire"]
+        page = Page(lease, lease.row.url, _reason(response.status), wire, body=response.body)
+        headers = response.headers
+        page.mime = _header(headers, "Content-Type").partition(";")[0].strip().lower()
+        page.retry_after = _header(headers, "Retry-After")
+        page.etag = _header(headers, "ETag")
+        page.last_modified = _header(headers, "Last-Modified")
+        try:
+            if response.status in _REDIRECTS:
+                self._redirect(page, _header(headers, "Location"))
+            elif response.status == 200 and not lease.is_robots:
+                self._read(page, response)
+            self.errors_in_a_row = 0
+        except Exception:
+            self._ours(page)
+        return page
+
+    def on_error(self, failure: Failure) -> Page | None:
+        """No usable answer: the attempt is logged and judged all the same."""
+        lease: Lease | None = failure.request.meta.get("lease")  # type: ignore[attr-defined]
+        if lease is None:
+            return None
+        error = failure.value
+        page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
+        if isinstance(error, FetchError):
+            page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)
+        elif isinstance(error, Refused):
+            page.reason = error.reason
+        else:
+            logger.error("unexpected failure of %s", page.url, exc_info=(failure.type, error, failure.tb))  # type: ignore[arg-type]
+            self.count_error()
+        return page
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def _redirect(self, page: Page, location: str) -> None:
+        target = Base(page.url).join(location) if location else None
+        if target is None:
+            return
+        page.location = target.url
+        lease = page.lease
+        if lease.is_robots:
+            return  # the frontier follows it on the origin's behalf
+        row = lease.row
+        if row.hops.endswith("R" * _MAX_REDIRECTS):
+            page.error = f"more than {_MAX_REDIRECTS} redirects in a row"
+            return
+        flags = row.flags if lease.is_seed else 0
+        hops = (row.hops + "R")[-_MAX_HOPS:]
+        self._scheduler.add([Found(target, row.depth, hops, row.url, row.priority, flags)])
+
+    def _read(self, page: Page, response: Response) -> None:
+        content_type = _header(response.headers, "Content-Type") or None
+        if not is_html(content_type, response.body):
+            return
+        facts = read_html(
+            response.body,
+            url=page.url,
+            content_type=content_type,
+            x_robots=[value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")],
+            token=self.token,
+        )
+        page.notes = page_notes(facts)
+        if facts.nofollow:
+            return
+        row = page.lease.row
+        depth = row.depth + 1
+        found = []
+        for link in facts.links:
+            hops = (row.hops + link.kind)[-_MAX_HOPS:]
+            found.append(Found(link.address, depth, hops, row.url, priority(depth, link.kind)))
+        self._scheduler.add(found)
+
+    # --- our own errors -------------------------------------------------------------------------
+
+    def _ours(self, page: Page) -> None:
+        logger.exception("could not read %s", page.url)
+        page.error = "could not be read"
+        self.count_error()
+
+    def count_error(self) -> None:
+        """One more error of our own; many in a row stop the crawl."""
+        self.errors_in_a_row += 1
+        self.crawler.stats.inc_value("errors/ours")
+        if self.errors_in_a_row == self.max_errors_in_a_row:
+            logger.error("%d errors of our own in a row: the crawl stops", self.errors_in_a_row)
+            engine = self.crawler.engine
+            assert engine is not None
+            deferred_from_coro(engine.close_spider_async(reason="errors_in_a_row"))
+
+
+def page_notes(facts: Any) -> list[tuple[str, str]]:
+    """What reading found, as lines of the metadata record."""
+    notes = [("charset-detected", facts.encoding)]
+    if facts.canonical is not None:
+        notes.append(("canonical", facts.canonical.url))
+    if facts.noindex:
+        notes.append(("robots-meta", "noindex"))
+    if facts.nofollow:
+        notes.append(("robots-meta", "nofollow"))
+    return notes
+
+
+def _header(headers: Any, name: str) -> str:
+    value = headers.get(name)
+    return value.decode("latin-1") if value else ""
+
+
+def _reason(status: int) -> Reason:
+    if status in (429, 503):
+        return Reason.RATE_LIMITED
+    if status == 304:
+        return Reason.NOT_MODIFIED
+    if status in _REDIRECTS:
+        return Reason.REDIRECT
+    return Reason.FETCHED if status < 400 else Reason.HTTP_ERROR

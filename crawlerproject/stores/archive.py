@@ -1,0 +1,104 @@
+"""What a crawl leaves behind, kept in step: WARC files, their index, the request log, robots.txt copies."""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crawlerproject.rules.cdxj import row_of_capture
+from crawlerproject.rules.request_line import Attempt, line
+from crawlerproject.rules.warc_records import Context, Exchange, capture, warcinfo
+from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.stores.request_log import RequestLog
+from crawlerproject.stores.robots_copies import save_robots
+from crawlerproject.stores.warc_files import OpenFile, WarcFiles, new_record_id
+from crawlerproject.stores.warc_recovery import recover
+
+
+@dataclass(slots=True, frozen=True)
+class Written:
+    """Where a capture went, and the payload's digest (sha1, 20 bytes)."""
+
+    filename: str
+    offset: int  # of the response record
+    length: int  # of the response record
+    digest: bytes
+
+    @property
+    def digest_text(self) -> str:
+        """As Common Crawl's index writes it: base32 without a label."""
+        return b32encode(self.digest).decode("ascii")
+
+
+class Archive:
+    """Appends captures and log lines; ``flush`` and ``sync`` come before each commit of the frontier."""
+
+    def __init__(
+        self,
+        folder: Path,
+        committed: OpenFile | None,
+        *,
+        prefix: str,
+        max_bytes: int,
+        host_name: str,
+        keep_days: int,
+        description: Sequence[tuple[str, str]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._log_folder = folder / "log"
+        self._index = CdxjFiles(folder / "index")
+        recovery = recover(folder / "warc", committed, self._index)
+        self.messages = [*recovery.messages, *self._index.catch_up(folder / "warc")]
+
+        def first_record(filename: str, record_id: str, now: float) -> bytes:
+            return warcinfo(description, filename=filename, record_id=record_id, now=now)
+
+        self.warc = WarcFiles(
+            folder / "warc",
+            prefix=prefix,
+            max_bytes=max_bytes,
+            host_name=host_name,
+            warcinfo=first_record,
+            clock=clock,
+            index=self._index,
+            resume=recovery.open_file,
+        )
+        self.log = RequestLog(self._log_folder, keep_days)
+
+    def write(self, exchange: Exchange, context: Context) -> Written:
+        """Append one capture whole; StorageError when there is no room, and nothing has changed then."""
+        built = capture(exchange, context, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
+        position = self.warc.append(built.members)
+        info = built.info
+        self._index.append(position.filename, row_of_capture(info, position.offset))
+        return Written(position.filename, position.offset + info.offset, info.length, info.payload_digest)
+
+    def attempt(self, attempt: Attempt, now: float) -> None:
+        """Log one attempt."""
+        self.log.write(now, line(attempt))
+
+    def robots_copy(self, origin: str, fetched_at: float, body: bytes) -> None:
+        """Keep a fetched version of a robots.txt beside the log."""
+        save_robots(self._log_folder / "robots", origin, fetched_at, body)
+
+    def flush(self) -> None:
+        """Hand everything buffered to the operating system: it survives the death of the process."""
+        self._index.flush()
+        self.log.flush()
+
+    def sync(self) -> None:
+        """Make the appended captures survive a power loss; may run in a thread."""
+        self.warc.sync()
+
+    def close(self) -> None:
+        """Close the open file under its final name, with its index. Commit before."""
+        self.flush()
+        self.warc.close()
+        self._index.close()
+        self.log.close()
+
+    def abandon(self) -> None:
+        """Let go of everything as it is: the next start recovers it."""
+        self.warc.abandon()

@@ -1,0 +1,172 @@
+"""The CDXJ index, one sorted file per closed WARC; while a WARC is open its rows are kept in a journal.
+
+Invariant: ``index/NAME.cdxj`` exists only whole, and names exactly the captures of the closed ``NAME.warc.gz``.
+Journal rows say which span of the WARC they cover, so following the spans shows whether the journal is
+complete; where it is not (a crash came between the two writes) the rows are read from the WARC itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules import cdxj
+from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.warc_members import CHUNK_BYTES, Flaw, Member, walk
+from crawlerproject.stores.durable import replace_file, storage_errors
+
+WARC_SUFFIX = ".warc.gz"
+JOURNAL_SUFFIX = ".cdxj.open"
+
+logger = logging.getLogger(__name__)
+
+
+class CdxjFiles:
+    """Journals and finished indexes in ``folder``; ``finish`` may run in the background, all else in one thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._rows: dict[str, list[Row]] = {}
+        self._unwritten: dict[str, bytes] = {}
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cdxj")
+        self._running: list[tuple[Path, Future[list[str]]]] = []
+
+    def append(self, filename: str, row: Row) -> None:
+        """Remember the row of a capture in WARC ``filename``; on disk after the next ``flush``."""
+        self._rows.setdefault(filename, []).append(row)
+
+    def flush(self) -> None:
+        """Write remembered rows to their journals; raises StorageError and keeps what was not written."""
+        for filename in list(self._rows):
+            packed = b"".join([cdxj.pack(row) for row in self._rows.pop(filename)])
+            self._unwritten[filename] = self._unwritten.get(filename, b"") + packed
+        for filename in list(self._unwritten):
+            self._write_journal(filename)
+
+    def cut(self, filename: str, length: int) -> None:
+        """Forget the rows of captures past ``length``: their bytes were cut from the WARC."""
+        journal = self._journal(filename)
+        if journal.exists():
+            rows = [row for row in _journal_rows(journal) if row.end <= length]
+            replace_file(journal, b"".join([cdxj.pack(row) for row in rows]))
+
+    def finish(self, warc: Path) -> list[str]:
+        """Write the index of a closed WARC and drop its journal; what was odd, as sentences."""
+        journal = self._journal(warc.name)
+        rows = _chain(_journal_rows(journal), warc) if journal.exists() else None
+        messages: list[str] = []
+        if rows is None:
+            rows, messages = _read_rows(warc)
+        self._write_index(warc, rows)
+        journal.unlink(missing_ok=True)
+        return messages
+
+    def finish_in_background(self, warc: Path) -> None:
+        """Like ``finish``, in a thread; ``wait`` tells how it went."""
+        self._running = [(path, future) for path, future in self._running if not self._told(path, future)]
+        self._running.append((warc, self._worker.submit(self.finish, warc)))
+
+    def wait(self) -> None:
+        """Wait for what runs in the background; a failure is logged and mended by the next ``catch_up``."""
+        for path, future in self._running:
+            self._told(path, future, wait=True)
+        self._running = []
+
+    def close(self) -> None:
+        """Flush, wait, and end the background thread."""
+        try:
+            self.flush()
+        finally:
+            self.wait()
+            self._worker.shutdown()
+
+    def rebuild(self, warc: Path) -> list[str]:
+        """Write the index of a closed WARC from nothing but the WARC; what was odd, as sentences."""
+        rows, messages = _read_rows(warc)
+        self._write_index(warc, rows)
+        return messages
+
+    def catch_up(self, warc_folder: Path) -> list[str]:
+        """At start: index closed WARCs that have no index, drop journals whose WARC is gone; as sentences."""
+        messages = []
+        for warc in sorted(warc_folder.glob(f"*{WARC_SUFFIX}")):
+            if not self.path(warc.name).exists():
+                messages += [f"{warc.name} had no index; it has one now", *self.finish(warc)]
+        for journal in self.folder.glob(f"*{JOURNAL_SUFFIX}"):
+            warc = warc_folder / f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
+            if not warc.with_name(f"{warc.name}.open").exists():
+                journal.unlink(missing_ok=True)
+        return messages
+
+    def path(self, filename: str) -> Path:
+        """Where the index of WARC ``filename`` is or will be."""
+        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}.cdxj"
+
+    def _journal(self, filename: str) -> Path:
+        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}{JOURNAL_SUFFIX}"
+
+    def _write_journal(self, filename: str) -> None:
+        journal = self._journal(filename)
+        with storage_errors(journal):
+            descriptor = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                while data := self._unwritten[filename]:
+                    self._unwritten[filename] = data[os.write(descriptor, data) :]
+            finally:
+                os.close(descriptor)
+        del self._unwritten[filename]
+
+    def _write_index(self, warc: Path, rows: Iterable[Row]) -> None:
+        lines = sorted({cdxj.line(row, warc.name) for row in rows})
+        replace_file(self.path(warc.name), b"".join([line + b"\n" for line in lines]))
+
+    def _told(self, path: Path, future: Future[list[str]], *, wait: bool = False) -> bool:
+        """Log how a background job ended; False while it runs."""
+        if not wait and not future.done():
+            return False
+        try:
+            for message in future.result():
+                logger.warning("%s", message)
+        except (StorageError, OSError) as error:
+            logger.error("No index for %s yet, the next start makes it: %s", path.name, error)
+        return True
+
+
+def _journal_rows(journal: Path) -> list[Row]:
+    with journal.open("rb") as file:
+        return [row for line in file if (row := cdxj.unpack(line)) is not None]
+
+
+def _chain(rows: Iterable[Row], warc: Path) -> list[Row] | None:
+    """The rows whose spans follow each other from the warcinfo to the end of the file; None when one is missing."""
+    by_start = {row.start: row for row in rows}  # the latest wins: an offset is used again after a cut
+    with warc.open("rb", buffering=0) as file:
+        first = next(walk(iter(lambda: file.read(CHUNK_BYTES), b"")), None)
+    if not isinstance(first, Member):
+        return None
+    position, length = first.end, warc.stat().st_size
+    chain = []
+    while position < length:
+        row = by_start.get(position)
+        if row is None or row.end <= position:
+            return None
+        chain.append(row)
+        position = row.end
+    return chain if position == length else None
+
+
+def _read_rows(warc: Path) -> tuple[list[Row], list[str]]:
+    """Rows read from the WARC itself up to its first flaw, and that flaw as a sentence."""
+    rows, messages = [], []
+    with warc.open("rb", buffering=0) as file:
+        for member in walk(iter(lambda: file.read(CHUNK_BYTES), b"")):
+            if isinstance(member, Flaw):
+                messages.append(f"{warc.name} is not good from byte {member.offset} on: {member.what}")
+            elif member.kind in cdxj.INDEXED:
+                rows.append(cdxj.row_of_member(member))
+    return rows, messages

@@ -1,0 +1,76 @@
+"""Writing that is whole or not at all, and the errors of a disk that cannot take it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from crawlerproject.errors import StorageError
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class StorageFull(StorageError):
+    """The disk (or the quota) has no room; the crawl pauses until there is some."""
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn an OSError into a StorageError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        kind = StorageFull if error.errno in _NO_ROOM else StorageError
+        raise kind(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_at(descriptor: int, data: bytes, offset: int) -> None:
+    """Write all of ``data`` at ``offset``, or cut the file back to ``offset`` and raise the OSError."""
+    try:
+        written = os.pwrite(descriptor, data, offset)
+        while written < len(data):  # a short write mostly means that the next one says why
+            more = os.pwrite(descriptor, memoryview(data)[written:], offset + written)
+            if more == 0:
+                raise OSError(errno.EIO, "the disk took no more bytes")
+            written += more
+    except OSError:
+        with suppress(OSError):  # what stays is overwritten by the next write at this offset
+            os.ftruncate(descriptor, offset)
+        raise
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put ``data`` in place of ``path`` so that a reader, or a power loss, sees the old or the new, never a part."""
+    temporary = path.with_name(f"{path.name}.part")
+    with storage_errors(path):
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            sync_folder(path.parent)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames, new and removed names in ``folder`` survive a power loss."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def unused(path: Path) -> Path:
+    """``path``, or the same with a number before its last suffix, so that nothing is overwritten."""
+    candidate, number = path, 0
+    while candidate.exists():
+        number += 1
+        candidate = path.with_name(f"{path.stem}.{number}{path.suffix}")
+    return candidate

@@ -1,0 +1,90 @@
+"""The frontier store that forgets: the same contract in dictionaries, for tests and trials."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator, Sequence
+
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+
+_Place = tuple[int, int]
+
+
+class MemoryStore:
+    """A ``FrontierStore`` whose rows live and die with the object."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[_Place, QueuedPage]] = {}
+        self._order: dict[str, list[_Place]] = {}  # the places of each host, sorted
+        self._seen: set[bytes] = set()
+        self._pages: dict[bytes, PageRecord] = {}
+        self._hosts: dict[str, bytes] = {}
+        self._robots: dict[str, bytes] = {}
+        self._facts: dict[str, bytes] = {}
+
+    def known(self, keys: Sequence[bytes]) -> list[bool]:
+        """For each key, whether the page is queued or was decided before."""
+        return [key in self._seen for key in keys]
+
+    def head(self, host: str, limit: int, after: _Place | None = None) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue, or the first behind the place ``after``."""
+        order = self._order.get(host, [])
+        start = 0 if after is None else bisect_right(order, after)
+        rows = self._rows.get(host, {})
+        return [rows[place] for place in order[start : start + limit]]
+
+    def page(self, key: bytes) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; None before the first."""
+        return self._pages.get(key)
+
+    def host(self, host: str) -> bytes | None:
+        """The packed state of the host."""
+        return self._hosts.get(host)
+
+    def robots(self, origin: str) -> bytes | None:
+        """The packed robots record of the origin."""
+        return self._robots.get(origin)
+
+    def fact(self, name: str) -> bytes | None:
+        """A crawl-wide fact."""
+        return self._facts.get(name)
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host with at least one queued row, each once."""
+        return iter(sorted(self._rows))
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it: rows are removed before others are queued."""
+        for row in changes.removed:
+            self._remove(row)
+        for row in changes.queued:
+            self._queue(row)
+        for key, record in changes.pages:
+            self._seen.add(key)
+            self._pages[key] = record
+        self._hosts.update(changes.hosts)
+        self._robots.update(changes.robots)
+        self._facts.update(changes.facts)
+
+    def sync(self) -> None:
+        """Nothing here survives a power loss."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _queue(self, row: QueuedPage) -> None:
+        place = row.priority, row.arrival
+        rows = self._rows.setdefault(row.host, {})
+        if place not in rows:
+            insort(self._order.setdefault(row.host, []), place)
+        rows[place] = row
+        self._seen.add(row.key)
+
+    def _remove(self, row: QueuedPage) -> None:
+        place = row.priority, row.arrival
+        rows = self._rows.get(row.host, {})
+        if rows.pop(place, None) is None:
+            return
+        self._order[row.host].remove(place)
+        if not rows:
+            del self._rows[row.host], self._order[row.host]

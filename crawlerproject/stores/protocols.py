@@ -1,0 +1,88 @@
+"""The contracts of what is kept: rows, one atomic change, and the store that applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+
+class QueuedPage(NamedTuple):
+    """One row of a host's queue: a URL that waits for its turn.
+
+    Order within a host is (``priority``, ``arrival``), smallest first (Mercator's two tiers).
+    """
+
+    host: str  # host key: host name, with ":port" when it is not the scheme's default
+    key: bytes  # 24 bytes: xxh3_64(host) + xxh3_128(dedup key); see rules/urls.py
+    url: str  # the form that is fetched
+    priority: int  # 0 (first) .. 255
+    arrival: int  # unique, ascending; microseconds since the epoch or later
+    depth: int  # links from a seed
+    hops: str  # Heritrix letters from the seed, "" for a seed
+    via: str  # the page it was found on, "" for a seed
+    tries: int = 0  # attempts that failed so far
+    flags: int = 0  # FLAG_* below
+    note: str = ""  # for a robots.txt that was redirected here: the origin it answers for
+
+
+FLAG_SEED = 1
+FLAG_RENDER = 2
+FLAG_ROBOTS = 4
+
+
+class PageRecord(NamedTuple):
+    """What is known of a page after its last fate was decided."""
+
+    url: str
+    reason: str  # a Reason's word
+    status: int  # 0 when no server answered
+    fetched_at: float  # epoch seconds
+    digest: bytes = b""  # sha1 of the payload, 20 bytes
+    etag: str = ""
+    last_modified: str = ""
+
+
+@dataclass(slots=True)
+class Changes:
+    """All that one moment changes; applied whole or not at all."""
+
+    queued: list[QueuedPage] = field(default_factory=list)  # new rows; their keys become known
+    removed: list[QueuedPage] = field(default_factory=list)  # rows whose fate is decided
+    pages: list[tuple[bytes, PageRecord]] = field(default_factory=list)
+    hosts: list[tuple[str, bytes]] = field(default_factory=list)  # host key, packed host state
+    robots: list[tuple[str, bytes]] = field(default_factory=list)  # origin, packed robots record
+    facts: list[tuple[str, bytes]] = field(default_factory=list)  # crawl-wide: "warc", "format", ...
+
+    def __bool__(self) -> bool:
+        return bool(self.queued or self.removed or self.pages or self.hosts or self.robots or self.facts)
+
+
+class FrontierStore(Protocol):
+    """Where the frontier lives. Not thread-safe but for ``sync``; every call is short and blocking."""
+
+    def known(self, keys: Sequence[bytes]) -> list[bool]:
+        """For each key, whether the page is queued or was decided before."""
+
+    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue in order, or those behind the place (priority, arrival)."""
+
+    def page(self, key: bytes) -> PageRecord | None:
+        """What is known of a decided page; None when unknown or still queued."""
+
+    def host(self, host: str) -> bytes | None: ...
+
+    def robots(self, origin: str) -> bytes | None: ...
+
+    def fact(self, name: str) -> bytes | None: ...
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host with at least one queued row, each once (seeks from host to host, not row to row)."""
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it atomically; survives the death of the process, not yet a power loss."""
+
+    def sync(self) -> None:
+        """Make everything applied so far survive a power loss. May be called from another thread."""
+
+    def close(self) -> None: ...

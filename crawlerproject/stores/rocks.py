@@ -1,0 +1,277 @@
+"""The frontier on disk: one RocksDB, one atomic batch a change, memory that does not grow with the URLs."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from threading import Lock
+
+from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores import rocks_options as tables
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.rows import (
+    PLACE_BYTES,
+    host_end,
+    host_of,
+    host_prefix,
+    pack_queued,
+    pack_record,
+    place_after,
+    queue_key,
+    unpack_queued,
+    unpack_record,
+)
+
+# The layout of rows and tables; a store with a greater number was written by a newer version of this project.
+FORMAT = 1
+FORMAT_FACT = "format"
+
+# Below this much free disk nothing is begun: all that is in memory can still be written out.
+RESERVE_BYTES = 2 * tables.WRITE_BUFFERS_BYTES
+
+# Hosts whose first row is remembered. With more hosts than this being crawled in turn, each one's share of the
+# removals that compaction has not yet cleared is too small (some dozens) to be worth remembering.
+REMEMBERED_HEADS = 16_384
+
+# Hosts found with one iterator, which pins old files as long as it lives.
+HOSTS_AT_A_TIME = 1000
+
+_LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold by current process")
+
+
+class RocksStore:
+    """The embedded default ``FrontierStore``; ``folder`` is its own, made when missing.
+
+    Raises ``OperatorError`` at construction when the folder cannot be used, ``StorageError`` from ``apply`` and
+    ``sync`` when the disk refuses; the same call may then be made again later.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = os.fspath(folder)
+        self._heads: OrderedDict[str, bytes] = OrderedDict()  # host -> a key with nothing queued before it
+        self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
+        self._failed = False
+        _prepare(self._folder)
+        self._open()
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def known(self, keys: Sequence[bytes]) -> list[bool]:
+        """For each key, whether the page is queued or was decided before."""
+        if not keys:
+            return []
+        values: list[bytes | None] = self._seen.get(list(keys)) or []
+        return [value is not None for value in values]
+
+    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
+        prefix = host_prefix(host)
+        if after is None:
+            start = self._heads.get(host, prefix)
+        else:
+            start = place_after(prefix, *after)
+        options = ReadOptions()
+        options.set_iterate_upper_bound(host_end(prefix))
+        rows = self._queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
+        rows.seek(start)
+        found: list[tuple[bytes, bytes]] = []
+        while len(found) < limit and rows.valid():
+            found.append((rows.key(), rows.value()))
+            rows.next()
+        if after is None and limit > 0:
+            self._remember_head(host, found[0][0] if found else prefix + b"\xff" * PLACE_BYTES)
+        return [unpack_queued(host, key, value) for key, value in found]
+
+    def page(self, key: bytes) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; None before the first."""
+        value = self._pages.get(key)
+        return None if value is None else unpack_record(value)
+
+    def host(self, host: str) -> bytes | None:
+        """The packed state of the host."""
+        return self._hosts.get(host.encode())
+
+    def robots(self, origin: str) -> bytes | None:
+        """The packed robots record of the origin."""
+        return self._robots.get(origin.encode())
+
+    def fact(self, name: str) -> bytes | None:
+        """A crawl-wide fact."""
+        return self._database.get(name.encode())
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host with at least one queued row, each once; it may see changes made meanwhile."""
+        start = b""
+        while True:
+            found, start = self._hosts_from(start)
+            yield from found
+            if len(found) < HOSTS_AT_A_TIME:
+                return
+
+    def _hosts_from(self, start: bytes) -> tuple[list[str], bytes]:
+        found: list[str] = []
+        options = ReadOptions()
+        options.set_total_order_seek(True)  # from host to host, not within one
+        rows = self._queue.iter(options)
+        rows.seek(start)
+        while rows.valid() and len(found) < HOSTS_AT_A_TIME:
+            key = rows.key()
+            found.append(host_of(key))
+            start = host_end(key[:-PLACE_BYTES])
+            rows.seek(start)
+        return found, start
+
+    def _remember_head(self, host: str, key: bytes) -> None:
+        """Removed rows before a queue's head cost time at every look; start behind them next time."""
+        heads = self._heads
+        heads[host] = key
+        heads.move_to_end(host)
+        if len(heads) > REMEMBERED_HEADS:
+            heads.popitem(last=False)
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it atomically; survives the death of the process, not yet a power loss."""
+        self._require_room()
+        if self._failed:
+            self._open_again()
+        batch = self._batch(changes)
+        try:
+            self._database.write(batch)
+        except Exception as error:  # rocksdict raises no narrower class
+            self._failed = True
+            raise StorageError(f"the frontier cannot be written: {error}") from error
+
+    def _batch(self, changes: Changes) -> WriteBatch:
+        batch = WriteBatch(raw_mode=True)
+        put, queue, seen = batch.put, self._queue_handle, self._seen_handle
+        for row in changes.removed:  # first, so that a row may be replaced in its place
+            batch.delete(queue_key(row), queue)
+        heads = self._heads
+        for row in changes.queued:
+            place = queue_key(row)
+            put(place, pack_queued(row), queue)
+            put(row.key, b"", seen)
+            if place < heads.get(row.host, b""):
+                heads[row.host] = place
+        for key, record in changes.pages:
+            put(key, pack_record(record), self._pages_handle)
+            put(key, b"", seen)  # not every page that is decided was queued before
+        for name, packed in changes.hosts:
+            put(name.encode(), packed, self._hosts_handle)
+        for origin, packed in changes.robots:
+            put(origin.encode(), packed, self._robots_handle)
+        for name, packed in changes.facts:
+            put(name.encode(), packed)
+        return batch
+
+    def sync(self) -> None:
+        """Make everything applied so far survive a power loss. May be called from another thread."""
+        with self._gate:
+            try:
+                self._database.flush_wal(sync=True)
+            except Exception as error:
+                self._failed = True
+                raise StorageError(f"the frontier cannot be made durable: {error}") from error
+
+    def close(self) -> None:
+        """Let go of the folder; harmless when done twice."""
+        with self._gate:
+            self._release()
+
+    def _require_room(self) -> None:
+        disk = os.statvfs(self._folder)
+        if disk.f_bavail * disk.f_frsize < RESERVE_BYTES:
+            raise StorageError(f"less than {RESERVE_BYTES >> 20} MB free where the frontier is ({self._folder})")
+
+    # --- opening and closing --------------------------------------------------------------------
+
+    def _open(self) -> None:
+        try:
+            database = Rdict(self._folder, tables.database_options(), tables.table_options())
+        except Exception as error:
+            raise _opening_error(self._folder, str(error)) from error
+        self._database: Rdict = database
+        self._queue: Rdict = database.get_column_family(tables.QUEUE)
+        self._seen: Rdict = database.get_column_family(tables.SEEN)
+        self._pages: Rdict = database.get_column_family(tables.PAGES)
+        self._hosts: Rdict = database.get_column_family(tables.HOSTS)
+        self._robots: Rdict = database.get_column_family(tables.ROBOTS)
+        self._queue_handle: ColumnFamily = database.get_column_family_handle(tables.QUEUE)
+        self._seen_handle: ColumnFamily = database.get_column_family_handle(tables.SEEN)
+        self._pages_handle: ColumnFamily = database.get_column_family_handle(tables.PAGES)
+        self._hosts_handle: ColumnFamily = database.get_column_family_handle(tables.HOSTS)
+        self._robots_handle: ColumnFamily = database.get_column_family_handle(tables.ROBOTS)
+        self._check_format()
+
+    def _check_format(self) -> None:
+        written = self.fact(FORMAT_FACT)
+        if written is None:
+            self._database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
+        elif int(written) > FORMAT:
+            self._release()
+            raise _newer(self._folder)
+
+    def _open_again(self) -> None:
+        """RocksDB stays read-only after a failed write; opening it again replays what was written whole."""
+        with self._gate:
+            self._release()
+            try:
+                self._open()
+            except OperatorError as error:
+                raise StorageError(str(error)) from error
+            self._failed = False
+
+    def _release(self) -> None:
+        """The lock on the folder falls when the last handle is gone, not at ``close`` alone."""
+        if "_database" not in self.__dict__:
+            return
+        opened = (self._queue, self._seen, self._pages, self._hosts, self._robots, self._database)
+        del self._queue_handle, self._seen_handle, self._pages_handle, self._hosts_handle, self._robots_handle
+        del self._queue, self._seen, self._pages, self._hosts, self._robots, self._database
+        for table in opened:
+            try:
+                table.close()
+            except Exception:  # it closes, and repeats the error of the write that failed before
+                if not self._failed:
+                    raise
+
+
+def _prepare(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error.strerror or str(error)) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable(folder, "permission denied")
+
+
+def _opening_error(folder: str, detail: str) -> OperatorError:
+    if any(sign in detail for sign in _LOCKED):
+        return OperatorError(
+            f"The crawl folder {folder} is in use by a running crawl; stop it, or set CRAWL_DIR to another folder."
+        )
+    if "Column families not opened" in detail:
+        return _newer(folder)
+    if detail.startswith("Corruption"):
+        return OperatorError(
+            f"The frontier in {folder} is damaged ({detail}); restore it, or set CRAWL_DIR to another folder."
+        )
+    return _unwritable(folder, detail)
+
+
+def _newer(folder: str) -> OperatorError:
+    return OperatorError(
+        f"The crawl folder {folder} was written by a newer version of this crawler; "
+        "use that version, or set CRAWL_DIR to another folder."
+    )
+
+
+def _unwritable(folder: str, detail: str) -> OperatorError:
+    return OperatorError(
+        f"The crawl folder {folder} cannot be written ({detail}); make it writable, or set CRAWL_DIR to another folder."
+    )

@@ -1,0 +1,110 @@
+"""How rows become bytes: the keys of the queue, queued pages and page records.
+
+Texts of a row are joined and encoded once; the fixed header holds their lengths in characters, so that
+no text needs a terminator that it might itself contain. Changing any layout here means a new FORMAT in rocks.py.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from xxhash import xxh3_64_digest
+
+from crawlerproject.stores.protocols import PageRecord, QueuedPage
+
+# priority, arrival: big-endian, so that byte order is queue order.
+_PLACE = Struct(">BQ")
+PLACE_BYTES = _PLACE.size
+
+# Every queue key begins with a hash of the host's name: of one length, as RocksDB's filters for prefixes want it.
+# The name follows, so that two hosts of one hash are still two queues.
+HASH_BYTES = 8
+
+# key, depth, tries, flags, characters of url, hops, via. The note is what is left.
+_QUEUED = Struct("<24sIHHIII")
+# status, fetched_at, bytes of digest, characters of url, reason, etag. Last-Modified is what is left.
+_RECORD = Struct("<HdBIBI")
+
+# Header values come from the web: a lone surrogate must not be able to stop a commit.
+_ERRORS = "surrogatepass"
+
+
+def host_prefix(host: str) -> bytes:
+    """What every queue key of this host begins with; no host key contains a NUL."""
+    name = host.encode("utf-8", _ERRORS)
+    return xxh3_64_digest(name) + name + b"\0"
+
+
+def host_end(prefix: bytes) -> bytes:
+    """The first possible key after all of the host's queue (``prefix`` from ``host_prefix``)."""
+    return prefix[:-1] + b"\1"
+
+
+def queue_key(row: QueuedPage) -> bytes:
+    """The row's place: host, then priority, then arrival."""
+    name = row.host.encode("utf-8", _ERRORS)
+    return xxh3_64_digest(name) + name + b"\0" + _PLACE.pack(row.priority, row.arrival)
+
+
+def place_after(prefix: bytes, priority: int, arrival: int) -> bytes:
+    """The smallest key that sorts behind the row at this place."""
+    return prefix + _PLACE.pack(priority, arrival) + b"\0"
+
+
+def host_of(key: bytes) -> str:
+    """The host key that a queue key belongs to."""
+    return key[HASH_BYTES : -PLACE_BYTES - 1].decode("utf-8", _ERRORS)
+
+
+def pack_queued(row: QueuedPage) -> bytes:
+    """All of the row that its queue key does not already say."""
+    url, hops, via = row.url, row.hops, row.via
+    header = _QUEUED.pack(row.key, row.depth, row.tries, row.flags, len(url), len(hops), len(via))
+    return header + (url + hops + via + row.note).encode("utf-8", _ERRORS)
+
+
+def unpack_queued(host: str, key: bytes, value: bytes) -> QueuedPage:
+    """The row of this queue key and value."""
+    priority, arrival = _PLACE.unpack_from(key, len(key) - PLACE_BYTES)
+    page_key, depth, tries, flags, url_end, hops, via = _QUEUED.unpack_from(value)
+    text = value[_QUEUED.size :].decode("utf-8", _ERRORS)
+    hops_end = url_end + hops
+    via_end = hops_end + via
+    return QueuedPage(
+        host,
+        page_key,
+        text[:url_end],
+        priority,
+        arrival,
+        depth,
+        text[url_end:hops_end],
+        text[hops_end:via_end],
+        tries,
+        flags,
+        text[via_end:],
+    )
+
+
+def pack_record(record: PageRecord) -> bytes:
+    """The whole page record."""
+    url, reason, status, fetched_at, digest, etag, last_modified = record
+    header = _RECORD.pack(status, fetched_at, len(digest), len(url), len(reason), len(etag))
+    return header + digest + (url + reason + etag + last_modified).encode("utf-8", _ERRORS)
+
+
+def unpack_record(value: bytes) -> PageRecord:
+    """What ``pack_record`` packed."""
+    status, fetched_at, digest_bytes, url_end, reason, etag = _RECORD.unpack_from(value)
+    digest_end = _RECORD.size + digest_bytes
+    text = value[digest_end:].decode("utf-8", _ERRORS)
+    reason_end = url_end + reason
+    etag_end = reason_end + etag
+    return PageRecord(
+        text[:url_end],
+        text[url_end:reason_end],
+        status,
+        fetched_at,
+        value[_RECORD.size : digest_end],
+        text[reason_end:etag_end],
+        text[etag_end:],
+    )

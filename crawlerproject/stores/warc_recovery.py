@@ -1,0 +1,99 @@
+"""What is done to the WARC folder at start: only committed bytes stay in an open file, the rest is kept aside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crawlerproject.rules.warc_members import CHUNK_BYTES, walk, whole_length
+from crawlerproject.stores.cdxj_files import WARC_SUFFIX, CdxjFiles
+from crawlerproject.stores.durable import storage_errors, sync_folder, unused
+from crawlerproject.stores.warc_files import OPEN_SUFFIX, OpenFile
+
+TORN_SUFFIX = ".torn"
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What was found and done at start."""
+
+    open_file: OpenFile | None = None  # to go on with
+    torn: list[tuple[Path, int]] = field(default_factory=list)  # kept aside: file, bytes
+    messages: list[str] = field(default_factory=list)  # for the log, one sentence each
+
+
+def recover(folder: Path, committed: OpenFile | None, index: CdxjFiles | None = None) -> Recovery:
+    """Cut the open file to what was committed and move files begun after the last commit aside.
+
+    Runs again safely after a crash at any point of it; earlier ``.torn`` files are never overwritten.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    recovery = Recovery()
+    for path in sorted(folder.glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}")):
+        filename = path.name.removesuffix(OPEN_SUFFIX)
+        with storage_errors(path):
+            if committed is not None and filename == committed.filename:
+                _mend(path, committed, recovery)
+            else:
+                _move_aside(path, recovery, "begun after the last commit")
+    if committed is not None and recovery.open_file is None and not (folder / committed.filename).exists():
+        recovery.messages.append(f"{committed.filename} is missing; {committed.length} bytes of it were committed")
+    if index is not None:
+        if recovery.open_file is not None:
+            index.cut(*recovery.open_file)
+        recovery.messages += index.catch_up(folder)
+    return recovery
+
+
+def _mend(path: Path, committed: OpenFile, recovery: Recovery) -> None:
+    """Leave exactly the committed bytes, or the last whole capture where a power loss took some of them."""
+    size, length = path.stat().st_size, committed.length
+    if size < length:
+        with path.open("rb", buffering=0) as file:
+            length = whole_length(walk(iter(lambda: file.read(CHUNK_BYTES), b"")))
+        recovery.messages.append(
+            f"{path.name} has only {size} of its {committed.length} committed bytes, whole captures end at {length}:"
+            " the file system lost the rest"
+        )
+    if length == 0:
+        _move_aside(path, recovery, "without one good record")
+        return
+    if size > length:
+        _cut(path, length, recovery)
+    recovery.open_file = OpenFile(committed.filename, length)
+
+
+def _cut(path: Path, length: int, recovery: Recovery) -> None:
+    """Keep the tail in a file of its own, durably, before it goes."""
+    torn = unused(path.with_name(f"{path.name}.{length}{TORN_SUFFIX}"))
+    part = torn.with_name(f"{torn.name}.part")
+    with path.open("r+b") as file:
+        file.seek(length)
+        try:
+            with part.open("wb") as kept:
+                shutil.copyfileobj(file, kept)
+                kept.flush()
+                os.fsync(kept.fileno())
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+        part.rename(torn)
+        sync_folder(path.parent)
+        file.truncate(length)
+        os.fsync(file.fileno())
+    _note(recovery, torn, f"{path.name} was cut back to {length} committed bytes")
+
+
+def _move_aside(path: Path, recovery: Recovery, why: str) -> None:
+    torn = unused(path.with_name(f"{path.name}.0{TORN_SUFFIX}"))
+    path.rename(torn)
+    sync_folder(path.parent)
+    _note(recovery, torn, f"{path.name}, {why}, was moved aside")
+
+
+def _note(recovery: Recovery, torn: Path, what: str) -> None:
+    kept = torn.stat().st_size
+    recovery.torn.append((torn, kept))
+    recovery.messages.append(f"{what}; {kept} bytes are kept in {torn.name}")

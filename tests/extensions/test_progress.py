@@ -1,0 +1,183 @@
+"""The progress extension: when it shows, what it shows, and that it gives the terminal back."""
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.test import get_crawler
+
+from crawlerproject.extensions import progress as module
+from crawlerproject.extensions.progress import LiveDisplay, LogDisplay, ProgressExtension, scheduler_progress
+from crawlerproject.frontier.progress import Progress
+
+NONE = Progress(0, 0, 0, 0, 0, 0, 0, 0, None, None, "")
+
+
+class FakeLoop:
+    """A looping call that never fires by itself."""
+
+    def __init__(self) -> None:
+        self.beats: list[float] = []
+
+    def start(self, interval: float, now: bool = True) -> None:
+        self.beats.append(interval)
+
+    def stop(self) -> None:
+        self.beats.clear()
+
+
+class FakeDisplay:
+    """Remembers what it was told."""
+
+    beat_seconds = 30.0
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def start(self) -> None:
+        self.told.append("start")
+
+    def show(self, line: str) -> None:
+        self.told.append(line)
+
+    def stop(self) -> None:
+        self.told.append("stop")
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> FakeLoop:
+    """The looping call that the extension gets."""
+    fake = FakeLoop()
+    monkeypatch.setattr(module, "create_looping_call", lambda beat: fake)
+    return fake
+
+
+def crawler(crawling: bool = True, **settings: Any) -> Any:
+    """A crawler as the extension meets it."""
+    made = get_crawler(Spider, {"PROGRESS_LOG_SECONDS": 30, **settings})
+    made.crawling = crawling
+    return made
+
+
+def test_off_outside_a_crawl() -> None:
+    """The shell and fetch have no crawl to show."""
+    with pytest.raises(NotConfigured):
+        ProgressExtension.from_crawler(crawler(crawling=False))
+
+
+def test_off_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PROGRESS_LOG_SECONDS=0 switches the log line off."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
+    with pytest.raises(NotConfigured):
+        ProgressExtension.from_crawler(crawler(PROGRESS_LOG_SECONDS=0))
+
+
+@pytest.mark.parametrize(
+    ("terminal", "log_file", "kind"), [(True, "", LiveDisplay), (True, "x.log", LogDisplay), (False, "", LogDisplay)]
+)
+def test_a_panel_only_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, loop: FakeLoop, terminal: bool, log_file: str, kind: type
+) -> None:
+    """A terminal without LOG_FILE gets the panel, everything else the log line."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    extension = ProgressExtension.from_crawler(crawler(LOG_FILE=log_file))
+
+    assert isinstance(extension._display, kind)
+
+
+def test_shows_from_open_to_close(loop: FakeLoop) -> None:
+    """Opens the display, beats, shows the end, closes."""
+    display = FakeDisplay()
+    extension = ProgressExtension(lambda: NONE._replace(pages=7), display, 30.0)
+    extension.spider_opened(Spider("x"))
+
+    assert loop.beats == [30.0]
+    extension.spider_closed(Spider("x"))
+
+    assert loop.beats == []
+    assert display.told[0] == "start"
+    assert display.told[1].startswith("7 pages")
+    assert display.told[2:] == ["stop"]
+
+
+def test_silent_with_a_scheduler_that_tells_nothing(loop: FakeLoop) -> None:
+    """Scrapy's own scheduler has no progress: nothing is shown, nothing fails."""
+    display = FakeDisplay()
+    extension = ProgressExtension(lambda: None, display, 30.0)
+    extension.spider_opened(Spider("x"))
+    extension.beat()
+    extension.spider_closed(Spider("x"))
+
+    assert display.told == []
+
+
+def test_the_rate_is_over_the_window(loop: FakeLoop) -> None:
+    """Old looks leave the window, so that the rate is of now and not of the start."""
+    extension = ProgressExtension(lambda: None, FakeDisplay(), 10.0)
+    extension.line(NONE, 0.0)
+    extension.line(NONE._replace(pages=1000), 10.0)
+
+    assert "2.0 pages/s" in extension.line(NONE._replace(pages=1020), 20.0)
+
+
+def test_a_dear_look_puts_off_the_next(loop: FakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that took 0.1 s is not repeated for 10 s, except at the end."""
+    clock = [100.0]
+
+    def look() -> Progress:
+        clock[0] += 0.1
+        return NONE
+
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    display = FakeDisplay()
+    extension = ProgressExtension(look, display, 30.0)
+    extension.spider_opened(Spider("x"))
+    extension.beat()
+    clock[0] += 9.0
+    extension.beat()
+
+    assert len(display.told) == 2
+    clock[0] += 1.1
+    extension.beat()
+
+    assert len(display.told) == 3
+    extension.spider_closed(Spider("x"))
+
+    assert len(display.told) == 5
+
+
+def test_reads_the_schedulers_progress() -> None:
+    """The scheduler's own answer is passed on; one without an answer, or none yet, is None."""
+    ours = SimpleNamespace(engine=SimpleNamespace(scheduler=SimpleNamespace(progress=lambda: NONE)))
+
+    assert scheduler_progress(ours) == NONE  # type: ignore[arg-type]
+    assert scheduler_progress(SimpleNamespace(engine=SimpleNamespace(scheduler=object()))) is None  # type: ignore[arg-type]
+    assert scheduler_progress(SimpleNamespace(engine=None)) is None  # type: ignore[arg-type]
+
+
+def test_the_log_display_logs(caplog: pytest.LogCaptureFixture) -> None:
+    """One INFO line a beat; a percent sign in it is no format."""
+    with caplog.at_level(logging.INFO):
+        LogDisplay(30.0).show("7 pages, 100% fine")
+
+    assert [record.getMessage() for record in caplog.records] == ["7 pages, 100% fine"]
+
+
+def test_the_panel_gives_stderr_back(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """While the panel stands the log writes through it; afterwards to the terminal again."""
+    import sys
+
+    handler = logging.StreamHandler(sys.stderr)
+    monkeypatch.setattr(module, "get_scrapy_root_handler", lambda: handler)
+    display = LiveDisplay("scrapy crawl web")
+    before = sys.stderr
+    display.start()
+    display.show("7 pages")
+    display.stop()
+
+    assert sys.stderr is before
+    assert handler.stream is before
+    assert "7 pages" in capsys.readouterr().err

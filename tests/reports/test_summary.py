@@ -1,0 +1,145 @@
+"""The ten lines after a crawl, from logs written here."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from crawlerproject.reports.summary import Pause, main, summarise
+
+
+def entry(start: str, end: str, **changes: Any) -> bytes:
+    """One log line at two times of the same day."""
+    fields = {
+        "time": f"2026-03-02T{start}+00:00",
+        "end": f"2026-03-02T{end}+00:00",
+        "status": 200,
+        "reason": "fetched",
+        "host": "a.test",
+        "ip": "127.0.0.1",
+        "hop": "L",
+        "bytes": 100,
+        "delay_seconds": 5.0,
+    }
+    return orjson.dumps(fields | changes) + b"\n"
+
+
+def crawl(folder: Path, *lines: bytes) -> Path:
+    """A crawl folder with these lines in its log."""
+    (folder / "log").mkdir()
+    (folder / "log" / "requests-2026-03-02.jsonl").write_bytes(b"".join(lines))
+    return folder
+
+
+def test_counts_pages_robots_hosts_and_bytes(tmp_path: Path) -> None:
+    """Robots.txt is an answer but no page."""
+    summary = summarise(
+        crawl(
+            tmp_path,
+            entry("10:00:00.000000", "10:00:01.000000", hop="P", status=404, reason="http-error"),
+            entry("10:00:06.000000", "10:00:07.000000"),
+            entry("10:00:06.000000", "10:00:08.000000", host="b.test", hop=""),
+            entry("10:00:07.000000", "10:00:08.000000", host="c.test", hop="LPR"),
+        )
+    )
+
+    assert (summary.pages, summary.robots, summary.hosts, summary.bytes) == (2, 2, 3, 400)
+    assert summary.statuses == {200: 3, 404: 1}
+    assert summary.duration_seconds == 8.0
+
+
+def test_counts_errors_by_reason(tmp_path: Path) -> None:
+    """What got no answer is no page, and is counted under its word."""
+    summary = summarise(
+        crawl(tmp_path, entry("10:00:00", "10:00:01", status=None, reason="dns-not-found", ip=None, bytes=0))
+    )
+
+    assert summary.pages == 0
+    assert summary.errors == {"dns-not-found": 1}
+
+
+def test_finds_the_tightest_pause(tmp_path: Path) -> None:
+    """The pause runs from one answer's end to the next start, and the least margin is shown."""
+    summary = summarise(
+        crawl(
+            tmp_path,
+            entry("10:00:00.000000", "10:00:01.000000"),
+            entry("10:00:06.250000", "10:00:07.000000"),
+            entry("10:00:12.125000", "10:00:13.000000"),
+        )
+    )
+
+    assert summary.tightest == Pause(5.125, 5.0, "a.test")
+    assert summary.short_pauses == 0
+    assert "none shorter than promised; the closest: 5.125 s kept, 5.000 s promised (a.test)" in summary.lines()[6]
+
+
+def test_counts_a_short_pause(tmp_path: Path) -> None:
+    """Less than promised is said, not averaged away."""
+    summary = summarise(crawl(tmp_path, entry("10:00:00", "10:00:01"), entry("10:00:05", "10:00:06")))
+
+    assert summary.short_pauses == 1
+    assert "1 shorter than promised" in summary.lines()[6]
+
+
+def test_overlapping_requests_are_a_short_pause(tmp_path: Path) -> None:
+    """A second request before the first answer's end is the worst of all."""
+    summary = summarise(crawl(tmp_path, entry("10:00:00", "10:00:09"), entry("10:00:05", "10:00:06")))
+
+    assert summary.tightest == Pause(-4.0, 5.0, "a.test")
+
+
+def test_what_never_reached_the_host_disturbed_nobody(tmp_path: Path) -> None:
+    """A failure without an address (DNS) neither starts nor ends a pause."""
+    summary = summarise(
+        crawl(
+            tmp_path,
+            entry("10:00:00", "10:00:01"),
+            entry("10:00:02", "10:00:03", ip=None, status=None),
+            entry("10:00:06", "10:00:07"),
+        )
+    )
+
+    assert summary.tightest == Pause(5.0, 5.0, "a.test")
+
+
+def test_reads_compressed_days_and_skips_a_cut_line(tmp_path: Path) -> None:
+    """Older days are gzip files; a line that a crash cut is counted apart."""
+    crawl(tmp_path, entry("10:00:06", "10:00:07"), b'{"time": "2026-03-0')
+    (tmp_path / "log" / "requests-2026-03-01.jsonl.gz").write_bytes(gzip.compress(entry("10:00:00", "10:00:01")))
+    summary = summarise(tmp_path)
+
+    assert summary.pages == 2
+    assert summary.unreadable_lines == 1
+    assert "(1 lines unreadable)" in summary.lines()[9]
+
+
+def test_ten_lines_even_of_nothing(tmp_path: Path) -> None:
+    """A crawl that never asked anything is summarised as well."""
+    lines = summarise(tmp_path).lines()
+
+    assert len(lines) == 10
+    assert lines[0].split() == ["Pages", "0"]
+    assert "no host was asked twice" in lines[6]
+
+
+def test_sizes_of_the_files(tmp_path: Path) -> None:
+    """WARC files and the index are counted in all their subfolders."""
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "warc" / "a.warc.gz").write_bytes(b"12345")
+    (tmp_path / "index" / "parquet" / "crawl=a").mkdir(parents=True)
+    (tmp_path / "index" / "parquet" / "crawl=a" / "b.parquet").write_bytes(b"123")
+    summary = summarise(tmp_path)
+
+    assert (summary.warc.count, summary.warc.bytes) == (1, 5)
+    assert (summary.index.count, summary.index.bytes) == (1, 3)
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints ten lines for a folder; 2 and one sentence for anything else."""
+    assert main([str(tmp_path)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 10
+    assert main([str(tmp_path / "missing")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,0 +1,28 @@
+"""Priorities: robots.txt, seeds, then level by level."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlerproject.rules.priority import LAST, ROBOTS, SEED, priority
+
+
+def test_order() -> None:
+    """robots.txt first, then seeds, then nearer before farther."""
+    assert priority(0, "P") == ROBOTS < priority(0, "") == SEED < priority(1, "L") < priority(2, "L") < priority(3, "E")
+
+
+def test_hops_within_a_level() -> None:
+    """What a page needs, what it links to, what a sitemap lists; all before the next level."""
+    assert priority(2, "E") < priority(2, "L") < priority(2, "M") < priority(3, "E")
+
+
+def test_a_redirect_waits_as_its_origin_did() -> None:
+    """A redirect is the same page at another place."""
+    assert priority(5, "R", parent=17) == 17
+    assert priority(0, "R", parent=ROBOTS) == SEED
+
+
+@given(st.integers(-5, 10_000), st.sampled_from(["", "L", "R", "P", "E", "M", "I", "X"]), st.integers(0, 255))
+def test_bounds(depth: int, hop: str, parent: int) -> None:
+    """One octet, always."""
+    assert 0 <= priority(depth, hop, parent) <= LAST

@@ -1,0 +1,24 @@
+"""rules/text: what a reader sees, and what near-duplicates are told by."""
+
+from selectolax.lexbor import LexborHTMLParser
+
+from crawlerproject.rules.text import count_words, words_and_text
+
+
+def test_words() -> None:
+    """Blanks part words; each CJK character is one."""
+    assert count_words("two  words\n") == 2
+    assert count_words("été à Paris") == 3
+    assert count_words("日本語 and 한국 x") == 7
+    assert count_words("") == 0
+
+
+def test_unseen_and_frame_are_left_out() -> None:
+    """Scripts are no words; links and navigation are words, but not the page's text."""
+    tree = LexborHTMLParser(
+        "<title>t</title><nav>menu</nav><p>one <b>two</b> <a href=x>link</a></p><script>var x</script>"
+        "<style>p{}</style><noscript>no</noscript><template>t</template><footer>foot</footer>"
+    )
+    words, text = words_and_text(tree)
+    assert words == 5
+    assert text.split() == ["one", "two"]

@@ -1,0 +1,145 @@
+"""``make crawl``'s script: nothing is deleted, signals arrive once, the exit status is Scrapy's."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Stands in for scrapy: says when it is ready, counts the SIGINTs that one press brings.
+COUNTS_INTERRUPTS = """
+import signal, sys
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+print("ready", flush=True)
+signal.pause()
+signal.sigtimedwait([signal.SIGUSR1], 0.3)
+sys.exit(40 + len(seen))
+"""
+
+
+@pytest.fixture
+def script() -> ModuleType:
+    """scripts/crawl.py as a module."""
+    spec = importlib.util.spec_from_file_location("crawl_script", ROOT / "scripts" / "crawl.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_earlier_demonstrations_are_put_aside(script: ModuleType, tmp_path: Path) -> None:
+    """Crawl and web get the same next free number, and keep what is in them."""
+    demo, web = tmp_path / "demo", tmp_path / "demo-web"
+    for round_ in ("first", "second"):
+        demo.mkdir()
+        web.mkdir()
+        (demo / round_).touch()
+        script.put_aside([demo, web])
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo-1", "demo-2", "demo-web-1", "demo-web-2"]
+    assert (tmp_path / "demo-1" / "first").exists()
+    assert (tmp_path / "demo-2" / "second").exists()
+
+
+def test_nothing_to_put_aside(script: ModuleType, tmp_path: Path) -> None:
+    """The first demonstration renames nothing."""
+    script.put_aside([tmp_path / "demo"])
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "folder"),
+    [
+        ([], "crawls/web"),
+        (["-s", "CRAWL_DIR=/data/a"], "/data/a"),
+        (["-sCRAWL_DIR=/data/a"], "/data/a"),
+        (["--set=CRAWL_DIR=/data/a"], "/data/a"),
+        (["--set", "CRAWL_DIR=/data/a", "-s", "CRAWL_DIR=/data/b"], "/data/b"),
+        (["-a", "CRAWL_DIR=/data/a", "-s", "PACE_PRESET=mirror"], "crawls/web"),
+    ],
+)
+def test_finds_the_crawl_dir(script: ModuleType, arguments: list[str], folder: str) -> None:
+    """However Scrapy's option is written, and the last one wins; a spider argument is no setting."""
+    assert script.crawl_dir(arguments, Path("crawls/web")) == Path(folder)
+
+
+def test_an_interrupt_arrives_once(script: ModuleType) -> None:
+    """One Ctrl-C is one SIGINT: a second one would end the crawl at once."""
+    process = subprocess.Popen([sys.executable, "-c", COUNTS_INTERRUPTS], stdout=subprocess.PIPE, process_group=0)
+    assert process.stdout is not None
+    with process.stdout, script.handing_on_signals(process):
+        assert process.stdout.readline() == b"ready\n"
+        os.kill(os.getpid(), signal.SIGINT)
+
+        assert process.wait() == 41
+
+
+def test_the_handlers_are_given_back(script: ModuleType) -> None:
+    """After the crawl Ctrl-C is ours again."""
+    before = signal.getsignal(signal.SIGINT)
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    with script.handing_on_signals(process):
+        process.wait()
+
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(("code", "status"), [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", 137)])
+def test_the_exit_status_is_scrapys(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, code: str, status: int
+) -> None:
+    """A status is passed back, and a death by signal as a shell says it."""
+    real = subprocess.Popen
+    monkeypatch.setattr(
+        script.subprocess, "Popen", lambda command, **options: real([sys.executable, "-c", code], **options)
+    )
+
+    assert script.run_scrapy("seeds.txt", {}, []) == status
+
+
+def test_the_command_is_scrapys_own(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds as an argument, settings as -s, the operator's own arguments last so that they win."""
+    commands: list[list[str]] = []
+    real = subprocess.Popen
+
+    def record(command: list[str], **options: int) -> subprocess.Popen[bytes]:
+        commands.append(command)
+        return real([sys.executable, "-c", ""], **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(script.subprocess, "Popen", record)
+    script.run_scrapy("https://a.test/?x=1&y=2", {"PACE_PRESET": "mirror"}, ["-s", "PACE_PRESET=default"])
+
+    assert commands[0][2:] == [
+        "scrapy", "crawl", "web", "-a", "seeds=https://a.test/?x=1&y=2",
+        "-s", "PACE_PRESET=mirror", "-s", "PACE_PRESET=default",
+    ]  # fmt: skip
+
+
+def test_a_crawl_that_never_started_has_no_report(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A refusal at start stays the last thing on the screen."""
+    script.report(tmp_path / "missing")
+
+    assert capsys.readouterr().out == ""
+
+
+def test_the_report_says_where_things_are(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three places, then ten lines."""
+    (tmp_path / "log").mkdir()
+    script.report(tmp_path)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line]
+
+    assert [line.split()[-1] for line in lines[:3]] == [f"{tmp_path}/warc/", f"{tmp_path}/index/", f"{tmp_path}/log/"]
+    assert len(lines) == 13

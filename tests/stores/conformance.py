@@ -1,0 +1,137 @@
+"""One contract, every store: what any ``FrontierStore`` must do. Subclass it and give it a ``store`` fixture."""
+
+from __future__ import annotations
+
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, FrontierStore, PageRecord, QueuedPage
+
+
+def row(host: str, number: int, priority: int = 1, **more: object) -> QueuedPage:
+    """A queued page that is unlike any other of another host or number."""
+    url = f"https://{host}/{number}"
+    plain = QueuedPage(host, key_of(host, number), url, priority, number, 1, "L", f"https://{host}/")
+    return plain._replace(**more)
+
+
+def key_of(host: str, number: int) -> bytes:
+    """24 bytes that begin with the host's share, as rules/urls.py makes them."""
+    return host.encode().ljust(8, b"_")[:8] + number.to_bytes(16, "big")
+
+
+def record(number: int) -> PageRecord:
+    """A page record with every field set."""
+    return PageRecord(f"https://a/{number}", "fetched", 200, 1.5e9 + number, b"\0" * 20, '"e"', "Mon, 01 Jan 2024")
+
+
+class StoreContract:
+    """What holds for every store."""
+
+    def test_head_is_ordered_by_priority_then_arrival(self, store: FrontierStore) -> None:
+        """Mercator's two tiers, whatever the order of queueing."""
+        rows = [row("a", 5), row("a", 3), row("a", 300), row("a", 9, priority=0), row("a", 1, priority=2)]
+        store.apply(Changes(queued=rows))
+        assert [found.arrival for found in store.head("a", 10)] == [9, 3, 5, 300, 1]
+
+    def test_rows_come_back_whole(self, store: FrontierStore) -> None:
+        """Every field survives, with characters outside ASCII and the greatest numbers."""
+        full = row("xn--nxasmq6b:8080", 2**63, 255, depth=70_000, hops="LLRP" * 30, tries=60_000, flags=FLAG_SEED)
+        full = full._replace(url="https://x/ü\0\n" * 900, via="\ud800", note="https://x:8080")
+        bare = QueuedPage("b", bytes(24), "u", 0, 0, 0, "", "")
+        store.apply(Changes(queued=[full, bare]))
+        assert store.head(full.host, 1) == [full]
+        assert store.head("b", 1) == [bare]
+
+    def test_head_gives_no_more_than_asked(self, store: FrontierStore) -> None:
+        """The limit holds, none included."""
+        store.apply(Changes(queued=[row("a", number) for number in range(5)]))
+        assert [len(store.head("a", limit)) for limit in (0, 1, 3, 9)] == [0, 1, 3, 5]
+
+    def test_head_after_a_place_continues_there(self, store: FrontierStore) -> None:
+        """``after`` is exclusive, and need not be a place where a row is."""
+        store.apply(Changes(queued=[row("a", number) for number in (10, 20, 30)] + [row("a", 5, priority=2)]))
+        assert [found.arrival for found in store.head("a", 2, after=(1, 10))] == [20, 30]
+        assert [found.arrival for found in store.head("a", 9, after=(1, 25))] == [30, 5]
+        assert store.head("a", 9, after=(2, 5)) == []
+
+    def test_hosts_do_not_mix(self, store: FrontierStore) -> None:
+        """Host names that begin alike are different queues."""
+        names = ["a.example", "a.example:8080", "a.example.org", "a", "[::1]:80"]
+        store.apply(Changes(queued=[row(name, 1) for name in names]))
+        assert all([found.host for found in store.head(name, 9)] == [name] for name in names)
+        assert sorted(store.hosts_with_work()) == sorted(names)
+
+    def test_known_is_queued_or_decided(self, store: FrontierStore) -> None:
+        """New keys are unknown; queued, decided, and decided without ever being queued are known."""
+        queued, decided, never, refused = row("a", 1), row("a", 2), row("a", 3), row("a", 4)
+        keys = [queued.key, decided.key, never.key, refused.key]
+        assert store.known(keys) == [False] * 4
+        store.apply(Changes(queued=[queued, decided]))
+        store.apply(Changes(removed=[decided], pages=[(decided.key, record(2)), (refused.key, record(4))]))
+        assert store.known(keys) == [True, True, False, True]
+        assert store.known([]) == []
+
+    def test_a_page_is_known_by_its_last_fate(self, store: FrontierStore) -> None:
+        """No record before the first fate; a later one replaces it; queueing it again forgets nothing."""
+        page = row("a", 1)
+        store.apply(Changes(queued=[page]))
+        assert store.page(page.key) is None
+        store.apply(Changes(removed=[page], pages=[(page.key, record(1))]))
+        assert store.page(page.key) == record(1)
+        store.apply(Changes(queued=[page._replace(arrival=9)]))
+        assert store.page(page.key) == record(1)
+        store.apply(Changes(pages=[(page.key, record(2))]))
+        assert store.page(page.key) == record(2)
+
+    def test_removed_rows_leave_the_queue(self, store: FrontierStore) -> None:
+        """In order or not, once or twice; the host has no more work when its last row is gone."""
+        rows = [row("a", number) for number in range(4)]
+        store.apply(Changes(queued=[*rows, row("b", 1)]))
+        store.apply(Changes(removed=[rows[2], rows[0]]))
+        assert store.head("a", 9) == [rows[1], rows[3]]
+        store.apply(Changes(removed=[rows[0], rows[1]]))
+        assert list(store.hosts_with_work()) in (["a", "b"], ["b", "a"])
+        store.apply(Changes(removed=[rows[3]]))
+        assert store.head("a", 9) == []
+        assert list(store.hosts_with_work()) == ["b"]
+
+    def test_a_row_may_be_replaced_in_its_place(self, store: FrontierStore) -> None:
+        """Removal comes before queueing within one change: a retry may keep its turn."""
+        first = row("a", 1)
+        again = first._replace(tries=1)
+        store.apply(Changes(queued=[first]))
+        store.apply(Changes(removed=[first], queued=[again]))
+        assert store.head("a", 9) == [again]
+        assert store.known([first.key]) == [True]
+
+    def test_a_late_row_may_be_first(self, store: FrontierStore) -> None:
+        """Looking at the head, even of an emptied queue, must not hide what is queued before it later."""
+        late, early, earliest = row("a", 9), row("a", 5), row("a", 7, priority=0)
+        store.apply(Changes(queued=[late]))
+        assert store.head("a", 1) == [late]
+        store.apply(Changes(queued=[early]))
+        assert store.head("a", 2) == [early, late]
+        store.apply(Changes(removed=[early, late]))
+        assert store.head("a", 2) == []
+        store.apply(Changes(queued=[late]))
+        store.apply(Changes(queued=[earliest]))
+        assert store.head("a", 2) == [earliest, late]
+
+    def test_states_and_facts_are_kept_apart(self, store: FrontierStore) -> None:
+        """The same name as host, origin and fact has three values; the last one written stays."""
+        assert (store.host("x"), store.robots("x"), store.fact("x")) == (None, None, None)
+        store.apply(Changes(hosts=[("x", b"0"), ("x", b"h")], robots=[("x", b"")], facts=[("x", b"f" * 600_000)]))
+        assert (store.host("x"), store.robots("x"), store.fact("x")) == (b"h", b"", b"f" * 600_000)
+
+    def test_many_hosts_are_each_named_once(self, store: FrontierStore) -> None:
+        """More hosts than are looked up at a time, some of them emptied again."""
+        rows = [row(f"host-{number}", number + copy) for number in range(2500) for copy in (0, 5000)]
+        store.apply(Changes(queued=rows))
+        store.apply(Changes(removed=rows[:1000]))
+        found = list(store.hosts_with_work())
+        assert len(found) == len(set(found))
+        assert set(found) == {f"host-{number}" for number in range(500, 2500)}
+
+    def test_an_empty_change_is_nothing(self, store: FrontierStore) -> None:
+        """Nothing to apply is no error, and neither is making it durable."""
+        store.apply(Changes())
+        store.sync()
+        assert list(store.hosts_with_work()) == []

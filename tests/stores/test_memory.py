@@ -1,0 +1,17 @@
+"""The store in dictionaries keeps the contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawlerproject.stores.memory import MemoryStore
+from tests.stores.conformance import StoreContract
+
+
+class TestMemoryStore(StoreContract):
+    """The contract, in memory."""
+
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        """A new store."""
+        return MemoryStore()

@@ -1,0 +1,117 @@
+"""The docs say what the code does: settings, reasons and statistics, in both directions."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scrapy.settings import default_settings
+
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.pace import PRESETS
+from crawlerproject.settings import OURS
+
+ROOT = Path(__file__).resolve().parents[1]
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+REASONS = (ROOT / "docs" / "reasons.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# A default too long to print is documented as "the list in `FILE`".
+ELSEWHERE = re.compile(r"the list in `([\w/.]+)`")
+STAT_CALLS = {"inc_value", "set_value", "max_value", "min_value"}
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text below each ``###`` heading, up to the next heading."""
+    parts = re.split(r"^#{2,3} (.+)$", page, flags=re.MULTILINE)
+    names = set(re.findall(r"^### (.+)$", page, flags=re.MULTILINE))
+    return {name: text for name, text in zip(parts[1::2], parts[2::2], strict=True) if name in names}
+
+
+def stat_keys() -> Iterator[str]:
+    """The beginning of every statistics key that the code counts; the whole key when it is a constant."""
+    for path in sorted((ROOT / "crawlerproject").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in STAT_CALLS:
+                key = node.args[0]
+                first = key.values[0] if isinstance(key, ast.JoinedStr) else key
+                if isinstance(first, ast.Constant):
+                    yield str(first.value)
+
+
+def test_every_setting_is_documented() -> None:
+    """No setting without its paragraph, no paragraph without its setting, in the same order or not."""
+    assert set(sections(SETTINGS)) == set(OURS)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_settings_default_is_the_documented_one(name: str) -> None:
+    """The line "Default: `…`" is the value in settings.py."""
+    match = re.match(r"\s*Default: (.+)\n\n(.+)", sections(SETTINGS)[name])
+    assert match, f"{name} needs a line with its default, and a paragraph"
+    default = match[1]
+    elsewhere = ELSEWHERE.fullmatch(default)
+    if elsewhere:
+        assert (ROOT / elsewhere[1]).is_file()
+    else:
+        assert ast.literal_eval(default.strip("`")) == OURS[name]
+
+
+def test_every_preset_is_documented() -> None:
+    """The table of presets has the numbers of rules/pace.py."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|[^|]*\|$", SETTINGS, flags=re.MULTILINE))
+
+    assert set(rows) == set(PRESETS)
+    for name, preset in PRESETS.items():
+        multiplier, window, least, most, start = (cell.strip() for cell in rows[name].split("|"))
+        assert float(multiplier) == preset.multiplier
+        assert window == "–" or int(window) == preset.window
+        assert float(least) == preset.min_seconds
+        assert (None if most == "none" else float(most)) == preset.max_seconds
+        assert float(start) == preset.start_seconds
+
+
+def test_every_reason_is_documented() -> None:
+    """The headings of docs/reasons.md are the words of the enum, with something below each."""
+    documented = sections(REASONS)
+
+    assert set(documented) == {str(reason) for reason in Reason}
+    assert [word for word, text in documented.items() if not text.strip()] == []
+
+
+@pytest.mark.parametrize("key", sorted(set(stat_keys())))
+def test_every_statistic_is_documented(key: str) -> None:
+    """Each key, or what stands before its last part, is in the table of docs/reasons.md."""
+    assert f"`{key}" in REASONS
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link of a page is a file."""
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in link]
+
+    assert [link for link in links if not (page.parent / link.partition("#")[0]).exists()] == []
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
+def test_settings_that_are_named_exist(page: Path) -> None:
+    """A word in code type that looks like a setting of ours is one."""
+    prefixes = {name.partition("_")[0] for name in OURS}
+    named = set(re.findall(r"`(?:-s )?([A-Z]+_[A-Z_]*[A-Z])\b", page.read_text()))
+
+    assert {name for name in named if name.partition("_")[0] in prefixes} <= set(OURS) | set(dir(default_settings))
+
+
+def test_every_test_says_what_it_proves() -> None:
+    """Each test function has a docstring."""
+    silent = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and not ast.get_docstring(node)
+    ]
+
+    assert silent == []

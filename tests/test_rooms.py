@@ -1,0 +1,117 @@
+"""Imports point one way: the rooms of docs/architecture.md, held by reading every import statement."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = "crawlerproject"
+
+# Room -> what of ours it may import. A room that is missing here (the Scrapy rooms) may import all but COMMANDS.
+MAY_IMPORT = {
+    "rules": ("rules", "reasons"),
+    "stores": ("stores", "rules", "errors", "reasons", "fetch.wire"),
+    "reports": ("reports", "rules", "errors", "reasons", "fetch.wire"),
+    "commands": ("commands", "reports", "stores", "rules", "preflight", "errors", "reasons", "fetch.wire"),
+}
+COMMANDS = "commands"
+
+# Rules decide: time, chance and bytes come in as arguments.
+RULES_NEVER = {"asyncio", "os", "redis", "rocksdict", "scrapy", "socket", "sqlite3", "subprocess", "time", "twisted"}
+# Stores keep and reports count: both work without a crawl around them.
+SCRAPY = {"scrapy", "twisted"}
+# Cores without input or output, in rooms that have it otherwise.
+PURE = ("fetch/http1.py", "frontier/workbench.py", "frontier/progress.py")
+
+FILES = sorted((ROOT / OURS).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, wherever in it the statement stands; ours without the package's name."""
+    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            # ``from crawlerproject.fetch import wire`` names the module only in its last word.
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def ours(path: Path) -> set[str]:
+    """What of ours a file imports: ``rules.urls.parse``."""
+    return {name.removeprefix(f"{OURS}.") for name in imports(path) if name.startswith(f"{OURS}.")}
+
+
+def foreign(path: Path) -> set[str]:
+    """The top-level packages of others that a file imports."""
+    return {name.split(".")[0] for name in imports(path)} - {OURS}
+
+
+def room(path: Path) -> str:
+    """The folder directly below the package; empty for the files beside the rooms."""
+    parts = path.relative_to(ROOT / OURS).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def within(name: str, allowed: tuple[str, ...]) -> bool:
+    """Whether an imported name is one of these modules or below one."""
+    return any(name == module or name.startswith(f"{module}.") for module in allowed)
+
+
+def parameters(paths: list[Path]) -> list[object]:
+    """One test a file, named after it."""
+    return [pytest.param(path, id=str(path.relative_to(ROOT / OURS))) for path in paths]
+
+
+@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) in MAY_IMPORT]))
+def test_a_room_imports_only_what_it_may(path: Path) -> None:
+    """rules <- stores, reports <- commands; never the other way."""
+    allowed = MAY_IMPORT[room(path)]
+
+    assert {name for name in ours(path) if not within(name, allowed)} == set()
+
+
+@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) != COMMANDS]))
+def test_nothing_imports_commands(path: Path) -> None:
+    """Commands speak to the operator: nothing else speaks through them."""
+    assert {name for name in ours(path) if within(name, (COMMANDS,))} == set()
+
+
+@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) == "rules"]))
+def test_rules_decide_only(path: Path) -> None:
+    """No clock, no files, no network, no Scrapy in a rule."""
+    assert foreign(path) & RULES_NEVER == set()
+
+
+@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) in {"stores", "reports"}]))
+def test_stores_and_reports_work_without_scrapy(path: Path) -> None:
+    """What is kept can be read with no crawl around it."""
+    assert foreign(path) & SCRAPY == set()
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_a_pure_core_stays_pure(name: str) -> None:
+    """The reader of HTTP and the workbench get bytes and time as arguments."""
+    assert foreign(ROOT / OURS / name) & RULES_NEVER == set()
+
+
+def test_the_reader_of_imports_sees_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks above rest on it: absolute, relative, inside a function, behind TYPE_CHECKING."""
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    path = tmp_path / OURS / "rules" / "x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "import time\n"
+        "from crawlerproject.rules import urls\n"
+        "from ..errors import FetchError\n"
+        "from . import scope\n"
+        "if TYPE_CHECKING:\n    from crawlerproject.fetch.wire import Wire\n"
+        "def f():\n    import os.path\n"
+    )
+
+    assert ours(path) == {"rules.urls", "errors.FetchError", "rules.scope", "fetch.wire.Wire"}
+    assert foreign(path) == {"time", "os"}
