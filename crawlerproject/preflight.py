@@ -15,6 +15,7 @@ from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.seeds import read_seeds
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
+from crawlerproject.stores.rocks import RocksStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -146,7 +147,10 @@ def _check_folder(folder: Path) -> None:
                 f"The crawl folder {place} cannot be written; check its owner or set CRAWL_DIR to another."
             )
     lock = take_lock(folder)
-    os.close(lock)
+    try:
+        RocksStore(folder / "frontier").close()
+    finally:
+        os.close(lock)
 
 
 def take_lock(folder: Path) -> int:

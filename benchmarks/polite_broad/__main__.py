@@ -65,7 +65,8 @@ def judge(visits: list[Visit], spent: Spent, window: float, given: argparse.Name
     verdict = judge_pauses(visits, host_seconds=given.delay, ip_seconds=given.delay)
     verdict.facts += [
         f"{given.hosts} hosts, delay {given.delay:g} s, response {response:.4f} s: limit {limit:.1f} requests/s",
-        f"reached {rate:.1f} requests/s over {given.seconds:g} s: {rate / limit:.1%} of the limit; median pause {usual:.3f} s",
+        f"reached {rate:.1f} requests/s over {given.seconds:g} s: {rate / limit:.1%} of the limit",
+        f"median pause {usual:.3f} s",
         f"peak memory {spent.peak_bytes >> 20} MiB, CPU {cost:.2f} ms a request",
     ]
     if rate < _LEAST_SHARE * limit:

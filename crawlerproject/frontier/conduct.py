@@ -19,8 +19,9 @@ _REST_STATUSES = (429, 503)
 _REST_TRIES = 5
 # Other server errors are often passing: a page gets this many tries (Nutch and Heritrix retry too).
 _SERVER_ERROR_TRIES = 2
-# An unreachable robots.txt is asked for again after this (StormCrawler caches such errors 1 h; we ask sooner).
-_ROBOTS_RETRY_SECONDS = 600.0
+# A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
+# such an error an hour; we ask sooner).
+_OTHER_SCHEME_SECONDS = 600.0
 
 
 @dataclass(slots=True, frozen=True)
@@ -59,7 +60,6 @@ class Conduct:
         self.rests = rests
         self.max_failures = max_failures
         self.start_delay_seconds = delay_seconds(preset, ())
-        self.robots_retry_seconds = _ROBOTS_RETRY_SECONDS
 
     def delay_seconds(self, host: Host) -> float:
         """The pause promised to this host between an answer's end and the next request."""
@@ -95,6 +95,14 @@ class Conduct:
             wait = failure.base_wait_seconds * 2 ** min(host.failures - 1, 10)
             host.rest_until = max(host.rest_until, now + min(wait, self.rests.max_seconds))
         return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up)
+
+    def robots_unreachable(self, host: Host, now: float, rng: random.Random, *, spare: bool) -> float:
+        """When an unreachable robots.txt is asked for again; the host rests until then, unless ``spare``."""
+        if spare:
+            return now + _OTHER_SCHEME_SECONDS
+        if host.rest_until <= now:
+            self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng))
+        return host.rest_until
 
     def _of(self, host: Host) -> Rest:
         return Rest(host.escalation, host.rest_until, host.last_trouble)

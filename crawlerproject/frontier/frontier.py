@@ -354,7 +354,8 @@ class Frontier:
         scheme, _, name = origin.partition("://")
         host = self._host(name)
         self._redirected_robots.pop(origin, None)
-        ask_again = now + self.conduct.robots_retry_seconds
+        spare = host.other_scheme_good(scheme, now)
+        ask_again = 0.0 if outcome.usable else self.conduct.robots_unreachable(host, now, self._rng, spare=spare)
         host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
         if outcome.usable:
             host.floor_seconds = outcome.floor_seconds
@@ -367,9 +368,7 @@ class Frontier:
             )
         )
         if host is not lease.host:
-            self._wake(host, now if outcome.usable else ask_again)
-        elif not outcome.usable and not host.other_scheme_good(scheme, now):
-            host.rest_until = max(host.rest_until, ask_again)
+            self._wake(host, max(now, ask_again))
 
     def _robots_redirected(self, lease: Lease, origin: str, location: str, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, FrontierStore, PageRecord, QueuedPage
 
 
-def row(host: str, number: int, priority: int = 1, **more: object) -> QueuedPage:
+def row(host: str, number: int, priority: int = 1, **more: Any) -> QueuedPage:
     """A queued page that is unlike any other of another host or number."""
     url = f"https://{host}/{number}"
     plain = QueuedPage(host, key_of(host, number), url, priority, number, 1, "L", f"https://{host}/")
-    return plain._replace(**more)
+    return QueuedPage(**(plain._asdict() | more))
 
 
 def key_of(host: str, number: int) -> bytes:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores import rocks
+from crawlerproject.stores import rocks, rocks_options
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks import RocksStore
@@ -143,7 +143,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
 def test_a_store_with_unknown_tables_is_refused(tmp_path: Path) -> None:
     """A table that only a newer version can have made."""
     newer = RocksStore(tmp_path)
-    newer._database.create_column_family("later", rocks.tables.database_options())
+    newer._database.create_column_family("later", rocks_options.database_options())
     newer.close()
     with pytest.raises(OperatorError, match="newer version"):
         RocksStore(tmp_path)
