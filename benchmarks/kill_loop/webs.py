@@ -38,7 +38,7 @@ def small(folder: Path, port: int = 0) -> Iterator[Target]:
             folder / "server.jsonl",
             "any",
             set((folder / "expected.txt").read_text().splitlines()),
-            {**HASTE, "NEVERCRAWL_FILE": str(folder / "nevercrawl.txt")},
+            {**HASTE, "FETCH_CONNECT_TIMEOUT_SECONDS": "2", "NEVERCRAWL_FILE": str(folder / "nevercrawl.txt")},
             {"optional": world["optional"], "endless": world["endless"], "forbidden": forbidden},
             world["aliases"],
             world["floors"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -302,7 +303,8 @@ class Frontier:
         self._dirty[host.name] = host
         host.delay_seconds = self.conduct.delay_seconds(host)
         now += _SERVERS_VIEW_SECONDS
-        next_free = max(now + self.conduct.jittered(host.delay_seconds, self._rng), host.rest_until)
+        host.pace_free = max(now + self.conduct.jittered(host.delay_seconds, self._rng), host.rest_until)
+        next_free = max(host.pace_free, host.held_until)
         if verdict.give_up and not host.given_up:
             host.given_up = True
             self.given_up_hosts += 1
@@ -310,14 +312,12 @@ class Frontier:
         self.workbench.ended(host, now, next_free, work=host.waiting_urls > 0 and not host.given_up)
         if ending.trouble or lease.is_robots or host.delay_seconds > before:
             # A promise that grew must survive even a crash within the next beat.
-            self._store_now(Changes(hosts=[(host.name, host.pack())]))
+            self._store_now(host)
 
-    def _store_now(self, changes: Changes) -> None:
+    def _store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""
-        try:
-            self.store.apply(changes)
-        except StorageError:
-            self._changes.robots.extend(changes.robots)
+        with suppress(StorageError):
+            self.store.apply(Changes(hosts=[(host.name, host.pack())]))
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
@@ -360,13 +360,11 @@ class Frontier:
         if outcome.usable:
             host.floor_seconds = outcome.floor_seconds
             host.delay_seconds = self.conduct.delay_seconds(host)
+        if outcome.record is not None:
+            self._changes.robots.append((origin, outcome.record))
+            host.robots_unstored |= {scheme}
         self._dirty[host.name] = host
-        self._store_now(
-            Changes(
-                hosts=[(host.name, host.pack())],
-                robots=[(origin, outcome.record)] if outcome.record is not None else [],
-            )
-        )
+        self._store_now(host)
         if host is not lease.host:
             self._wake(host, max(now, ask_again))
 
@@ -385,21 +383,23 @@ class Frontier:
             key, hops = parse(origin + "/robots.txt").key, lease.row.hops + "R"
             arrival = self._next_arrival(now)
             row = QueuedPage(host.name, key, target.url, 0, arrival, 0, hops, lease.row.url, 0, FLAG_ROBOTS, origin)
-            host.rows += 1
-            self.store.apply(Changes(queued=[row], hosts=[(host.name, host.pack())]))
+            # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
+            self._changes.queued.append(row)
+            host.unstored += 1
+            self._dirty[host.name] = host
             self.waiting_urls += 1
             self.workbench.add(host)
             if host is waits:
                 return True
         if not lease.stored:
-            waits.rest_until = max(waits.rest_until, now + _REDIRECTED_ROBOTS_SECONDS)
+            waits.held_until = now + _REDIRECTED_ROBOTS_SECONDS
         return True
 
     def _wake(self, host: Host, at: float) -> None:
         """Let a host that waited for another's robots.txt go on, at its own pace."""
-        host.rest_until = min(host.rest_until, at)
+        host.held_until = 0.0
         if host.stage in (Stage.WAITING, Stage.IDLE):
-            self.workbench.wait(host, at + host.delay_seconds, work=host.waiting_urls > 0)
+            self.workbench.wait(host, max(at + host.delay_seconds, host.rest_until), work=host.waiting_urls > 0)
 
     # --- commit ---------------------------------------------------------------------------------
 
@@ -417,6 +417,8 @@ class Frontier:
         try:
             if changes:
                 self.store.apply(changes)
+            for origin, _ in changes.robots:
+                self.robots.stored(origin)
         except StorageError:
             self._settle(changes, -1)
             dirty.update(self._dirty)
@@ -441,6 +443,11 @@ class Frontier:
             else:
                 host.taken.add(row.arrival)
             self._dirty[host.name] = host
+        for origin, _ in changes.robots:
+            scheme, _, name = origin.partition("://")
+            host = self._host(name)
+            host.robots_unstored = host.robots_unstored - {scheme} if sign > 0 else host.robots_unstored | {scheme}
+            self._dirty[name] = host
         for row in changes.queued:
             host = self._host(row.host)
             host.rows += sign

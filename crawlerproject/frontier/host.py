@@ -22,9 +22,12 @@ class Host(HostClock):
         "fetched",
         "floor_seconds",
         "given_up",
+        "held_until",
         "known",
         "last_trouble",
+        "pace_free",
         "rest_until",
+        "robots_unstored",
         "robots_until_http",
         "robots_until_https",
         "rows",
@@ -39,12 +42,15 @@ class Host(HostClock):
         self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first
         self.floor_seconds = 0.0  # robots.txt's Crawl-delay or Request-rate
         self.rest_until = 0.0
+        self.held_until = 0.0  # another host answers for its robots.txt; not stored, a new start asks again
+        self.pace_free = 0.0  # next_free but for the hold
         self.escalation = 0
         self.last_trouble = 0.0
         self.failures = 0  # in a row
         self.given_up = False  # its probe failed too: left alone until the next start
         self.robots_until_http = 0.0
         self.robots_until_https = 0.0
+        self.robots_unstored = frozenset[str]()  # schemes whose answer the next commit stores
         self.rows = 0  # queue rows in the store
         self.unstored = 0  # rows that the next commit adds
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
@@ -75,17 +81,18 @@ class Host(HostClock):
             self.robots_until_http = until
 
     def pack(self) -> bytes:
-        """The bytes the store keeps."""
+        """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
+        unstored = self.robots_unstored
         return (
             _VERSION
             + _FIXED.pack(
-                self.next_free,
+                self.pace_free if self.held_until else self.next_free,
                 self.delay_seconds,
                 self.floor_seconds,
                 self.rest_until,
                 self.last_trouble,
-                self.robots_until_http,
-                self.robots_until_https,
+                0.0 if "http" in unstored else self.robots_until_http,
+                0.0 if "https" in unstored else self.robots_until_https,
                 self.rows,
                 self.known,
                 self.fetched,

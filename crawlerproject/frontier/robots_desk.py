@@ -21,6 +21,7 @@ from crawlerproject.stores.protocols import FrontierStore
 _PARSED_KEPT = 4_000
 # While a stale copy serves, the real one is asked for this often (ours).
 _STALE_RETRY_SECONDS = 3600.0
+_NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
 
 
 class RobotsOutcome(NamedTuple):
@@ -40,6 +41,7 @@ class RobotsDesk:
         self._token = token
         self._ttl_seconds = ttl_seconds
         self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
+        self._unstored: dict[str, bytes] = {}  # until the next commit
 
     def allows(self, scheme: str, host: str, url: str) -> bool:
         """Whether the origin's stored rules allow the URL. Ask only while they are good."""
@@ -51,9 +53,9 @@ class RobotsDesk:
         if rules is not None:
             self._parsed.move_to_end(origin)
             return rules
-        packed = self._store.robots(origin)
-        record = RobotsRecord.unpack(packed) if packed else None
-        return self._keep(origin, self._parse(record.body) if record else ALLOW_ALL)
+        record = self._record(origin)
+        # Without a record nobody should have asked: doubt means no.
+        return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
 
     def answered(self, origin: str, status: int | None, body: bytes, reason: Reason, now: float) -> RobotsOutcome:
         """Take in the answer to a robots.txt request (RFC 9309 2.3.1)."""
@@ -64,15 +66,23 @@ class RobotsDesk:
         kept = body if verdict is RobotsVerdict.PARSE else b""
         record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
         rules = self._keep(origin, self._parse(kept))
-        return RobotsOutcome(True, good_until, rules.floor_seconds, record.pack())
+        packed = self._unstored[origin] = record.pack()
+        return RobotsOutcome(True, good_until, rules.floor_seconds, packed)
+
+    def stored(self, origin: str) -> None:
+        """The record of an origin has reached the store."""
+        self._unstored.pop(origin, None)
 
     def _unreachable(self, origin: str, now: float) -> RobotsOutcome:
-        packed = self._store.robots(origin)
-        record = RobotsRecord.unpack(packed) if packed else None
+        record = self._record(origin)
         if record is None or now - record.fetched_at > STALE_SECONDS:
             return RobotsOutcome(False, 0.0, 0.0, None)
         rules = self._keep(origin, self._parse(record.body))
         return RobotsOutcome(True, now + _STALE_RETRY_SECONDS, rules.floor_seconds, None)
+
+    def _record(self, origin: str) -> RobotsRecord | None:
+        packed = self._unstored.get(origin) or self._store.robots(origin)
+        return RobotsRecord.unpack(packed) if packed else None
 
     def _parse(self, body: bytes) -> RobotsRules:
         return parse_robots(body, self._token) if body else ALLOW_ALL

@@ -22,7 +22,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 
 TOLERANCE_SECONDS = 0.005  # nginx logs whole milliseconds for both ends; the rest is scheduling on a busy machine
 _RATE_LIMITED, _SERVER_ERROR = 429, 500  # from 500 on: a crawler comes back, so that may be archived repeatedly
-_SHOWN = 40  # lines printed of a long list
+_SHOWN = 15  # lines printed of a long list
 
 
 class Visit(NamedTuple):
