@@ -65,7 +65,7 @@ def judge(visits: list[Visit], spent: Spent, window: float, given: argparse.Name
     verdict = judge_pauses(visits, host_seconds=given.delay, ip_seconds=given.delay)
     verdict.facts += [
         f"{given.hosts} hosts, delay {given.delay:g} s, response {response:.4f} s: limit {limit:.1f} requests/s",
-        f"reached {rate:.1f} requests/s: {rate / limit:.1%} of the limit ({counted:.1f}/s counted in {given.seconds:g} s)",
+        f"reached {rate:.1f} requests/s: {rate / limit:.1%} of the limit (counted: {counted:.1f} requests/s)",
         f"median pause {usual:.3f} s",
         f"peak memory {spent.peak_bytes >> 20} MiB, CPU {cost:.2f} ms a request",
     ]

@@ -39,8 +39,8 @@ from crawlerproject.stores.protocols import (
 _REFUSALS_PER_TURN = 20
 # A robots.txt that was redirected is asked for again when no answer came for so long (ours).
 _REDIRECTED_ROBOTS_SECONDS = 120.0
-# Turned away at the head of the queue, but only because the store does not hold the row yet (one commit beat).
-_UNSTORED_WAIT_SECONDS = 1.0
+# A row that the next commit stores cannot be leased before: look again after a beat (COMMIT_SECONDS) and a bit.
+_UNSTORED_WAIT_SECONDS = 1.3
 # An answer's end as the server sees it: its last write returns up to this much after we have read it (1.2 ms seen
 # between two busy processes on one machine).
 _SERVERS_VIEW_SECONDS = 0.005
@@ -389,10 +389,10 @@ class Frontier:
             self._dirty[host.name] = host
             self.waiting_urls += 1
             self.workbench.add(host)
-            if host is waits:
-                return True
         if not lease.stored:
-            waits.held_until = now + _REDIRECTED_ROBOTS_SECONDS
+            # Within the host it is the next turn's page, once a commit has stored it.
+            same = target.host == waits.name
+            waits.held_until = now + (_UNSTORED_WAIT_SECONDS if same else _REDIRECTED_ROBOTS_SECONDS)
         return True
 
     def _wake(self, host: Host, at: float) -> None:
