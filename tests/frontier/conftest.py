@@ -1,0 +1,108 @@
+"""A frontier over a store in memory, with a clock in the test's hand."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.frontier import Found, Frontier, Lookup
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.backoff import RestLimits
+from crawlerproject.rules.exclusion import Exclusion
+from crawlerproject.rules.pace import PRESETS
+from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.urls import parse
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import FLAG_SEED, PageRecord
+
+
+class Never:
+    """An exclusion list that a test may change."""
+
+    def __init__(self) -> None:
+        self.list = Exclusion.parse([])[0]
+
+    def current(self, now: float) -> Exclusion:
+        """The list of this moment."""
+        return self.list
+
+
+class Bench:
+    """A frontier, its store and its clock; ``answer`` plays the web."""
+
+    def __init__(self, store: MemoryStore, *, now: float = 1000.0, clean: bool = True, preset: str = "default") -> None:
+        self.store = store
+        self.now = now
+        self.never = Never()
+        self.conduct = Conduct(PRESETS[preset], RestLimits(), max_failures=2)
+        self.frontier = Frontier(
+            store,
+            Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if clean else now + 0.5),
+            Gates(Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=50),
+            self.conduct,
+            RobotsDesk(store, "TestBed", 86400.0),
+            rng=random.Random(1),
+            started_at=now,
+            clean_start=clean,
+        )
+        self.frontier.load(now)
+
+    def add(self, *urls: str, depth: int = 1, flags: int = 0, priority: int = 10) -> int:
+        """Queue links of one page."""
+        found = [Found(parse(url), depth, "L", "http://via.example/", priority, flags) for url in urls]
+        return self.frontier.add(found, self.now)
+
+    def seed(self, *urls: str) -> int:
+        """Queue seeds."""
+        return self.add(*urls, depth=0, flags=FLAG_SEED, priority=1)
+
+    def next(self, address: str = "192.0.2.1") -> Lease | None:
+        """The next lease, names looked up on the way."""
+        while True:
+            turn = self.frontier.next(self.now)
+            if not isinstance(turn, Lookup):
+                return turn
+            lease = self.frontier.looked_up(turn.host, f"{address}-{turn.host.name}", 1e12, self.now)
+            if lease is not None:
+                return lease
+
+    def answer(self, lease: Lease, status: int | None = 200, body: bytes = b"", **more: Any) -> None:
+        """End a lease as the web would."""
+        reason = more.pop("reason", Reason.FETCHED if status else Reason.DISCONNECTED)
+        ending = Ending(reason, status, 0.1 if status else None, tries=lease.row.tries, **more)
+        record = PageRecord(lease.row.url, reason, status or 0, self.now)
+        self.frontier.finish(lease, ending, record, body, self.now)
+
+    def commit(self) -> None:
+        """One beat."""
+        self.frontier.apply(self.frontier.take_changes(), [])
+
+    def through_robots(self, body: bytes = b"") -> None:
+        """Answer the robots.txt that is due now, and wait until its host is free."""
+        lease = self.next()
+        assert lease is not None
+        assert lease.is_robots
+        self.answer(lease, body=body)
+        self.commit()
+        self.now = lease.host.next_free
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A fresh frontier."""
+    return Bench(MemoryStore())
+
+
+@pytest.fixture
+def again() -> Callable[..., Bench]:
+    """Another process on the same store."""
+    return Bench

@@ -1,0 +1,43 @@
+"""A host's packed state."""
+
+from __future__ import annotations
+
+from crawlerproject.frontier.host import Host
+
+
+def test_round_trip() -> None:
+    """Every stored field comes back."""
+    host = Host("a.example:81", 5.0)
+    host.samples = (0.1, 0.25)
+    host.next_free, host.floor_seconds, host.rest_until, host.last_trouble = 12.5, 30.0, 99.0, 90.0
+    host.robots_until_http, host.robots_until_https = 1e9, -5.0
+    host.rows, host.known, host.fetched, host.failures, host.escalation = 7, 9, 3, 2, 4
+
+    back = Host.unpack("a.example:81", host.pack())
+
+    names = [
+        name
+        for name in Host.__slots__
+        if name not in ("taken", "robots_unstored", "unstored", "held_until", "pace_free")
+    ]
+    assert [getattr(back, name) for name in names] == [getattr(host, name) for name in names]
+    assert back.next_free == 12.5
+
+
+def test_an_uncommitted_robots_answer_is_not_stored() -> None:
+    """Its capture may yet be cut away by a crash."""
+    host = Host("a.example", 5.0)
+    host.robots_until_http = host.robots_until_https = 1e9
+    host.robots_unstored = frozenset({"http"})
+
+    back = Host.unpack("a.example", host.pack())
+
+    assert (back.robots_until_http, back.robots_until_https) == (0.0, 1e9)
+
+
+def test_a_hold_is_not_stored() -> None:
+    """A new start asks for a redirected robots.txt again, at the host's own pace."""
+    host = Host("a.example", 5.0)
+    host.next_free, host.held_until, host.pace_free = 500.0, 500.0, 20.0
+
+    assert Host.unpack("a.example", host.pack()).next_free == 20.0
