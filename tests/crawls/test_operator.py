@@ -1,0 +1,78 @@
+"""What an operator can get wrong: one sentence, a non-zero exit, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def crawl(*options: str) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy crawl web`` with options and wait for its end."""
+    command = [sys.executable, "-m", "scrapy", "crawl", "web", *options]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "There are no seeds"),
+        (["-a", "seeds="], "There are no seeds"),
+        (["-a", "seeds=/no/such/seeds.txt"], "does not exist"),
+        (["-a", "seeds=ftp://example.org/,mailto:me@example.org"], "No usable seed"),
+        (["-a", "seeds=https://example.org/", "-a", "scope=planet"], "scope 'planet' is unknown"),
+        (["-a", "seeds=https://example.org/"], "a way to reach you"),
+        (["-a", "seeds=https://example.org/", "-s", "PACE_PRESET=furious"], "PACE_PRESET must be one of"),
+        (["-a", "seeds=https://example.org/", "-s", "COMMIT_SECONDS=soon"], "COMMIT_SECONDS is 'soon'"),
+        (["-a", "seeds=https://example.org/", "-s", "FETCH_MAX_BYTES=0"], "FETCH_MAX_BYTES is 0"),
+        (["-a", "seeds=https://example.org/", "-s", "PACE_PER_IP=perhaps"], "PACE_PER_IP is 'perhaps'"),
+        (["-a", "seeds=https://example.org/", "-s", "FETCH_ALLOW_NETWORKS=lan"], "FETCH_ALLOW_NETWORKS"),
+        (["-a", "seeds=https://example.org/", "-s", "CRAWLER_NAME=my bot"], "CRAWLER_NAME is 'my bot'"),
+        (
+            ["-a", "seeds=https://example.org/", "-s", "CRAWLER_CONTACT=me@example.org", "-s", "CRAWL_DIR=/proc/crawl"],
+            "crawl folder /proc/crawl cannot be made",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence(options: list[str], sentence: str, tmp_path: Path) -> None:
+    """Each mistake stops the crawl before it starts, with what to mend."""
+    where = [] if any("CRAWL_DIR" in option for option in options) else ["-s", f"CRAWL_DIR={tmp_path}"]
+
+    ended = crawl(*options, *where)
+
+    assert ended.returncode == 2
+    assert sentence in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_bad_seed_lines_are_reported_by_number(tmp_path: Path) -> None:
+    """Lines that are no addresses are named and skipped; with none left the crawl stops."""
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text("# ours\nhttp://[broken/\n\ngopher://old.example/\n")
+
+    ended = crawl("-a", f"seeds={seeds}", "-s", f"CRAWL_DIR={tmp_path / 'crawl'}")
+
+    assert ended.returncode == 2
+    assert "line 2" in ended.stderr
+    assert "line 4" in ended.stderr or "No usable seed" in ended.stderr
+
+
+def test_a_newer_version_s_folder_is_left_alone(tmp_path: Path) -> None:
+    """A frontier written by a later layout stops the start."""
+    from crawlerproject.stores.protocols import Changes
+    from crawlerproject.stores.rocks import RocksStore
+
+    (tmp_path / "frontier").mkdir()
+    store = RocksStore(tmp_path / "frontier")
+    store.apply(Changes(facts=[("format", b"99")]))
+    store.close()
+
+    ended = crawl("-a", "seeds=https://example.org/", "-s", "CRAWLER_CONTACT=a@b.org", "-s", f"CRAWL_DIR={tmp_path}")
+
+    assert ended.returncode != 0
+    assert "newer version" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,53 @@
+"""Ctrl-C: once ends in good order, twice ends at once; neither loses or repeats anything."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tests.crawls.test_small_web import PATIENCE
+from tests.web.judge import judge_folder
+from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, read_pages, small_settings, synthetic_web
+
+DEADLINE_SECONDS = 60.0
+
+
+def _started(web: RunningWeb, crawl_dir: Path, pages: int) -> subprocess.Popen[bytes]:
+    """A crawl that has asked for ``pages`` more pages."""
+    log = web.folder / "server.jsonl"
+    enough = read_pages(log) + pages
+    settings = {**small_settings(web), **PATIENCE}
+    command = crawl_command(web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", settings)
+    with crawl_dir.with_suffix(".log").open("ab") as output:
+        process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
+    until = time.monotonic() + DEADLINE_SECONDS
+    while read_pages(log) < enough:
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return process
+
+
+def test_interrupted_once_and_twice(tmp_path: Path) -> None:
+    """A stop in good order, then one at once, then to the end: every page once, nothing torn, every pause kept."""
+    crawl_dir = tmp_path / "crawl"
+    with synthetic_web(tmp_path / "web") as web:
+        process = _started(web, crawl_dir, 50)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_SECONDS) == 0
+        assert not list((crawl_dir / "warc").glob("*.open"))
+
+        process = _started(web, crawl_dir, 40)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)  # two signals at once would count as one
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+
+        settings = {**small_settings(web), **PATIENCE}
+        command = crawl_command(web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", settings)
+        assert measured(command, tmp_path / "last.log").status == 0
+        verdict = judge_folder(web.folder, crawl_dir, host_seconds=0.25, ip_seconds=0.5, log=False)
+
+    assert verdict.faults == []
