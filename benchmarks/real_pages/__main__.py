@@ -7,6 +7,7 @@ request, no pause shorter than promised, never two requests at once at a host or
 from __future__ import annotations
 
 import argparse
+import pstats
 import sys
 import tempfile
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.web.judge import (
 from tests.web.running import Spent, crawl_command, many_files, measured
 
 PACE_SECONDS = 0.02  # per host and per address: short enough that the processor, not politeness, is the limit
+_PROFILED = 45  # functions shown: they hold about three quarters of the time
 _TAIL = 2000  # characters of a crawl's output shown when it failed
 
 
@@ -44,6 +46,19 @@ def crawl(site: RealSite, folder: Path) -> Spent:
         print((site.folder / "crawl.log").read_text()[-_TAIL:])
         sys.exit(f"the crawl ended with status {spent.status}")
     return spent
+
+
+def profile(site: RealSite, folder: Path, pages: int) -> None:
+    """Crawl once more under Python's profiler and print where the time goes, in microseconds a page."""
+    stats = folder.with_suffix(".prof")
+    command = crawl_command(site.folder / "seeds.txt", folder, site.folder / "hosts", settings(), scope="host")
+    at = command.index("scrapy") - 1  # ["python", "-m", "scrapy", ...]
+    measured([*command[:at], "-m", "cProfile", "-o", str(stats), *command[at:]], site.folder / "profile.log")
+    rows = pstats.Stats(str(stats)).stats  # type: ignore[attr-defined]
+    print(f"\n{'own µs':>8} {'with calls':>10} {'calls':>7}  function (a page, under the profiler)")
+    for (path, number, name), (_, calls, own, whole, _) in sorted(rows.items(), key=lambda row: -row[1][2])[:_PROFILED]:
+        where = f"{'/'.join(Path(path).parts[-2:])}:{number} " if number else ""
+        print(f"{own * 1e6 / pages:8.1f} {whole * 1e6 / pages:10.1f} {calls / pages:7.2f}  {where}{name}")
 
 
 def judge(site: RealSite, folder: Path) -> Verdict:
@@ -87,6 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real_pages", description=__doc__)
     parser.add_argument("--pages", default="all", help="all (default) or about how many")
     parser.add_argument("--peers", action="store_true", help="also a stock Scrapy spider and wget")
+    parser.add_argument("--profile", action="store_true", help="also a profile of ours, function by function")
     given = parser.parse_args()
     install()
     many_files()
@@ -96,9 +112,12 @@ def main() -> None:
             spent = crawl(site, site.folder / "crawl")
             verdict = judge(site, site.folder / "crawl")
             print(f"{len(site.hosts)} hosts, pace {PACE_SECONDS} s")
-            ours = line("this crawler", _pages(site, 0), spent)
+            pages = _pages(site, 0)
+            ours = line("this crawler", pages, spent)
             if given.peers:
                 peers(site, ours)
+            if given.profile:
+                profile(site, site.folder / "profiled", pages)
         sys.exit(show(verdict))
 
 
