@@ -1,0 +1,68 @@
+"""``python -m benchmarks.frontier_memory [--hosts N]``: what a host with work costs in memory, and that URLs do not."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+
+from crawlerproject.frontier.conduct import Conduct
+from crawlerproject.frontier.frontier import Found, Frontier
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.backoff import RestLimits
+from crawlerproject.rules.pace import PRESETS
+from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.urls import parse
+from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.rocks import RocksStore
+
+_BATCH = 50  # links of a page
+
+
+def frontier_in(folder: Path) -> Frontier:
+    """A frontier over a RocksDB in ``folder``."""
+    store = RocksStore(folder)
+    gates = Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), [], max_urls_per_host=10**9)
+    conduct = Conduct(PRESETS["default"], RestLimits(), max_failures=5)
+    desk = RobotsDesk(store, "Bench", 86400.0)
+    return Frontier(
+        store, Workbench(), gates, conduct, desk, rng=random.Random(1), started_at=time.time(), clean_start=True
+    )
+
+
+def fill(frontier: Frontier, hosts: int, first: int, pages: int) -> float:
+    """Add ``pages`` pages to each host; CPU seconds a URL."""
+    began = time.process_time()
+    for host in range(hosts):
+        for start in range(first, first + pages, _BATCH):
+            urls = (f"http://h{host}.example/{page}" for page in range(start, min(start + _BATCH, first + pages)))
+            frontier.add([Found(parse(url), 1, "L", "http://via.example/", 10) for url in urls], time.time())
+    return (time.process_time() - began) / (hosts * pages)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier_memory", description=__doc__)
+    parser.add_argument("--hosts", type=int, default=20_000)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="frontier-memory-") as folder:
+        frontier = frontier_in(Path(folder))
+        tracemalloc.start()
+        fill(frontier, given.hosts, 0, 1)
+        one, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        print(f"{given.hosts} hosts with 1 URL each: {one / given.hosts:.0f} bytes a host")
+        tracemalloc.start()
+        cost = fill(frontier, given.hosts, 1, 100)
+        more, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        print(f"100 URLs more for each: {more / given.hosts:.0f} bytes a host more, {cost * 1e6:.1f} µs a URL (traced)")
+
+
+if __name__ == "__main__":
+    main()
