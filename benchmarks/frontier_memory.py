@@ -10,7 +10,8 @@ import tracemalloc
 from pathlib import Path
 
 from crawlerproject.frontier.conduct import Conduct
-from crawlerproject.frontier.frontier import Found, Frontier
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.workbench import Workbench

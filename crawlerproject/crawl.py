@@ -19,7 +19,8 @@ from crawlerproject import __version__
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.conduct import Conduct, Ending
-from crawlerproject.frontier.frontier import Found, Frontier
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.robots_desk import RobotsDesk

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
@@ -25,7 +26,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import FAILURES
 from crawlerproject.rules.priority import LAST
 from crawlerproject.rules.robots import MAX_REDIRECTS
-from crawlerproject.rules.urls import Address, UrlRefused, parse
+from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.stores.protocols import (
     FLAG_ROBOTS,
     FLAG_SEED,
@@ -44,17 +45,6 @@ _UNSTORED_WAIT_SECONDS = 1.3
 # An answer's end as the server sees it: its last write returns up to this much after we have read it (1.2 ms seen
 # between two busy processes on one machine).
 _SERVERS_VIEW_SECONDS = 0.005
-
-
-class Found(NamedTuple):
-    """A URL on its way into the frontier."""
-
-    address: Address
-    depth: int
-    hops: str
-    via: str
-    priority: int
-    flags: int = 0
 
 
 class Lookup(NamedTuple):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from crawlerproject.frontier.found import Found
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.exclusion import Exclusion
@@ -14,9 +15,6 @@ from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
 from crawlerproject.stores.protocols import FLAG_SEED, QueuedPage
-
-if TYPE_CHECKING:
-    from crawlerproject.frontier.frontier import Found
 
 
 class NeverCrawl(Protocol):

@@ -19,7 +19,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl import Crawl
 from crawlerproject.errors import FetchError, StorageError
-from crawlerproject.frontier.frontier import Found, Lookup
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.frontier import Lookup
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.items import Page

@@ -11,7 +11,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.wire import Wire
-from crawlerproject.frontier.frontier import Found
+from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.conduct import Conduct, Ending
-from crawlerproject.frontier.frontier import Found, Frontier, Lookup
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.frontier import Frontier, Lookup
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.robots_desk import RobotsDesk

@@ -1,0 +1,18 @@
+"""A URL on its way into the frontier."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from crawlerproject.rules.urls import Address
+
+
+class Found(NamedTuple):
+    """A link, redirect target or seed that has met no gate yet."""
+
+    address: Address
+    depth: int  # links from a seed
+    hops: str  # Heritrix letters from the seed
+    via: str  # the page it was found on
+    priority: int
+    flags: int = 0  # FLAG_* of stores/protocols.py
