@@ -269,8 +269,7 @@ class Crawl:
         self.frontier.apply(changes, facts)
         stats = self.crawler.stats
         assert stats is not None
-        refused, self.frontier.refused = self.frontier.refused, type(self.frontier.refused)()
-        for reason, count in refused.items():
+        for reason, count in self.frontier.take_refused().items():
             stats.inc_value(f"refused/{reason}", count)
 
     def commit(self) -> None:

@@ -20,9 +20,9 @@ from scrapy.utils.defer import deferred_from_coro
 from crawlerproject.crawl import Crawl
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.frontier.found import Found
-from crawlerproject.frontier.frontier import Lookup
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.progress import Progress
+from crawlerproject.frontier.turns import Lookup
 from crawlerproject.items import Page
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.urls import Address

@@ -10,10 +10,11 @@ import pytest
 
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.found import Found
-from crawlerproject.frontier.frontier import Frontier, Lookup
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.turns import Lookup
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules

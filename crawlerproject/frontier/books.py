@@ -1,0 +1,147 @@
+"""What the frontier knows and has not stored yet: hosts in memory, changes for the next commit, the counts.
+
+Links become durable at once (one atomic store change a page). A lease is only remembered in memory: its
+queue row stays in the store until ``apply`` commits the page's fate together with the archive's durable
+length. So a crash at any instant returns every unfinished lease to its queue and forgets nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord, QueuedPage
+
+
+class Books:
+    """Shared by intake, turns and endings; ``now`` is epoch seconds everywhere."""
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        workbench: Workbench,
+        robots: RobotsDesk,
+        *,
+        start_delay_seconds: float,
+        started_at: float,
+        clean_start: bool,
+    ) -> None:
+        self.store = store
+        self.workbench = workbench
+        self.robots = robots
+        self.refused: Counter[str] = Counter()  # by reason, since the last look
+        self.waiting_urls = 0  # queued, not leased, of hosts not given up
+        self.leased = 0
+        self.given_up_hosts = 0
+        self.changes = Changes()
+        self.dirty: dict[str, Host] = {}
+        self._start_delay_seconds = start_delay_seconds
+        self._started_at = started_at
+        self._clean_start = clean_start
+        self._arrival = 0
+
+    def host(self, name: str) -> Host:
+        """The host in memory, taken from the store or made new when it is not there."""
+        known = self.workbench.hosts.get(name)
+        if known is not None:
+            return known  # type: ignore[return-value]
+        if (host := self.dirty.get(name)) is not None:  # left the workbench, its state not yet stored
+            self.workbench.wait(host, host.next_free, work=False)
+            self.workbench.hosts[name] = host
+            return host
+        packed = self.store.host(name)
+        if packed is None:
+            host = Host(name, self._start_delay_seconds)
+            if not self._clean_start:
+                # The last run may have asked this host in its last second without a trace in the store.
+                host.next_free = self._started_at + host.delay_seconds
+        else:
+            host = Host.unpack(name, packed)
+            if not self._clean_start:
+                host.next_free = max(host.next_free, self._started_at + host.delay_seconds)
+        self.workbench.hosts[name] = host
+        self.workbench.wait(host, host.next_free, work=False)
+        return host
+
+    def next_arrival(self, now: float) -> int:
+        """A number that orders rows by when they came: unique, ascending."""
+        self._arrival = max(self._arrival + 1, int(now * 1_000_000))
+        return self._arrival
+
+    def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, leased: bool = False) -> None:
+        """A row's fate; it leaves its queue with the next commit."""
+        if not leased:
+            host.taken.add(row.arrival)
+            self.waiting_urls -= 1
+        self.changes.removed.append(row)
+        self.changes.pages.append((row.key, record))
+        self.dirty[host.name] = host
+
+    def queue_again(self, row: QueuedPage, host: Host, now: float, *, replaces: QueuedPage | None = None) -> None:
+        """A row goes back behind its equals, with one more try."""
+        self.changes.removed.append(replaces or row)
+        self.changes.queued.append(row._replace(arrival=self.next_arrival(now), tries=row.tries + 1))
+        host.unstored += 1
+        self.waiting_urls += 1
+
+    def store_now(self, host: Host) -> None:
+        """Store what must survive even a crash within the next beat; without room it waits for the beat."""
+        with suppress(StorageError):
+            self.store.apply(Changes(hosts=[(host.name, host.pack())]))
+
+    # --- commit ---------------------------------------------------------------------------------
+
+    def take_changes(self) -> Changes:
+        """Everything decided since the last call, to be applied once its archive bytes are durable."""
+        changes, self.changes = self.changes, Changes()
+        return changes
+
+    def apply(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
+        """Commit ``changes`` and ``facts`` atomically. On StorageError nothing has changed; call again later."""
+        self._settle(changes, 1)
+        dirty, self.dirty = self.dirty, {}
+        changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
+        changes.facts = facts
+        try:
+            if changes:
+                self.store.apply(changes)
+            for origin, _ in changes.robots:
+                self.robots.stored(origin)
+        except StorageError:
+            self._settle(changes, -1)
+            dirty.update(self.dirty)
+            self.dirty = dirty
+            self.take_back(changes)
+            raise
+
+    def take_back(self, changes: Changes) -> None:
+        """Put changes that could not be committed in front of those that came since."""
+        later, self.changes = self.changes, changes
+        changes.removed.extend(later.removed)
+        changes.queued.extend(later.queued)
+        changes.pages.extend(later.pages)
+        changes.robots.extend(later.robots)
+
+    def _settle(self, changes: Changes, sign: int) -> None:
+        for row in changes.removed:
+            host = self.host(row.host)
+            host.rows -= sign
+            if sign > 0:
+                host.taken.discard(row.arrival)
+            else:
+                host.taken.add(row.arrival)
+            self.dirty[host.name] = host
+        for origin, _ in changes.robots:
+            scheme, _, name = origin.partition("://")
+            host = self.host(name)
+            host.robots_unstored = host.robots_unstored - {scheme} if sign > 0 else host.robots_unstored | {scheme}
+            self.dirty[name] = host
+        for row in changes.queued:
+            host = self.host(row.host)
+            host.rows += sign
+            host.unstored -= sign
+            self.dirty[host.name] = host

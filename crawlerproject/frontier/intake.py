@@ -1,0 +1,99 @@
+"""Into the frontier: a page's links, the operator's seeds, and what an earlier run left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.workbench import Stage
+from crawlerproject.reasons import Reason
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, QueuedPage
+
+
+class Intake:
+    """Queues what is new and allowed."""
+
+    def __init__(self, books: Books, gates: Gates) -> None:
+        self._books = books
+        self._gates = gates
+        self._refused_adds: list[Found] = []  # found while the store had no room
+
+    def load(self, now: float) -> None:
+        """Take up every host that has work from an earlier run."""
+        for name in self._books.store.hosts_with_work():
+            host = self._books.host(name)
+            if not host.rows:  # counts of a torn run: the rows themselves are the truth
+                host.rows = 1
+            host.given_up = False
+            self._books.waiting_urls += host.waiting_urls
+            self._books.workbench.add(host)
+
+    def add(self, found: Iterable[Found], now: float) -> int:
+        """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
+        new = self._new(found, now)
+        if not new:
+            return 0
+        hosts: dict[str, Host] = {}
+        rows = [self._row(item, now) for item in new]
+        for row in rows:
+            host = hosts.get(row.host)
+            if host is None:
+                host = hosts[row.host] = self._books.host(row.host)
+            host.rows += 1
+            host.known += 1
+        try:
+            self._books.store.apply(Changes(queued=rows, hosts=[(name, host.pack()) for name, host in hosts.items()]))
+        except StorageError:
+            for row in rows:
+                hosts[row.host].rows -= 1
+                hosts[row.host].known -= 1
+            self._refused_adds.extend(new)
+            raise
+        for row in rows:
+            host = hosts[row.host]
+            if not host.given_up:
+                self._books.waiting_urls += 1
+                if not host.work or host.stage == Stage.IDLE:
+                    self._books.workbench.add(host)
+        return len(rows)
+
+    def add_again(self, now: float) -> None:
+        """Queue what was found while the store had no room."""
+        found, self._refused_adds = self._refused_adds, []
+        self.add(found, now)
+
+    def _new(self, found: Iterable[Found], now: float) -> list[Found]:
+        allowed: dict[bytes, Found] = {}
+        for item in found:
+            refusal = self._gates.refusal(item, now)
+            if refusal is None:
+                allowed.setdefault(item.address.key, item)
+            else:
+                self._books.refused[refusal] += 1
+        if not allowed:
+            return []
+        known = self._books.store.known(list(allowed))
+        unknown = [item for item, is_known in zip(allowed.values(), known, strict=True) if not is_known]
+        return [item for item in unknown if self._within_rules(item, now)]
+
+    def _within_rules(self, item: Found, now: float) -> bool:
+        address = item.address
+        host = self._books.host(address.host)
+        if host.known >= self._gates.max_urls_per_host and not item.flags & FLAG_SEED:
+            self._books.refused[Reason.BUDGET] += 1
+            return False
+        if host.robots_until(address.scheme) > now and not self._books.robots.allows(
+            address.scheme, address.host, address.url
+        ):
+            self._books.refused[Reason.ROBOTS] += 1
+            return False
+        return True
+
+    def _row(self, item: Found, now: float) -> QueuedPage:
+        address, depth, hops, via, priority, flags = item
+        arrival = self._books.next_arrival(now)
+        return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags)
