@@ -58,6 +58,18 @@ def replace_file(path: Path, data: bytes) -> None:
             raise
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Put ``data`` in place of ``path`` so that a reader sees the old or the new; a power loss may lose both."""
+    temporary = path.with_name(f"{path.name}.part")
+    with storage_errors(path):
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames, new and removed names in ``folder`` survive a power loss."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -54,7 +54,7 @@ class RocksStore:
         self._heads: OrderedDict[str, bytes] = OrderedDict()  # host -> a key with nothing queued before it
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
-        _prepare(self._folder)
+        self._prepare()
         self._open()
 
     # --- questions ------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class RocksStore:
 
     def _open(self) -> None:
         try:
-            database = Rdict(self._folder, tables.database_options(), tables.table_options())
+            database = self._database_opened()
         except Exception as error:
             raise _opening_error(self._folder, str(error)) from error
         self._database: Rdict = database
@@ -208,13 +208,19 @@ class RocksStore:
         self._robots_handle: ColumnFamily = database.get_column_family_handle(tables.ROBOTS)
         self._check_format()
 
+    def _prepare(self) -> None:
+        _make_folder(self._folder)
+
+    def _database_opened(self) -> Rdict:
+        return Rdict(self._folder, tables.database_options(), tables.table_options())
+
     def _check_format(self) -> None:
         written = self.fact(FORMAT_FACT)
         if written is None:
             self._database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
         elif int(written) > FORMAT:
             self._release()
-            raise _newer(self._folder)
+            raise newer_version(self._folder)
 
     def _open_again(self) -> None:
         """RocksDB stays read-only after a failed write; opening it again replays what was written whole."""
@@ -241,7 +247,7 @@ class RocksStore:
                     raise
 
 
-def _prepare(folder: str) -> None:
+def _make_folder(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
@@ -256,7 +262,7 @@ def _opening_error(folder: str, detail: str) -> OperatorError:
             f"The crawl folder {folder} is in use by a running crawl; stop it, or set CRAWL_DIR to another folder."
         )
     if "Column families not opened" in detail:
-        return _newer(folder)
+        return newer_version(folder)
     if detail.startswith("Corruption"):
         return OperatorError(
             f"The frontier in {folder} is damaged ({detail}); restore it, or set CRAWL_DIR to another folder."
@@ -264,7 +270,8 @@ def _opening_error(folder: str, detail: str) -> OperatorError:
     return _unwritable(folder, detail)
 
 
-def _newer(folder: str) -> OperatorError:
+def newer_version(folder: str) -> OperatorError:
+    """What to say of a folder whose layout this version does not know."""
     return OperatorError(
         f"The crawl folder {folder} was written by a newer version of this crawler; "
         "use that version, or set CRAWL_DIR to another folder."

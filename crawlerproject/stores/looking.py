@@ -1,0 +1,121 @@
+"""A crawl's folder looked at from outside, while the crawl runs or after: nothing in it is changed or locked.
+
+``FrontierView`` shows the frontier as of the last commit before it was opened (a running crawl commits about once
+a second): make a new one to look again. What only the running process knows is in ``status.json``, which it writes
+itself, about once a second; ``run.json`` says with which seeds and settings it was started.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rocksdict import AccessType, Rdict, ReadOptions
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores import rocks_options as tables
+from crawlerproject.stores.durable import write_whole
+from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore, newer_version
+from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued
+
+RUN_FILE = "run.json"
+STATUS_FILE = "status.json"
+
+# A status older than this is no word of a living process (it is written every second or so; a disk may be slow).
+FRESH_SECONDS = 60.0
+# Files of the running crawl come and go while they are opened: look again so often, this far apart.
+_TRIES, _BETWEEN_SECONDS = 20, 0.05
+_KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
+
+
+class FrontierView(RocksStore):
+    """The questions of a ``FrontierStore`` and none of its changes."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not Path(folder, "CURRENT").is_file():
+            raise OperatorError(f"{Path(folder).parent} is not the folder of a crawl; set CRAWL_DIR to one.")
+        super().__init__(folder)
+
+    def __enter__(self) -> FrontierView:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def hosts(self) -> Iterator[tuple[str, bytes]]:
+        """Every host ever met and its packed state, in order of name."""
+        rows = self._hosts.iter()
+        rows.seek_to_first()
+        while rows.valid():
+            yield rows.key().decode(), rows.value()
+            rows.next()
+
+    def queue(self, host: str) -> Iterator[QueuedPage]:
+        """The host's whole queue in order."""
+        prefix = host_prefix(host)
+        options = ReadOptions()
+        options.set_iterate_upper_bound(host_end(prefix))
+        rows = self._queue.iter(options)
+        rows.seek(prefix)
+        while rows.valid():
+            yield unpack_queued(host, rows.key(), rows.value())
+            rows.next()
+
+    def apply(self, changes: Changes) -> None:
+        """Refused: this only looks."""
+        raise StorageError("this view of the frontier is read-only")
+
+    def _prepare(self) -> None:
+        """Nothing is made."""
+
+    def _database_opened(self) -> Rdict:
+        options = tables.database_options()
+        options.create_if_missing(False)
+        options.create_missing_column_families(False)
+        options.set_max_open_files(_KEEP_OPEN)
+        for left in reversed(range(_TRIES)):
+            try:
+                return Rdict(self._folder, options, tables.table_options(), access_type=AccessType.read_only(False))
+            except Exception:
+                if not left:
+                    raise
+                time.sleep(_BETWEEN_SECONDS)
+        raise AssertionError("unreachable")
+
+    def _check_format(self) -> None:
+        written = self.fact(FORMAT_FACT)
+        if written is not None and int(written) > FORMAT:
+            self._release()
+            raise newer_version(self._folder)
+
+
+def write_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:
+    """Put ``run.json`` or ``status.json`` in place, whole; not made durable, since it is about this moment only."""
+    write_whole(folder / name, orjson.dumps(facts))
+
+
+def read_facts(folder: Path, name: str) -> dict[str, Any]:
+    """What was written last; empty when nothing was."""
+    try:
+        facts = orjson.loads((folder / name).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def running(status: dict[str, Any], now: float) -> bool:
+    """Whether the process that wrote this status (``now``: epoch seconds) still crawls."""
+    if status.get("ended") or now - float(status.get("time", 0.0)) > FRESH_SECONDS:
+        return False
+    try:
+        os.kill(int(status["pid"]), 0)
+    except (KeyError, ProcessLookupError):
+        return False
+    except PermissionError:  # another user's: it lives
+        return True
+    return True
