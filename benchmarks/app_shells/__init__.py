@@ -1,0 +1,1 @@
+"""Application shells: HTML that is nothing without its scripts, built as real projects build it."""
