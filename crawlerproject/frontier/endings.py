@@ -47,6 +47,7 @@ class Endings:
             self._books.decide(lease.row, host, record, leased=True)
         self._books.dirty[host.name] = host
         host.delay_seconds = self._conduct.delay_seconds(host)
+        host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
         now += _SERVERS_VIEW_SECONDS
         host.pace_free = max(now + self._conduct.jittered(host.delay_seconds, self._rng), host.rest_until)
         next_free = max(host.pace_free, host.held_until)

@@ -26,6 +26,7 @@ class Host(HostClock):
         "known",
         "last_trouble",
         "pace_free",
+        "promised_seconds",
         "rest_until",
         "robots_unstored",
         "robots_until_http",
@@ -39,6 +40,7 @@ class Host(HostClock):
     def __init__(self, name: str, delay_seconds: float) -> None:
         super().__init__(name)
         self.delay_seconds = delay_seconds  # promised between an answer's end and the next request
+        self.promised_seconds = 0.0  # after the last answer's end, its rest included; not stored
         self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first
         self.floor_seconds = 0.0  # robots.txt's Crawl-delay or Request-rate
         self.rest_until = 0.0

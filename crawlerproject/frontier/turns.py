@@ -106,4 +106,5 @@ class Turns:
         if stored:
             host.taken.add(row.arrival)
             self._books.waiting_urls -= 1
-        return Lease(row, host, address, now, host.delay_seconds, stored)
+        promised = max(host.delay_seconds, host.promised_seconds)
+        return Lease(row, host, address, now, promised, stored)

@@ -93,18 +93,32 @@ class RequestLog:
         self._tidying.start()
 
 
+def log_files(folder: Path) -> list[Path]:
+    """The log's files, oldest day first, of a day the compressed part first."""
+    files = (path for path in folder.glob("requests-*.jsonl*") if path.suffix in (".gz", ".jsonl"))
+    return sorted(files, key=lambda path: (_day_of(path), path.suffix != ".gz"))
+
+
 def read_log(folder: Path) -> Iterator[dict[str, object]]:
     """Every whole line of the log, oldest day first, compressed or not; torn lines are passed over."""
-    for path in sorted(folder.glob("requests-*.jsonl*"), key=lambda path: (_day_of(path), path.suffix != ".gz")):
-        if path.suffix not in (".gz", ".jsonl"):
-            continue
-        for text in _lines(path):
-            try:
-                fields = orjson.loads(text)
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(fields, dict):
-                yield fields
+    for path in log_files(folder):
+        try:
+            yield from (row for row in read_rows(path) if row is not None)
+        except ValueError as error:
+            logger.warning("%s and was read only in part", error)
+
+
+def read_rows(path: Path) -> Iterator[dict[str, object] | None]:
+    """Each line of one file as its fields; None for a line that is none, such as one that a crash tore.
+
+    Raises OSError when the file cannot be read, ValueError when its compression is damaged.
+    """
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            for text in file:
+                yield _fields(text)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path.name} is damaged ({error})") from error
 
 
 def tidy(folder: Path, today: str, keep_days: int) -> None:
@@ -153,14 +167,14 @@ def _same(plain: Path, packed: Path) -> bool:
         return False
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _fields(text: bytes) -> dict[str, object] | None:
+    if not text.endswith(b"\n"):
+        return None
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for text in file:
-                if text.endswith(b"\n"):
-                    yield text
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        logger.warning("%s is damaged and was read only in part: %s", path.name, error)
+        fields = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return fields if isinstance(fields, dict) else None
 
 
 def _name(day: str) -> str:

@@ -1,0 +1,172 @@
+"""``scrapy audit``: prove from the request logs that every pause was kept, or name those that were not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from crawlerproject.rules.audit import Asked, Audit, Violation
+from crawlerproject.stores.request_log import log_files, read_rows
+
+_EXIT_VIOLATIONS = 1
+
+
+class Command(ScrapyCommand):
+    """Exit status 0: all kept; 1: violations; 2: what was given cannot be judged."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """The arguments."""
+        return "[options] CRAWL_DIR | FILE..."
+
+    def short_desc(self) -> str:
+        """For the list of commands."""
+        return "Check the pauses in a crawl's request logs against those promised"
+
+    def long_desc(self) -> str:
+        """For the help."""
+        return (
+            "Recomputes from the request logs of CRAWL_DIR (or from log files given one by one, compressed or not) "
+            "the pause before every request, from the end of the last answer of the same host and of the same IP "
+            "address, and compares it with the promised one: delay_seconds of its line for the host, --ip-seconds "
+            "for the address. Prints each violation. Exit status: 0 when there is none, 1 when there is one, 2 when "
+            "the logs cannot be judged. Example: scrapy audit crawls/web"
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Ours, after Scrapy's."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--ip-seconds",
+            type=float,
+            help="pause promised at an IP address (default: PACE_IP_SECONDS; nothing is promised with PACE_PER_IP off)",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Judge, print, and set the exit status."""
+        files = list(_files(args))
+        audit, unreadable = Audit(self._ip_seconds(opts)), 0
+        for path in files:
+            unreadable += _read(path, audit)
+        audit.close()
+        if not audit.requests:
+            raise UsageError(f"There is no request in {', '.join(args)} that reached a server.", print_help=False)
+        if audit.late_lines:
+            raise UsageError(
+                f"{audit.late_lines:,} lines are out of order by more than ten minutes, so that pauses cannot be told; "
+                "give the files in the order of their days.",
+                print_help=False,
+            )
+        print(json.dumps(_json(audit, unreadable), indent=1) if opts.json else "\n".join(_lines(audit, unreadable)))
+        if audit.violations:
+            self.exitcode = _EXIT_VIOLATIONS
+
+    def _ip_seconds(self, opts: argparse.Namespace) -> float | None:
+        if opts.ip_seconds is not None:
+            if not 0 <= opts.ip_seconds < float("inf"):
+                raise UsageError("--ip-seconds must be a number of 0 or more.", print_help=False)
+            return float(opts.ip_seconds)
+        assert self.settings is not None
+        return self.settings.getfloat("PACE_IP_SECONDS") if self.settings.getbool("PACE_PER_IP") else None
+
+
+def _files(args: list[str]) -> Iterator[Path]:
+    if not args:
+        raise UsageError("Which crawl? Give its CRAWL_DIR, or log files.")
+    for given in map(Path, args):
+        if not given.is_dir():
+            yield given
+            continue
+        found = log_files(given / "log") or log_files(given)
+        if not found:
+            raise UsageError(
+                f"There is no request log in {given}: neither log/ nor requests-*.jsonl.", print_help=False
+            )
+        yield from found
+
+
+def _read(path: Path, audit: Audit) -> int:
+    """Add a file's requests; returns how many lines could not be read."""
+    unreadable = 0
+    try:
+        for row in read_rows(path):
+            try:
+                if row is not None and row["ip"] and row["host"]:
+                    audit.add(_asked(row))
+                elif row is None:
+                    unreadable += 1
+            except (KeyError, ValueError, TypeError):
+                unreadable += 1
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.", print_help=False) from None
+    except ValueError as error:
+        raise UsageError(f"{error}; without all of it nothing can be proved.", print_help=False) from None
+    return unreadable
+
+
+def _asked(row: dict[str, object]) -> Asked:
+    start, end = (datetime.fromisoformat(str(row[name])).timestamp() for name in ("time", "end"))
+    return Asked(start, end, str(row["host"]), str(row["ip"]), float(str(row["delay_seconds"] or 0)), str(row["url"]))
+
+
+def _lines(audit: Audit, unreadable: int) -> Iterable[str]:
+    yield f"{audit.requests:,} requests to {audit.hosts:,} hosts at {audit.ips:,} IP addresses"
+    yield f"from {_iso(audit.began)} to {_iso(audit.ended)}" + (f", {unreadable:,} lines unreadable" * bool(unreadable))
+    if audit.tightest is not None:
+        seconds, promised, name = audit.tightest
+        closest = f"{promised:.3f} s promised, {promised + seconds:.3f} s kept ({name})"
+        yield f"{audit.pauses:,} pauses; the closest: {closest}"
+    most = audit.most
+    yield f"in flight at once: at most {most['host']} at a host, {most['ip']} at an IP address, {most['all']:,} in all"
+    yield from map(_violation, audit.violations)
+    yield f"{len(audit.violations):,} violations"
+
+
+def _violation(found: Violation) -> str:
+    kept = f"{found.kept_seconds:.3f} s after" if found.kept_seconds >= 0 else f"{-found.kept_seconds:.3f} s before"
+    return (
+        f"VIOLATION {found.kind} {found.name}: asked at {_iso(found.started_at)}, {kept} the answer before had ended "
+        f"({_iso(found.ended_at)}); promised {found.promised_seconds:.3f} s; {found.url}"
+    )
+
+
+def _json(audit: Audit, unreadable: int) -> dict[str, object]:
+    tightest = audit.tightest
+    return {
+        "requests": audit.requests,
+        "hosts": audit.hosts,
+        "ips": audit.ips,
+        "began": _iso(audit.began),
+        "ended": _iso(audit.ended),
+        "unreadable_lines": unreadable,
+        "pauses": audit.pauses,
+        "tightest": tightest._asdict() if tightest is not None else None,
+        "ip_seconds": audit.ip_seconds,
+        "most_in_flight": audit.most,
+        "violations": [
+            {
+                "kind": found.kind,
+                "name": found.name,
+                "ended": _iso(found.ended_at),
+                "started": _iso(found.started_at),
+                "kept_seconds": round(found.kept_seconds, 6),
+                "promised_seconds": found.promised_seconds,
+                "url": found.url,
+            }
+            for found in audit.violations
+        ],
+    }
+
+
+def _iso(epoch_seconds: float) -> str:
+    return datetime.fromtimestamp(epoch_seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
