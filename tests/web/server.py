@@ -72,6 +72,7 @@ class Visitor(asyncio.Protocol):
         self._buffer = b""
         self._current: tuple[float, str, str, Answer] | None = None
         self._written = 0
+        self._handed_over = 0.0
         self._paused = False
         self._timer: asyncio.TimerHandle | None = None
 
@@ -116,6 +117,7 @@ class Visitor(asyncio.Protocol):
         while index < len(answer.pieces):
             piece = answer.pieces[index]
             self._written += len(piece)
+            self._handed_over = time.time()  # before, not after: a busy machine may let us wait in between
             self._transport.write(piece)
             index += 1
             if answer.gap_seconds and index < len(answer.pieces):
@@ -129,6 +131,7 @@ class Visitor(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._paused = False
+        self._handed_over = time.time()
         if self._current is not None and self._timer is None:
             self._finish()
 
@@ -138,19 +141,19 @@ class Visitor(asyncio.Protocol):
 
     def _finish(self) -> None:
         answer = self._answering()
-        self._log("")
+        self._log("", self._handed_over)
         if answer.close:
             self._transport.close()
         elif self._buffer:
             self._next_request()
 
-    def _log(self, note: str) -> None:
+    def _log(self, note: str, ended: float) -> None:
         assert self._current is not None
         started, host, path, answer = self._current
         self._current = None
         rest = f',"rest":{answer.rest_seconds}' if answer.rest_seconds else ""
         self._web.log.write(
-            f'{{"start":{started:.6f},"end":{time.time():.6f},"host":{json.dumps(host)},"ip":"{self._ip}",'
+            f'{{"start":{started:.6f},"end":{ended:.6f},"host":{json.dumps(host)},"ip":"{self._ip}",'
             f'"path":{json.dumps(path)},"status":{answer.status},"bytes":{self._written},'
             f'"connection":{self._number}{rest}{note}}}\n'
         )
@@ -159,7 +162,7 @@ class Visitor(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         if self._current is not None:
-            self._log(',"cut":true')
+            self._log(',"cut":true', time.time())
 
 
 def listening_socket(port: int) -> socket.socket:
