@@ -97,7 +97,7 @@ class Crawl:
             max_bytes=settings.getint("WARC_MAX_BYTES"),
             host_name=socket.gethostname(),
             keep_days=settings.getint("LOG_KEEP_DAYS"),
-            description=_description(settings, who.user_agent, spider.name),
+            description=_description(settings, who.user_agent, self.folder.resolve().name),
             clock=self.now,
         )
         for message in self.archive.messages:
@@ -376,12 +376,12 @@ class Crawl:
         )
 
 
-def _description(settings: Any, user_agent: str, spider_name: str) -> list[tuple[str, str]]:
+def _description(settings: Any, user_agent: str, crawl_name: str) -> list[tuple[str, str]]:
     fields = [
         ("software", f"crawlerproject/{__version__}"),
         ("http-header-user-agent", user_agent),
         ("robots", "obeyed (RFC 9309)"),
-        ("isPartOf", spider_name),
+        ("isPartOf", crawl_name),
         ("hostname", socket.gethostname()),
     ]
     if settings["WARC_OPERATOR"] or settings["CRAWLER_CONTACT"]:

@@ -40,6 +40,8 @@ _POSITIVE = frozenset(
         "SCOPE_MAX_URL_LENGTH",
     }
 )
+# Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
+_WARC_MAX_BYTES = 2_000_000_000
 _PARTS = ("frontier", "warc", "index", "log")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -90,6 +92,11 @@ def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
 def check(settings: BaseSettings, folder: Path) -> None:
     """Refuse a crawl that cannot go well. Raises OperatorError."""
     _check_types(settings)
+    if settings.getint("WARC_MAX_BYTES") > _WARC_MAX_BYTES:
+        raise OperatorError(
+            f"WARC_MAX_BYTES is {settings['WARC_MAX_BYTES']}; {_WARC_MAX_BYTES} is the most, since the Parquet index "
+            "holds offsets in 32 bits."
+        )
     preset_of(settings)
     rest_limits_of(settings)
     who = identity(settings)

@@ -11,6 +11,7 @@ from crawlerproject.rules.cdxj import row_of_capture
 from crawlerproject.rules.request_line import Attempt, line
 from crawlerproject.rules.warc_records import Context, Exchange, capture, warcinfo
 from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.request_log import RequestLog
 from crawlerproject.stores.robots_copies import save_robots
 from crawlerproject.stores.warc_files import OpenFile, WarcFiles, new_record_id
@@ -32,6 +33,11 @@ class Written:
         return b32encode(self.digest).decode("ascii")
 
 
+def parquet_of(folder: Path) -> ParquetFiles:
+    """The Parquet index of a crawl folder."""
+    return ParquetFiles(folder / "index" / "parquet", folder.resolve().name)
+
+
 class Archive:
     """Appends captures and log lines; ``flush`` and ``sync`` come before each commit of the frontier."""
 
@@ -48,7 +54,7 @@ class Archive:
         clock: Callable[[], float],
     ) -> None:
         self._log_folder = folder / "log"
-        self._index = CdxjFiles(folder / "index")
+        self._index = CdxjFiles(folder / "index", parquet_of(folder))
         recovery = recover(folder / "warc", committed, self._index)
         self.messages = [*recovery.messages, *self._index.catch_up(folder / "warc")]
 

@@ -1,6 +1,7 @@
 """The CDXJ index, one sorted file per closed WARC; while a WARC is open its rows are kept in a journal.
 
 Invariant: ``index/NAME.cdxj`` exists only whole, and names exactly the captures of the closed ``NAME.warc.gz``.
+It is written after the WARC's Parquet parts, so that where it is, they are.
 Journal rows say which span of the WARC they cover, so following the spans shows whether the journal is
 complete; where it is not (a crash came between the two writes) the rows are read from the WARC itself.
 """
@@ -16,10 +17,11 @@ from pathlib import Path
 from crawlerproject.errors import StorageError
 from crawlerproject.rules import cdxj
 from crawlerproject.rules.cdxj import Row
-from crawlerproject.rules.warc_members import CHUNK_BYTES, Flaw, Member, walk
+from crawlerproject.rules.warc_members import Flaw
 from crawlerproject.stores.durable import replace_file, storage_errors
+from crawlerproject.stores.parquet_files import ParquetFiles
+from crawlerproject.stores.warc_reading import WARC_SUFFIX, Progress, first_member, members
 
-WARC_SUFFIX = ".warc.gz"
 JOURNAL_SUFFIX = ".cdxj.open"
 
 logger = logging.getLogger(__name__)
@@ -28,8 +30,9 @@ logger = logging.getLogger(__name__)
 class CdxjFiles:
     """Journals and finished indexes in ``folder``; ``finish`` may run in the background, all else in one thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, parquet: ParquetFiles | None = None) -> None:
         self.folder = folder
+        self._parquet = parquet
         folder.mkdir(parents=True, exist_ok=True)
         self._rows: dict[str, list[Row]] = {}
         self._unwritten: dict[str, bytes] = {}
@@ -85,9 +88,9 @@ class CdxjFiles:
             self.wait()
             self._worker.shutdown()
 
-    def rebuild(self, warc: Path) -> list[str]:
+    def rebuild(self, warc: Path, progress: Progress | None = None) -> list[str]:
         """Write the index of a closed WARC from nothing but the WARC; what was odd, as sentences."""
-        rows, messages = _read_rows(warc)
+        rows, messages = _read_rows(warc, progress)
         self._write_index(warc, rows)
         return messages
 
@@ -102,6 +105,13 @@ class CdxjFiles:
             if not warc.with_name(f"{warc.name}.open").exists():
                 journal.unlink(missing_ok=True)
         return messages
+
+    def orphans(self, warc_folder: Path) -> list[str]:
+        """WARC files that an index names and that are not there."""
+        named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in self.folder.glob("*.cdxj")}
+        if self._parquet is not None:
+            named |= set(self._parquet.filenames())
+        return sorted(name for name in named if not (warc_folder / name).exists())
 
     def path(self, filename: str) -> Path:
         """Where the index of WARC ``filename`` is or will be."""
@@ -121,7 +131,9 @@ class CdxjFiles:
                 os.close(descriptor)
         del self._unwritten[filename]
 
-    def _write_index(self, warc: Path, rows: Iterable[Row]) -> None:
+    def _write_index(self, warc: Path, rows: list[Row]) -> None:
+        if self._parquet is not None:
+            self._parquet.write(warc, first_member(warc), rows)
         lines = sorted({cdxj.line(row, warc.name) for row in rows})
         replace_file(self.path(warc.name), b"".join([line + b"\n" for line in lines]))
 
@@ -145,9 +157,8 @@ def _journal_rows(journal: Path) -> list[Row]:
 def _chain(rows: Iterable[Row], warc: Path) -> list[Row] | None:
     """The rows whose spans follow each other from the warcinfo to the end of the file; None when one is missing."""
     by_start = {row.start: row for row in rows}  # the latest wins: an offset is used again after a cut
-    with warc.open("rb", buffering=0) as file:
-        first = next(walk(iter(lambda: file.read(CHUNK_BYTES), b"")), None)
-    if not isinstance(first, Member):
+    first = first_member(warc)
+    if first is None:
         return None
     position, length = first.end, warc.stat().st_size
     chain = []
@@ -160,13 +171,12 @@ def _chain(rows: Iterable[Row], warc: Path) -> list[Row] | None:
     return chain if position == length else None
 
 
-def _read_rows(warc: Path) -> tuple[list[Row], list[str]]:
+def _read_rows(warc: Path, progress: Progress | None = None) -> tuple[list[Row], list[str]]:
     """Rows read from the WARC itself up to its first flaw, and that flaw as a sentence."""
     rows, messages = [], []
-    with warc.open("rb", buffering=0) as file:
-        for member in walk(iter(lambda: file.read(CHUNK_BYTES), b"")):
-            if isinstance(member, Flaw):
-                messages.append(f"{warc.name} is not good from byte {member.offset} on: {member.what}")
-            elif member.kind in cdxj.INDEXED:
-                rows.append(cdxj.row_of_member(member))
+    for member in members(warc, progress=progress):
+        if isinstance(member, Flaw):
+            messages.append(f"{warc.name} is not good from byte {member.offset} on: {member.what}")
+        elif member.kind in cdxj.INDEXED:
+            rows.append(cdxj.row_of_member(member))
     return rows, messages

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.warc_members import CHUNK_BYTES, Member, walk
-from crawlerproject.stores.cdxj_files import WARC_SUFFIX, CdxjFiles
+from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.durable import StorageFull, storage_errors, sync_folder, write_at
+from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX
 
 __all__ = [
     "OPEN_SUFFIX",
@@ -29,9 +30,6 @@ __all__ = [
     "WarcinfoBuilder",
     "new_record_id",
 ]
-
-OPEN_SUFFIX = ".open"
-"""Added to the name of a file that is still written; Heritrix, warcprox and gowarc use the same."""
 
 _SERIAL = re.compile(r"-\d{17}-(\d{5,})-[^/]*\.warc\.gz")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawlerproject.rules.warc_members import CHUNK_BYTES, walk, whole_length
-from crawlerproject.stores.cdxj_files import WARC_SUFFIX, CdxjFiles
+from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.durable import storage_errors, sync_folder, unused
-from crawlerproject.stores.warc_files import OPEN_SUFFIX, OpenFile
+from crawlerproject.stores.warc_files import OpenFile
+from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX
 
 TORN_SUFFIX = ".torn"
 

@@ -9,8 +9,10 @@ import orjson
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.rules.warc_members import Member
 from crawlerproject.stores import cdxj_files, durable
 from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.stores.warc_reading import member_at
 from tests.stores.test_warc_files import FullDisk, add, files
 
 URLS = [f"http://{host}.test/{path}" for host in ("b", "a", "c") for path in ("z", "A", "é", "")]
@@ -48,8 +50,8 @@ def test_sorted_bytewise_and_pointing_right(closed: tuple[Path, CdxjFiles, bytes
     for line in lines:
         fields = orjson.loads(line.split(b" ", 2)[2])
         start = int(fields["offset"])
-        (member,) = cdxj_files.walk([warc.read_bytes()[start : start + int(fields["length"])]])
-        assert isinstance(member, cdxj_files.Member)
+        member = member_at(warc, start, int(fields["length"]))
+        assert isinstance(member, Member)
         assert member.field("warc-target-uri") == fields["url"]
 
 

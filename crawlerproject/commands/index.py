@@ -1,0 +1,64 @@
+"""``scrapy index``: the CDXJ and Parquet index of a crawl, made again from nothing but its WARC files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+
+from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.preflight import take_lock
+from crawlerproject.stores.archive import parquet_of
+from crawlerproject.stores.cdxj_files import CdxjFiles
+
+
+class Command(ScrapyCommand):
+    """Reads every closed WARC file once."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "[FOLDER]"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Make the CDXJ and Parquet index again from the WARC files"
+
+    def long_desc(self) -> str:
+        """What ``scrapy index -h`` says."""
+        return (
+            "Write index/*.cdxj and index/parquet/ anew from the closed WARC files of a crawl folder (default: "
+            "CRAWL_DIR). The WARC files themselves are not changed. Exit status 0, or 1 when a file is damaged: "
+            "its records up to the damage are indexed then. Example: scrapy index crawls/web"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Rebuild, and say what was odd."""
+        assert self.settings is not None
+        with one_sentence():
+            folder = folder_of(args, self.settings)
+            lock = take_lock(folder)
+            try:
+                self._rebuild(CdxjFiles(folder / "index", parquet_of(folder)), folder)
+            finally:
+                os.close(lock)
+
+    def _rebuild(self, index: CdxjFiles, folder: Path) -> None:
+        warcs = closed_warcs(folder)
+        messages = []
+        with Bytes("Indexing", sum(warc.stat().st_size for warc in warcs)) as progress:
+            for warc in warcs:
+                messages += index.rebuild(warc, progress.advance)
+        for name in index.orphans(folder / "warc"):
+            messages.append(f"The index names {name}, which is missing; that part of the index is left as it is")
+        for message in messages:
+            print(message, file=sys.stderr)
+        files = "1 WARC file" if len(warcs) == 1 else f"{len(warcs):,} WARC files"
+        print(f"{files} indexed in {folder / 'index'}")
+        self.exitcode = 1 if messages else 0

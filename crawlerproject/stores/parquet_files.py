@@ -1,0 +1,91 @@
+"""The Parquet index: for each closed WARC one part a subset, in folders that Common Crawl's users know.
+
+``parquet/crawl=NAME/subset=warc/FILE.parquet``; each part is sorted and only ever replaced whole.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.columns import COLUMNS, MAX_OFFSET, columns, crawl_of, subset_of
+from crawlerproject.rules.warc_members import Member
+from crawlerproject.stores.durable import replace_file, storage_errors
+from crawlerproject.stores.warc_reading import WARC_SUFFIX
+
+_TYPES: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "timestamp": pa.timestamp("ms", tz="UTC"),
+}
+SCHEMA = pa.schema([pa.field(name, _TYPES[kind], nullable) for name, kind, nullable in COLUMNS])
+
+
+class ParquetFiles:
+    """The parts in ``folder``; ``crawl`` names the crawl of WARC files that do not say which they belong to."""
+
+    def __init__(self, folder: Path, crawl: str) -> None:
+        self.folder = folder
+        self._crawl = crawl
+
+    def write(self, warc: Path, first: Member | None, rows: Iterable[Row]) -> None:
+        """Write the parts of one closed WARC, whose first record is ``first``, in place of earlier ones."""
+        parts = self.build(warc.name, first, rows)
+        for path, table in parts.items():
+            with storage_errors(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            buffer = io.BytesIO()
+            # gzip as Common Crawl's own parts have it.
+            pq.write_table(table, buffer, compression="gzip")
+            replace_file(path, buffer.getvalue())
+        for path in self.parts_of(warc.name):
+            if path not in parts:
+                path.unlink()
+
+    def build(self, filename: str, first: Member | None, rows: Iterable[Row]) -> dict[Path, pa.Table]:
+        """What the parts of one WARC must hold, by their paths. Raises StorageError for a file beyond 2 GiB."""
+        by_subset: dict[str, list[tuple[object, ...]]] = {}
+        for row in rows:
+            if row.offset > MAX_OFFSET:
+                raise StorageError(f"{filename} is larger than 2 GiB, which the Parquet index's columns cannot hold")
+            by_subset.setdefault(subset_of(row), []).append(columns(row, filename))
+        crawl = crawl_of(first, self._crawl)
+        return {self._path(crawl, subset, filename): _table(found) for subset, found in by_subset.items()}
+
+    def parts_of(self, filename: str) -> list[Path]:
+        """Every part there is of one WARC."""
+        return sorted(self.folder.glob(f"crawl=*/subset=*/{_stem(filename)}.parquet"))
+
+    def filenames(self) -> Iterator[str]:
+        """The WARC files that any part is of."""
+        yield from sorted({f"{path.stem}{WARC_SUFFIX}" for path in self.folder.glob("crawl=*/subset=*/*.parquet")})
+
+    def _path(self, crawl: str, subset: str, filename: str) -> Path:
+        return self.folder / f"crawl={crawl}" / f"subset={subset}" / f"{_stem(filename)}.parquet"
+
+
+def read_part(path: Path) -> pa.Table:
+    """A part without the columns that its folders stand for. Raises StorageError when it is none."""
+    try:
+        return pq.ParquetFile(path).read()
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _stem(filename: str) -> str:
+    return filename.removesuffix(WARC_SUFFIX)
+
+
+def _table(rows: list[tuple[object, ...]]) -> pa.Table:
+    rows.sort(key=lambda row: (row[0], row[17], row[27]))  # by url_surtkey, fetch_time, warc_record_offset
+    return pa.Table.from_arrays(
+        [pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)],
+        schema=SCHEMA,
+    )
