@@ -8,8 +8,8 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
-# Debian packages that the tests drive as separate programs; at present none.
-TEST_PACKAGES :=
+# Debian packages that the tests drive as separate programs.
+TEST_PACKAGES := redis-server
 
 SEEDS ?=
 ARGS ?=

@@ -46,6 +46,26 @@ def queue_key(row: QueuedPage) -> bytes:
     return xxh3_64_digest(name) + name + b"\0" + _PLACE.pack(row.priority, row.arrival)
 
 
+def pack_place(row: QueuedPage) -> bytes:
+    """The row's place within its host's queue."""
+    return _PLACE.pack(row.priority, row.arrival)
+
+
+def pack_place_of(priority: int, arrival: int) -> bytes:
+    """The bytes of a place within a host's queue."""
+    return _PLACE.pack(priority, arrival)
+
+
+def unpack_member(host: str, member: bytes) -> QueuedPage:
+    """The row that was packed as its place and then ``pack_queued``."""
+    return unpack_queued(host, member[:PLACE_BYTES], member[PLACE_BYTES:])
+
+
+def next_place(row: QueuedPage) -> bytes:
+    """The smallest place behind the row's."""
+    return (int.from_bytes(pack_place(row), "big") + 1).to_bytes(PLACE_BYTES, "big")
+
+
 def place_after(prefix: bytes, priority: int, arrival: int) -> bytes:
     """The smallest key that sorts behind the row at this place."""
     return prefix + _PLACE.pack(priority, arrival) + b"\0"

@@ -1,0 +1,94 @@
+"""A change, cut into the parts that partitions get, and those parts as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from struct import Struct
+
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.rows import next_place, pack_place, pack_queued, pack_record
+
+_LENGTH = Struct(">I")
+
+
+@dataclass(slots=True)
+class Part:
+    """What one partition gets of a beat. Rows are removed before others are queued."""
+
+    removed: list[QueuedPage] = field(default_factory=list)
+    queued: list[QueuedPage] = field(default_factory=list)
+    pages: list[tuple[bytes, bytes]] = field(default_factory=list)
+    hosts: dict[str, bytes] = field(default_factory=dict)
+    robots: dict[str, bytes] = field(default_factory=dict)
+    letters: int = 0  # read from the inbox: they go with this beat
+
+    def packed(self) -> bytes:
+        """Hosts with a queue to change, then the arguments of the APPLY script from its sixth on; see ``unpacked``."""
+        hosts = list(dict.fromkeys([row.host for row in (*self.removed, *self.queued)]))
+        number = {host: str(index).encode() for index, host in enumerate(hosts, 1)}
+        arguments = [str(self.letters).encode()]
+        numbers = (self.removed, self.queued, self.queued, self.pages, self.hosts, self.robots)
+        arguments += [str(len(each)).encode() for each in numbers]
+        for row in self.removed:
+            arguments += number[row.host], pack_place(row), next_place(row)
+        for row in self.queued:
+            arguments += number[row.host], pack_place(row) + pack_queued(row)
+        arguments += [row.key for row in self.queued]
+        for key, record in self.pages:
+            arguments += key, record
+        for states in (self.hosts, self.robots):
+            for name, packed in states.items():
+                arguments += name.encode("utf-8", "surrogatepass"), packed
+        return _joined([host.encode("utf-8", "surrogatepass") for host in hosts]) + _joined(arguments)
+
+
+def unpacked(packed: bytes) -> tuple[list[bytes], list[bytes]]:
+    """The hosts and the arguments that ``Part.packed`` joined."""
+    hosts, position = _taken(packed, 0)
+    arguments, _ = _taken(packed, position)
+    return hosts, arguments
+
+
+def cut(changes: Changes, partition: Callable[[str], int]) -> dict[int, Part]:
+    """The parts of a change by partition; ``partition`` tells that of a host."""
+    parts: dict[int, Part] = {}
+
+    def part(host: str) -> Part:
+        number = partition(host)
+        found = parts.get(number)
+        if found is None:
+            found = parts[number] = Part()
+        return found
+
+    for row in changes.removed:
+        part(row.host).removed.append(row)
+    for row in changes.queued:
+        part(row.host).queued.append(row)
+    for key, record in changes.pages:
+        part(host_key(record.url)).pages.append((key, pack_record(record)))
+    for host, packed in changes.hosts:
+        part(host).hosts[host] = packed
+    for origin, packed in changes.robots:
+        part(origin.rpartition("://")[2]).robots[origin] = packed
+    return parts
+
+
+def _joined(values: list[bytes]) -> bytes:
+    pieces = [_LENGTH.pack(len(values))]
+    for value in values:
+        pieces += _LENGTH.pack(len(value)), value
+    return b"".join(pieces)
+
+
+def _taken(packed: bytes, position: int) -> tuple[list[bytes], int]:
+    (count,) = _LENGTH.unpack_from(packed, position)
+    position += _LENGTH.size
+    values = []
+    for _ in range(count):
+        (length,) = _LENGTH.unpack_from(packed, position)
+        position += _LENGTH.size
+        values.append(packed[position : position + length])
+        position += length
+    return values, position

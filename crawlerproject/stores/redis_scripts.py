@@ -1,0 +1,228 @@
+"""What runs inside Redis: short scripts, each atomic, each harmless when it is run twice (an answer may get lost)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+
+class Script(NamedTuple):
+    """A Lua script and the name under which Redis remembers it."""
+
+    text: str
+    sha: str
+
+
+def _script(text: str) -> Script:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    text = "\n".join(line for line in lines if line and not line.startswith("--"))
+    return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+_NOW = """
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+"""
+
+# KEYS lease, behind; ARGV worker, lease ms. -> 0, holder, ms left | token, token, worker, token, worker ...
+ACQUIRE = _script(
+    _NOW
+    + """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'until', 'token')
+local held = h[1] and h[1] ~= ''
+if held and h[1] ~= ARGV[1] and tonumber(h[2]) > now then
+  return {0, h[1], tonumber(h[2]) - now}
+end
+if held then redis.call('HSET', KEYS[2], h[3], h[1]) end
+local token = redis.call('HINCRBY', KEYS[1], 'token', 1)
+redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', now + tonumber(ARGV[2]))
+local found = {token}
+for _, value in ipairs(redis.call('HGETALL', KEYS[2])) do found[#found + 1] = value end
+return found
+"""
+)
+
+# KEYS lease; ARGV worker, token, lease ms. -> 1 renewed, 0 lost
+RENEW = _script(
+    _NOW
+    + """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], 'until', now + tonumber(ARGV[3]))
+return 1
+"""
+)
+
+# KEYS lease; ARGV worker, token. -> 1 given back (or given back before), 0 lost
+RELEASE = _script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[2] ~= ARGV[2] then return 0 end
+if h[1] == '' then return 1 end
+if h[1] ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'holder', '', 'until', 0)
+return 1
+"""
+)
+
+# KEYS lease, behind; ARGV worker, token, token of a predecessor whose last beat is settled.
+SETTLE = _script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+redis.call('HDEL', KEYS[2], ARGV[3])
+return 1
+"""
+)
+
+# KEYS barred, state, beat (a predecessor's); ARGV partition, token. -> serial, part of the beat or ''
+BAR = _script(
+    """
+local b = redis.call('HGET', KEYS[1], ARGV[1])
+if not b or tonumber(b) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+return {redis.call('HGET', KEYS[2], 'serial') or '0', redis.call('HGET', KEYS[3], ARGV[1]) or ''}
+"""
+)
+
+# KEYS state; ARGV life. -> serial of the last beat. From here on another life under this name is refused.
+BEGIN_LIFE = _script(
+    """
+redis.call('HSET', KEYS[1], 'life', ARGV[1])
+return redis.call('HGET', KEYS[1], 'serial') or '0'
+"""
+)
+
+# A beat is decided here, as one change: the worker's facts (the archive's length) and what each partition will get.
+# KEYS state, beat, barred; ARGV life, serial, number of facts, (name, value)*, (partition, token, part)*
+# -> ok | life | serial N | barred PARTITION
+JOURNAL = _script(
+    """
+local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
+if s[1] ~= ARGV[1] then return {'life'} end
+local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
+if last == serial then return {'ok'} end
+if last ~= serial - 1 then return {'serial', tostring(last)} end
+local first = 4 + 2 * tonumber(ARGV[3])
+for i = first, #ARGV, 3 do
+  local b = redis.call('HGET', KEYS[3], ARGV[i])
+  if b and tonumber(b) >= tonumber(ARGV[i + 1]) then return {'barred', ARGV[i]} end
+end
+redis.call('DEL', KEYS[2])
+for i = first, #ARGV, 3 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2]) end
+redis.call('HSET', KEYS[1], 'serial', ARGV[2])
+for i = 4, first - 1, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
+return {'ok'}
+"""
+)
+
+# A partition's part of a beat. Refused unless the caller holds the partition; done once however often it is called.
+# KEYS lease, work, pages, hosts, robots, inbox, queue*
+# ARGV worker, token, author of the beat, serial, length of the queues' prefix, letters read,
+#      numbers of: removed (queue, place, next place), queued (queue, member), new keys, pages, hosts, robots
+# -> 1 done | 2 done before | 0 not the holder
+APPLY = _script(
+    """
+local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'by:' .. ARGV[3])
+if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
+if h[3] and tonumber(h[3]) >= tonumber(ARGV[4]) then return 2 end
+local call, i = redis.call, 13
+for _ = 1, tonumber(ARGV[7]) do
+  call('ZREMRANGEBYLEX', KEYS[6 + tonumber(ARGV[i])], '[' .. ARGV[i + 1], '(' .. ARGV[i + 2])
+  i = i + 3
+end
+for _ = 1, tonumber(ARGV[8]) do
+  call('ZADD', KEYS[6 + tonumber(ARGV[i])], 0, ARGV[i + 1])
+  i = i + 2
+end
+for _ = 1, tonumber(ARGV[9]) do
+  call('HSETNX', KEYS[3], ARGV[i], '')
+  i = i + 1
+end
+for n = 3, 5 do
+  for _ = 1, tonumber(ARGV[7 + n]) do
+    call('HSET', KEYS[n], ARGV[i], ARGV[i + 1])
+    i = i + 2
+  end
+end
+local cut = tonumber(ARGV[5]) + 1
+for k = 7, #KEYS do
+  local host = string.sub(KEYS[k], cut)
+  if call('EXISTS', KEYS[k]) == 1 then call('SADD', KEYS[2], host) else call('SREM', KEYS[2], host) end
+end
+if ARGV[6] ~= '0' then call('LTRIM', KEYS[6], tonumber(ARGV[6]), -1) end
+call('HSET', KEYS[1], 'by:' .. ARGV[3], ARGV[4])
+return 1
+"""
+)
+
+# KEYS seen, lives, quiet, activity, info, owners, done
+# ARGV worker, life, life before (when it starts), lease ms, quiet, activity, info, partitions, taken (comma), left
+# -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, oldest report ms, done
+REPORT = _script(
+    _NOW
+    + """
+local me, lease = ARGV[1], tonumber(ARGV[4])
+local known = redis.call('HGET', KEYS[2], me)
+if known and known ~= ARGV[2] and known ~= ARGV[3] then
+  local at = redis.call('ZSCORE', KEYS[1], me)
+  if at and tonumber(at) > now - lease then return {now, 0, 0, 0, 0, 0, 0} end
+end
+if known ~= ARGV[2] then
+  redis.call('HSET', KEYS[2], me, ARGV[2])
+  redis.call('DEL', KEYS[7])
+end
+redis.call('ZADD', KEYS[1], now, me)
+redis.call('HSET', KEYS[3], me, ARGV[5])
+redis.call('HSET', KEYS[4], me, ARGV[6])
+redis.call('HSET', KEYS[5], me, ARGV[7])
+for p in string.gmatch(ARGV[9], '%d+') do redis.call('HSET', KEYS[6], p, me) end
+for p in string.gmatch(ARGV[10], '%d+') do
+  if redis.call('HGET', KEYS[6], p) == me then redis.call('HDEL', KEYS[6], p) end
+end
+local alive = redis.call('ZRANGEBYSCORE', KEYS[1], now - lease, '+inf', 'WITHSCORES')
+local quiet, sum, oldest = 1, 0, now
+local names = {}
+for i = 1, #alive, 2 do
+  names[alive[i]] = true
+  if redis.call('HGET', KEYS[3], alive[i]) ~= '1' then quiet = 0 end
+  sum = sum + tonumber(redis.call('HGET', KEYS[4], alive[i]) or '0')
+  oldest = math.min(oldest, tonumber(alive[i + 1]))
+end
+if quiet == 1 then
+  local held = 0
+  for _, name in ipairs(redis.call('HVALS', KEYS[6])) do if names[name] then held = held + 1 end end
+  if held < tonumber(ARGV[8]) then quiet = 0 end
+end
+return {now, 1, #alive / 2, quiet, sum, oldest, redis.call('EXISTS', KEYS[7])}
+"""
+)
+
+# KEYS seen, quiet, activity, info, owners; ARGV worker: it leaves in good order.
+LEAVE = _script(
+    """
+redis.call('ZREM', KEYS[1], ARGV[1])
+for n = 2, 4 do redis.call('HDEL', KEYS[n], ARGV[1]) end
+local owners = redis.call('HGETALL', KEYS[5])
+for i = 1, #owners, 2 do
+  if owners[i + 1] == ARGV[1] then redis.call('HDEL', KEYS[5], owners[i]) end
+end
+return 1
+"""
+)
+
+# KEYS address; ARGV worker:number, ms. -> 0 reserved, or the ms until it may be asked for again
+RESERVE = _script(
+    """
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+if redis.call('GET', KEYS[1]) == ARGV[1] then return 0 end
+return math.max(1, redis.call('PTTL', KEYS[1]))
+"""
+)
+
+# KEYS address; ARGV worker:number, ms of rest.
+REST = _script(
+    """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 1
+"""
+)

@@ -1,0 +1,267 @@
+"""The frontier in Redis: the ``FrontierStore`` of one worker, for the partitions that it holds.
+
+A change is a *beat*. It is first written to the worker's journal, in one piece and together with the worker's facts
+(how much of its WARC counts), unless a partition in it has another holder by now; that decides it. Then each
+partition gets its part, which only the holder may write and which is written once. Whoever takes a partition over
+from a worker that died in between first bars that worker's further beats and writes the last part itself. So a
+change is whole or nothing although the partitions of a Redis Cluster live on several servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.rules.partitions import partition_of
+from crawlerproject.stores import redis_scripts as scripts
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.redis_beat import Part, cut, unpacked
+from crawlerproject.stores.redis_keys import PartitionKeys, fleet_keys, partition_keys, worker_keys
+from crawlerproject.stores.redis_link import Call, RedisLink
+from crawlerproject.stores.rows import pack_place_of, unpack_member, unpack_record
+
+# The layout of everything in Redis; a crawl with a greater number was written by a newer version of this project.
+FORMAT = 1
+_HOSTS_AT_A_TIME = 1000
+
+
+class LeaseLost(StorageError):
+    """Another worker holds what this one wrote for; nothing of it was written. Begin anew."""
+
+
+class Granted(NamedTuple):
+    """A partition that was taken. ``clean``: its last holder let go in good order, or there was none."""
+
+    token: int
+    clean: bool
+
+
+class RedisStore:
+    """Keeps for one worker. Blocking; ``apply`` needs the partitions of all it changes, reading needs none.
+
+    Raises OperatorError when it is made, StorageError afterwards; ``LeaseLost`` when another took over.
+    """
+
+    def __init__(self, link: RedisLink, crawl: str, worker: str, partitions: int) -> None:
+        """``partitions`` counts for a new crawl; an old one keeps its own number."""
+        self.link = link
+        self.crawl = crawl
+        self.worker = worker
+        self.life = ""
+        self.held: dict[int, int] = {}  # partition -> token
+        self._serial = 0
+        self._unfinished: dict[int, tuple[int, bytes]] = {}  # decided, not yet written: partition -> token, part
+        self._worker_keys = worker_keys(crawl, worker)
+        self._fleet_keys = fleet_keys(crawl)
+        self.partitions = self._agree_on(partitions)
+        self._keys = [partition_keys(crawl, number) for number in range(self.partitions)]
+
+    def _agree_on(self, partitions: int) -> int:
+        facts = self._fleet_keys.facts
+        try:
+            self.link.many(
+                [Call("HSETNX", [facts], ["format", FORMAT]), Call("HSETNX", [facts], ["partitions", partitions])]
+            )
+            written, agreed = self.link.call("HMGET", [facts], "format", "partitions")
+        except StorageError as error:
+            raise OperatorError(f"The crawl {self.crawl!r} cannot be opened: {error}.") from error
+        if int(written) > FORMAT:
+            raise OperatorError(
+                f"The crawl {self.crawl!r} at {self.link.place} was written by a newer version of this crawler; "
+                "use that version, or another FLEET_CRAWL."
+            )
+        return int(agreed)
+
+    def partition(self, host: str) -> int:
+        """The partition of a host key."""
+        return partition_of(host, self.partitions)
+
+    def begin(self, life: str) -> None:
+        """Write under this worker's name from now on; any other process that did so before is refused."""
+        self._serial = int(self.link.call(scripts.BEGIN_LIFE, [self._worker_keys.state], life))
+        self.life = life
+        self.held.clear()
+        self._unfinished.clear()
+
+    # --- partitions -----------------------------------------------------------------------------
+
+    def acquire(self, partition: int, lease_ms: int) -> Granted | None:
+        """Take a partition that is free, or whose lease is over; None when another holds it."""
+        keys = self._keys[partition]
+        answer = self.link.call(scripts.ACQUIRE, [keys.lease, keys.behind], self.worker, lease_ms)
+        token = int(answer[0])
+        if not token:
+            return None
+        behind = list(zip(answer[1::2], answer[2::2], strict=True))
+        for old_token, name in sorted(behind, key=lambda each: int(each[0])):
+            self._settle(partition, token, int(old_token), name.decode())
+        self.held[partition] = token
+        return Granted(token, not behind)
+
+    def _settle(self, partition: int, token: int, old_token: int, name: str) -> None:
+        """Finish what a former holder decided and did not live to write; it can decide nothing more for us."""
+        theirs = worker_keys(self.crawl, name)
+        serial, part = self.link.call(scripts.BAR, [theirs.barred, theirs.state, theirs.beat], partition, old_token)
+        if part and self.link.many([self._apply_call(partition, token, name, int(serial), part)]) == [0]:
+            raise LeaseLost(f"partition {partition} was taken by another worker")
+        keys = self._keys[partition]
+        self.link.call(scripts.SETTLE, [keys.lease, keys.behind], self.worker, token, old_token)
+
+    def renew(self, lease_ms: int) -> list[int]:
+        """Lengthen all leases; those that were lost."""
+        held = list(self.held.items())
+        calls = [Call(scripts.RENEW, [self._keys[p].lease], [self.worker, token, lease_ms]) for p, token in held]
+        return [p for (p, _), kept in zip(held, self.link.many(calls), strict=True) if not kept]
+
+    def release(self, partitions: Iterable[int]) -> None:
+        """Give partitions back in good order. Everything about them must be written."""
+        given = [(p, self.held[p]) for p in partitions]
+        if self._unfinished:
+            raise StorageError("a beat is not yet written")
+        self.link.many([Call(scripts.RELEASE, [self._keys[p].lease], [self.worker, token]) for p, token in given])
+        for p, _ in given:
+            del self.held[p]
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
+        """For each key, whether the page is queued or was decided before.
+
+        ``hosts``, of the pages in the same order, tell where to look; without them every partition is asked.
+        """
+        groups: dict[int, list[int]] = {p: list(range(len(keys))) for p in range(self.partitions) if keys}
+        if hosts is not None:
+            groups = {}
+            for index, host in enumerate(hosts):
+                groups.setdefault(self.partition(host), []).append(index)
+        calls = [Call("HMGET", [self._keys[p].pages], [keys[i] for i in group]) for p, group in groups.items()]
+        found = [False] * len(keys)
+        for group, values in zip(groups.values(), self.link.many(calls), strict=True):
+            for index, value in zip(group, values, strict=True):
+                found[index] = found[index] or value is not None
+        return found
+
+    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
+        return self.heads([host], limit, after)[0]
+
+    def heads(self, hosts: Sequence[str], limit: int, after: tuple[int, int] | None = None) -> list[list[QueuedPage]]:
+        """The first rows of many hosts' queues in one call."""
+        start = b"-" if after is None else b"(" + pack_place_of(*after) + b"\xff" * 25  # past any row of that place
+        calls = [Call("ZRANGEBYLEX", [self._queue(host)], [start, b"+", b"LIMIT", 0, limit]) for host in hosts]
+        answers = self.link.many(calls) if limit > 0 else [[] for _ in hosts]
+        return [
+            [unpack_member(host, member) for member in members] for host, members in zip(hosts, answers, strict=True)
+        ]
+
+    def page(self, key: bytes) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; None before the first. Asks every partition."""
+        values = self.link.many([Call("HGET", [keys.pages], [key]) for keys in self._keys])
+        return next((unpack_record(value) for value in values if value), None)
+
+    def host(self, host: str) -> bytes | None:
+        """The packed state of the host."""
+        return self._field(self._keys[self.partition(host)].hosts, host)
+
+    def robots(self, origin: str) -> bytes | None:
+        """The packed robots record of the origin."""
+        return self._field(self._keys[self.partition(origin.rpartition("://")[2])].robots, origin)
+
+    def fact(self, name: str) -> bytes | None:
+        """A fact of this worker."""
+        return self._field(self._worker_keys.state, f"fact:{name}")
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host of the partitions held with at least one queued row, each once."""
+        for partition in list(self.held):
+            yield from (name for name, _ in self.hosts_of(partition))
+
+    def hosts_of(self, partition: int) -> Iterator[tuple[str, bytes | None]]:
+        """Every host of a partition with queued rows, and its packed state."""
+        keys = self._keys[partition]
+        names = sorted(self.link.call("SMEMBERS", [keys.work]))
+        for start in range(0, len(names), _HOSTS_AT_A_TIME):
+            some = names[start : start + _HOSTS_AT_A_TIME]
+            states = self.link.call("HMGET", [keys.hosts], *some)
+            for name, packed in zip(some, states, strict=True):
+                yield name.decode("utf-8", "surrogatepass"), packed
+
+    def letters(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
+        """The oldest letters in the partitions' inboxes, empty inboxes left out."""
+        calls = [Call("LRANGE", [self._keys[p].inbox], [0, limit - 1]) for p in partitions]
+        return {p: found for p, found in zip(partitions, self.link.many(calls), strict=True) if found}
+
+    def _field(self, key: str, name: str) -> bytes | None:
+        value: bytes | None = self.link.call("HGET", [key], name.encode("utf-8", "surrogatepass"))
+        return value
+
+    def _queue(self, host: str) -> bytes:
+        prefix = self._keys[self.partition(host)].queue_prefix
+        return prefix.encode() + host.encode("utf-8", "surrogatepass")
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def post(self, letters: Iterable[tuple[int, bytes]]) -> None:
+        """Put letters into inboxes, whoever holds their partitions. One may arrive twice."""
+        self.link.many([Call("RPUSH", [self._keys[p].inbox], [letter]) for p, letter in letters])
+
+    def apply(self, changes: Changes) -> None:
+        """Apply all of it atomically; as durable as this Redis makes what it has answered for."""
+        self.apply_parts(cut(changes, self.partition), changes.facts)
+
+    def apply_parts(self, parts: dict[int, Part], facts: Sequence[tuple[str, bytes]]) -> None:
+        """One beat: decided in the journal, then written to each partition."""
+        self.finish()
+        if not parts and not facts:
+            return
+        lost = [p for p in parts if p not in self.held]
+        if lost:
+            raise LeaseLost(f"partition {lost[0]} is not held")
+        packed = {p: (self.held[p], part.packed()) for p, part in parts.items()}
+        arguments: list[object] = [self.life, self._serial + 1, len(facts)]
+        for name, value in facts:
+            arguments += name, value
+        for p, (token, part_bytes) in packed.items():
+            arguments += p, token, part_bytes
+        answer = self.link.call(scripts.JOURNAL, list(self._worker_keys), *arguments)
+        if answer[0] != b"ok":
+            raise LeaseLost(_refusal(answer, self.worker, self.link.place))
+        self._serial += 1
+        self._unfinished = packed
+        self.finish()
+
+    def finish(self) -> None:
+        """Write what is decided and not yet written. Raises StorageError when it must be tried again."""
+        todo = list(self._unfinished.items())
+        calls = [self._apply_call(p, token, self.worker, self._serial, part) for p, (token, part) in todo]
+        answers = self.link.many(calls)
+        # Refused: another took the partition, and settles this very part before it does anything else.
+        self._unfinished.clear()
+        lost = [p for (p, _), answer in zip(todo, answers, strict=True) if answer == 0]
+        if lost:
+            raise LeaseLost(f"partition {lost[0]} was taken by another worker")
+
+    def _apply_call(self, partition: int, token: int, author: str, serial: int, part: bytes) -> Call:
+        hosts, arguments = unpacked(part)
+        keys: PartitionKeys = self._keys[partition]
+        prefix = keys.queue_prefix.encode()
+        fixed = (keys.lease, keys.work, keys.pages, keys.hosts, keys.robots, keys.inbox)
+        before = [self.worker, token, author, serial, len(prefix)]
+        return Call(scripts.APPLY, [*fixed, *(prefix + host for host in hosts)], [*before, *arguments])
+
+    def sync(self) -> None:
+        """Redis decides how durable its answers are (appendfsync); what is decided is written."""
+        self.finish()
+
+    def close(self) -> None:
+        """Let go of the connection. Leases stay until they end; ``release`` gives them back."""
+        self.link.close()
+
+
+def _refusal(answer: list[bytes], worker: str, place: str) -> str:
+    if answer[0] == b"life":
+        return f"another process goes by the name of worker {worker!r}"
+    if answer[0] == b"serial":
+        return f"{place} has forgotten beats that it had answered for"
+    return f"partition {answer[1].decode()} was taken by another worker"

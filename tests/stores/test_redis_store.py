@@ -1,0 +1,246 @@
+"""The store in Redis keeps the contract, alone and as a cluster, and its promises about leases and half-done beats."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores import redis_scripts as scripts
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis_link import RedisLink
+from crawlerproject.stores.redis_store import LeaseLost, RedisStore
+from tests.stores.conformance import StoreContract, record, row
+from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server
+
+PARTITIONS = 8
+LEASE_MS = 60_000
+_numbers = itertools.count()
+Open = Callable[..., RedisStore]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """One server for the module."""
+    with redis_server(tmp_path_factory.mktemp("redis"), "--appendfsync", "no") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RedisServer]]:
+    """Three servers in a cluster."""
+    with redis_cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+def opened(url: str, worker: str = "one", crawl: str = "", *, take: bool = True) -> RedisStore:
+    """A store of a crawl of its own; with ``take`` it holds every partition."""
+    store = RedisStore(RedisLink(url), crawl or f"crawl-{next(_numbers)}", worker, PARTITIONS)
+    store.begin(f"life-{next(_numbers)}")
+    if take:
+        assert all(store.acquire(number, LEASE_MS) for number in range(store.partitions))
+    return store
+
+
+@pytest.fixture
+def store(server: RedisServer) -> Iterator[RedisStore]:
+    """A new crawl, all of it held."""
+    made = opened(server.url)
+    yield made
+    made.close()
+
+
+class TestRedisStore(StoreContract):
+    """The contract, in Redis."""
+
+
+class TestRedisClusterStore(StoreContract):
+    """The contract, in a cluster of three."""
+
+    @pytest.fixture
+    def store(self, cluster: list[RedisServer]) -> Iterator[RedisStore]:
+        """A new crawl, all of it held."""
+        made = opened(cluster[0].url)
+        assert made.link.cluster
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def rival(server: RedisServer, store: RedisStore) -> Iterator[RedisStore]:
+    """Another worker of the same crawl that holds nothing."""
+    made = opened(server.url, "two", store.crawl, take=False)
+    yield made
+    made.close()
+
+
+def end_lease(store: RedisStore, partition: int) -> None:
+    """Let a lease's time be over, as if its holder had not renewed it."""
+    store.link.call("HSET", [store._keys[partition].lease], "until", 1)
+
+
+def test_a_lease_keeps_others_out_until_it_ends_or_is_given_back(store: RedisStore, rival: RedisStore) -> None:
+    """Held: refused. Given back: taken at once, and known as clean. Run out: taken, and not clean."""
+    assert rival.acquire(3, LEASE_MS) is None
+    store.release([3])
+    granted = rival.acquire(3, LEASE_MS)
+    assert granted is not None
+    assert granted.clean
+    assert store.acquire(3, LEASE_MS) is None
+    end_lease(store, 3)
+    taken = store.acquire(3, LEASE_MS)
+    assert taken is not None
+    assert not taken.clean
+    assert taken.token > granted.token
+
+
+def test_nobody_but_the_holder_writes(store: RedisStore, rival: RedisStore) -> None:
+    """A worker whose lease was taken over writes nothing more, whatever it believes; its successor does."""
+    page = row("a", 1)
+    partition = store.partition("a")
+    end_lease(store, partition)
+    assert rival.acquire(partition, LEASE_MS)
+    with pytest.raises(LeaseLost):
+        store.apply(Changes(queued=[page], facts=[("warc", b"late")]))
+    assert store.known([page.key]) == [False]
+    assert store.fact("warc") is None
+    assert store.renew(LEASE_MS) == [partition]
+    rival.apply(Changes(queued=[page]))
+    assert rival.head("a", 9) == [page]
+
+
+def test_a_change_is_refused_whole(store: RedisStore, rival: RedisStore) -> None:
+    """One lost partition among several: none of the beat is written."""
+    rows = [row(f"host-{number}", number) for number in range(40)]
+    lost = store.partition("host-0")
+    end_lease(store, lost)
+    assert rival.acquire(lost, LEASE_MS)
+    with pytest.raises(LeaseLost):
+        store.apply(Changes(queued=rows))
+    assert store.known([each.key for each in rows]) == [False] * 40
+
+
+def test_a_beat_that_was_decided_is_finished_by_the_successor(
+    store: RedisStore, rival: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between journal and partitions: whoever takes one over writes its part, once."""
+    rows = [row(f"host-{number}", number) for number in range(40)]
+    monkeypatch.setattr(store, "finish", lambda: None)  # what a kill leaves out
+    store.apply(Changes(queued=rows, facts=[("warc", b"7")]))
+    assert store.known([each.key for each in rows]) == [False] * 40
+    for number in range(PARTITIONS):
+        end_lease(store, number)
+        assert rival.acquire(number, LEASE_MS)
+    assert rival.known([each.key for each in rows]) == [True] * 40
+    rival.apply(Changes(removed=rows[:20], pages=[(each.key, record(each.arrival)) for each in rows[:20]]))
+    for number in range(PARTITIONS):  # and back again: the part is not written twice
+        end_lease(store, number)
+        assert store.acquire(number, LEASE_MS)
+    assert [store.head(f"host-{number}", 9) for number in (0, 19, 20)] == [[], [], [rows[20]]]
+    assert store.fact("warc") == b"7"
+
+
+def test_a_worker_that_comes_back_settles_its_own_last_beat(
+    server: RedisServer, store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same name in a new process need not wait for its own lease, and loses nothing that was decided."""
+    rows = [row(f"host-{number}", number) for number in range(40)]
+    monkeypatch.setattr(store, "finish", lambda: None)
+    store.apply(Changes(queued=rows))
+    again = opened(server.url, "one", store.crawl)
+    assert again.known([each.key for each in rows]) == [True] * 40
+    monkeypatch.undo()
+    with pytest.raises(LeaseLost, match="taken by another worker"):
+        store.apply(Changes(queued=[row("z", 1)]))
+    with pytest.raises(LeaseLost, match="another process"):
+        store.apply(Changes(queued=[row("z", 1)]))
+    again.apply(Changes(removed=rows))
+    assert list(again.hosts_with_work()) == []
+    again.close()
+
+
+def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
+    """A server that comes back without what it had answered for is not written over."""
+    store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
+    store.apply(Changes(queued=[row("a", 2)], facts=[("warc", b"2")]))
+    store.link.call("HSET", [store._worker_keys.state], "serial", 1)
+    with pytest.raises(LeaseLost, match="forgotten"):
+        store.apply(Changes(queued=[row("a", 3)]))
+
+
+def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
+    """Anyone may post; letters leave with the beat that answers them, and not before."""
+    from crawlerproject.stores.redis_beat import Part
+
+    rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
+    assert store.letters(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
+    store.apply_parts({1: Part(letters=1)}, [])
+    assert store.letters([1], 10) == {1: [b"second"]}
+
+
+def test_every_script_can_be_lost_and_run_twice(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that got lost: the same call again changes nothing more."""
+    many = store.link.many
+
+    def twice(calls: list[object]) -> list[object]:
+        repeated = [call for call in calls if call.name in (scripts.JOURNAL, scripts.APPLY, scripts.RENEW)]  # type: ignore[attr-defined]
+        many(repeated)  # type: ignore[arg-type]
+        return many(calls)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.link, "many", twice)
+    rows = [row("a", number) for number in range(3)]
+    store.apply(Changes(queued=rows))
+    store.apply(Changes(removed=rows[:1], pages=[(rows[0].key, record(0))]))
+    assert store.renew(LEASE_MS) == []
+    assert store.head("a", 9) == rows[1:]
+
+
+def test_a_server_that_throws_keys_away_is_refused(server: RedisServer) -> None:
+    """With an eviction policy pages would vanish: refused at start, in one sentence."""
+    link = RedisLink(server.url)
+    link.call("CONFIG", [], "SET", "maxmemory-policy", "allkeys-lru")
+    try:
+        with pytest.raises(OperatorError, match="noeviction"):
+            RedisLink(server.url)
+    finally:
+        link.call("CONFIG", [], "SET", "maxmemory-policy", "noeviction")
+        link.close()
+
+
+def test_a_full_server_changes_nothing_and_works_again_with_room(store: RedisStore) -> None:
+    """maxmemory reached: StorageError in words, nothing half-done; the same change succeeds with room."""
+    page = row("a", 1)
+    store.link.call("CONFIG", [], "SET", "maxmemory", "1")
+    try:
+        with pytest.raises(StorageError, match="no memory left"):
+            store.apply(Changes(queued=[page]))
+    finally:
+        store.link.call("CONFIG", [], "SET", "maxmemory", "0")
+    assert store.known([page.key]) == [False]
+    store.apply(Changes(queued=[page]))
+    assert store.head("a", 1) == [page]
+
+
+def test_a_missing_password_is_said(server: RedisServer, store: RedisStore) -> None:
+    """NOAUTH at start is the operator's; the password is not shown when it is wrong."""
+    store.link.call("CONFIG", [], "SET", "requirepass", "sesame")
+    try:
+        with pytest.raises(OperatorError, match="password"):
+            RedisLink(server.url)
+        with pytest.raises(OperatorError) as refused:
+            RedisLink(server.url.replace("redis://", "redis://:secret@"))
+        assert "secret" not in str(refused.value)
+    finally:
+        link = RedisLink(server.url.replace("redis://", "redis://:sesame@"))
+        link.call("CONFIG", [], "SET", "requirepass", "")
+        link.close()
+
+
+def test_nobody_there_is_said() -> None:
+    """No server, and no URL: one sentence each."""
+    with pytest.raises(OperatorError, match="cannot be used"):
+        RedisLink("redis://127.0.0.1:1/0")
+    with pytest.raises(OperatorError, match="cannot be read"):
+        RedisLink("nonsense://x")
