@@ -1,0 +1,216 @@
+"""Decides whether a known page is asked for again, and how: the table of "Building a polite & fast web crawler".
+
+Read from the top, the first line that holds decides::
+
+    the stored answer is still fresh (Cache-Control, Expires)  ->  FRESH, no request
+    we were there recently, by our own standard                ->  RECENT, no request
+    there is a validator that this host has not disgraced      ->  CONDITIONAL, one GET
+    else                                                       ->  FULL, one GET
+
+and of the answer: 304, or the same payload, means unchanged. A Last-Modified older than our visit on a 200 is a
+hint and no more: servers write it from clocks and templates, the payload is what counts. The article asks with HEAD
+first; If-None-Match in the GET itself says the same with one request instead of two (RFC 9110 13.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import NamedTuple
+
+DAY_SECONDS = 86_400.0
+MAX_FRESH_SECONDS = 30 * DAY_SECONDS
+"""A freshness beyond the longest wait of ``rules/change_rate`` counts as that: some servers say ten years."""
+CHECK_SHARE = 0.02
+"""Share of conditional requests sent as full ones, to catch validators that lie (facts: 2 % of a host's pages)."""
+# A host's word weighs as if it had kept it so often before we met it (ours): one slip in a hundred is forgiven.
+_CREDIT = 4.0
+# Below this share of kept words a kind of validator is not sent (ours).
+_TRUSTED_SHARE = 0.8
+# Notes are halved past this many, so that a host that has mended its ways is believed again.
+_MAX_NOTES = 50.0
+_DIGITS = 10  # of a delta-seconds that is read; RFC 9111 1.2.2 lets larger ones count as 2^31
+
+
+class Ask(Enum):
+    """What to do about a known page now."""
+
+    FRESH = "fresh"  # nothing: by its own headers it cannot have changed
+    RECENT = "recent"  # nothing: visited lately
+    CONDITIONAL = "conditional"
+    FULL = "full"
+
+    @property
+    def fetches(self) -> bool:
+        """Whether a request is sent."""
+        return self in (Ask.CONDITIONAL, Ask.FULL)
+
+
+class Change(Enum):
+    """What an answer says of the page, beside what was known."""
+
+    UNCHANGED = "unchanged"  # 304, or the same payload
+    NEAR = "near"  # another payload with nearly the same text
+    CHANGED = "changed"
+    UNKNOWN = "unknown"  # an error: it says nothing of the page
+
+
+class Known(NamedTuple):
+    """What the last visit left behind. Epoch seconds."""
+
+    visited_at: float
+    fresh_until: float = 0.0
+    etag: str = ""  # as received
+    last_modified: str = ""  # as received
+    digest: bytes = b""  # sha1 of the payload
+
+
+@dataclass(slots=True, frozen=True)
+class Trust:
+    """How far a host's validators earned belief. Counts, fading."""
+
+    etag_calm: float = 0.0  # the payload and the ETag stayed
+    etag_restless: float = 0.0  # the payload stayed, the ETag did not: it would never have given a 304
+    honest: float = 0.0  # full GETs whose payload and validators changed or stayed together
+    lies: float = 0.0  # the payload changed, the validators did not: a 304 would have been a lie
+
+    @property
+    def believes_etag(self) -> bool:
+        """Whether If-None-Match is worth sending; a restless ETag even keeps If-Modified-Since from being read."""
+        return _share(self.etag_calm, self.etag_restless) >= _TRUSTED_SHARE
+
+    @property
+    def believes_304(self) -> bool:
+        """Whether a 304 of this host can be taken at its word."""
+        return _share(self.honest, self.lies) >= _TRUSTED_SHARE
+
+
+NEW_HOST = Trust()
+"""Of a host we know nothing about: believed until it slips."""
+
+
+def ask(known: Known, trust: Trust, now: float, *, recent_seconds: float, check: float) -> Ask:
+    """Whether and how to ask for a known page; ``check`` is a chance in [0, 1) drawn for this request."""
+    if known.fresh_until > now:
+        return Ask.FRESH
+    if now - known.visited_at < recent_seconds:
+        return Ask.RECENT
+    if check < CHECK_SHARE or not validators(known, trust):
+        return Ask.FULL
+    return Ask.CONDITIONAL
+
+
+def validators(known: Known, trust: Trust) -> dict[str, str]:
+    """The headers of a conditional request; none when the host's validators cannot be believed."""
+    if not trust.believes_304 or not known.digest:
+        return {}
+    headers = {}
+    if known.etag and trust.believes_etag:
+        headers["If-None-Match"] = known.etag
+    if known.last_modified and http_date(known.last_modified) is not None:
+        headers["If-Modified-Since"] = known.last_modified
+    return headers
+
+
+def change(known: Known, status: int, digest: bytes) -> Change:
+    """What an answer says of a page that was 200 before; NEAR is for whoever has compared the texts."""
+    if status == 304:
+        return Change.UNCHANGED
+    if status in (404, 410):
+        return Change.CHANGED
+    if status != 200 or not known.digest:
+        return Change.UNKNOWN
+    return Change.UNCHANGED if digest == known.digest else Change.CHANGED
+
+
+def hinted_unchanged(known: Known, last_modified: str) -> bool:
+    """Whether a 200's Last-Modified claims that nothing changed since our visit: a hint, never a decision."""
+    modified = http_date(last_modified)
+    return modified is not None and modified < known.visited_at
+
+
+def learned(trust: Trust, known: Known, status: int, etag: str, last_modified: str, digest: bytes) -> Trust:
+    """The host's record after one more full answer; a 304 proves nothing and changes nothing."""
+    if status != 200 or not known.digest or not (known.etag or known.last_modified):
+        return trust
+    same = digest == known.digest
+    if known.etag and same:
+        if etag == known.etag:
+            trust = replace(trust, etag_calm=trust.etag_calm + 1)
+        else:
+            trust = replace(trust, etag_restless=trust.etag_restless + 1)
+    still_valid = etag == known.etag if known.etag else last_modified == known.last_modified
+    if not same and still_valid and not (etag or "").startswith("W/"):  # a weak one may stay: RFC 9110 8.8.1
+        trust = replace(trust, lies=trust.lies + 1)
+    else:
+        trust = replace(trust, honest=trust.honest + 1)
+    return _faded(trust)
+
+
+def fresh_until(headers: Mapping[str, str], visited_at: float) -> float:
+    """Until when an answer is fresh by its own word (RFC 9111 4.2.1); ``visited_at`` when it says nothing.
+
+    ``headers`` has lower-case names. no-store and no-cache mean never; heuristics (4.2.2) are not used.
+    """
+    directives = _directives(headers.get("cache-control", ""))
+    if "no-store" in directives or "no-cache" in directives:
+        return visited_at
+    lifetime = _seconds(directives.get("max-age"))
+    if lifetime is None:
+        lifetime = _until_expires(headers, visited_at)
+    age = _seconds(headers.get("age")) or 0.0
+    return visited_at + min(max(0.0, lifetime - age), MAX_FRESH_SECONDS)
+
+
+def http_date(text: str) -> float | None:
+    """The epoch seconds of an HTTP date in any of its three forms; None when it is none."""
+    try:
+        moment = parsedate_to_datetime(text)
+        if moment.tzinfo is None:  # asctime's form, and "-0000": HTTP dates are UTC
+            moment = moment.replace(tzinfo=UTC)
+        return moment.timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def http_date_text(epoch_seconds: float) -> str:
+    """An HTTP date (RFC 9110 5.6.7, the preferred form)."""
+    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+
+def _directives(value: str) -> dict[str, str]:
+    pairs = (part.partition("=") for part in value.split(","))
+    found: dict[str, str] = {}
+    for name, _, argument in pairs:
+        found.setdefault(name.strip().lower(), argument.strip().strip('"'))
+    return found
+
+
+def _seconds(text: str | None) -> float | None:
+    """delta-seconds; None when it is no such number, which RFC 9111 4.2.1 lets count as stale."""
+    if text is None:
+        return None
+    text = text.strip()
+    return float(text[:_DIGITS]) if text.isascii() and text.isdigit() else 0.0
+
+
+def _until_expires(headers: Mapping[str, str], visited_at: float) -> float:
+    """Expires is by the server's clock: its distance to Date counts, not to ours."""
+    expires = http_date(headers.get("expires", ""))
+    if expires is None:
+        return 0.0
+    date = http_date(headers.get("date", ""))
+    return expires - (visited_at if date is None else date)
+
+
+def _share(kept: float, broken: float) -> float:
+    return (kept + _CREDIT) / (kept + broken + _CREDIT)
+
+
+def _faded(trust: Trust) -> Trust:
+    if max(trust.etag_calm + trust.etag_restless, trust.honest + trust.lies) <= _MAX_NOTES:
+        return trust
+    return Trust(trust.etag_calm / 2, trust.etag_restless / 2, trust.honest / 2, trust.lies / 2)
