@@ -28,7 +28,7 @@ _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d}" % LONG_TAG_BYTES)
 _TAG = re.compile(rb"<(/?[a-zA-Z][^\s/>]*+)")
 
 _FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())  # HTML 13.2.4.3, but a and nobr
-_FORMATTING_TAG = re.compile(rb"<(?:[bisu]|em|tt|big|code|font|small|strong|strike)[\s/>]", re.IGNORECASE)
+_FORMATTING_TAG = re.compile(rb"<(/?(?:[bisu]|em|tt|big|code|font|small|strong|strike))(?=[\s/>])", re.IGNORECASE)
 # Void elements, and those whose end tag may be left out because the next one closes them (HTML 13.1.2).
 _NO_DEPTH = frozenset(
     b"area base br col embed hr img input link meta param source track wbr"
@@ -38,22 +38,33 @@ _NO_DEPTH = frozenset(
 
 def is_bomb(body: bytes) -> bool:
     """Whether parsing ``body`` could take more than about 0.7 s."""
-    if (len(body) > ALWAYS_COUNT_BYTES or _LONG_TAG.search(body)) and any(_EXCESS.findall(body)):
+    if (len(body) > ALWAYS_COUNT_BYTES or _has_long_tag(body)) and any(_EXCESS.findall(body)):
         return True
     tags = body.count(b"<")
     if tags <= FEW_TAGS:
         return False
-    if tags <= SHALLOW_TAGS and len(_FORMATTING_TAG.findall(body)) * tags <= MAX_REPEATS:
-        return False
-    depth, formatting = _deepest(body)
+    if tags <= SHALLOW_TAGS:  # then depth alone is no harm
+        formatting_tags = _FORMATTING_TAG.findall(body)
+        return len(formatting_tags) * tags > MAX_REPEATS and _deepest(formatting_tags)[1] * tags > MAX_REPEATS
+    depth, formatting = _deepest(_TAG.findall(body))
     return depth * tags > MAX_STEPS or formatting * tags > MAX_REPEATS
 
 
-def _deepest(body: bytes) -> tuple[int, int]:
+def _has_long_tag(body: bytes) -> bool:
+    # From ">" to the farthest ">" within reach: most pages are passed in a few steps, none of them by the expression.
+    at, end = 0, len(body) - LONG_TAG_BYTES
+    while at < end:
+        at = body.rfind(b">", at, at + LONG_TAG_BYTES) + 1
+        if not at:
+            return _LONG_TAG.search(body) is not None
+    return False
+
+
+def _deepest(tags: list[bytes]) -> tuple[int, int]:
     # An end tag counts only against an open tag of its name: stray ones must not hide depth.
     still_open: dict[bytes, int] = {}
     depth = deepest = formatting = most_formatting = 0
-    for name in _TAG.findall(body):
+    for name in tags:
         name = name.lower()
         if name[:1] == b"/":
             name = name[1:]

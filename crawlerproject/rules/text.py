@@ -12,11 +12,15 @@ UNSEEN_TAGS = ["script", "style", "noscript", "template", "svg"]  # in the sourc
 FRAME_TAGS = ["a", "nav", "footer", "aside", "form"]
 # Scripts that put no blank between words: kana, Han (BMP, compatibility, supplementary planes), Hangul.
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+# The first bytes that these have in UTF-8 (some other scripts share them, European ones do not): telling by them
+# costs an eighth of a search by the expression.
+_CJK_LEADS = bytes([*range(0xE3, 0xEE), 0xEF, 0xF0])
 
 
 def count_words(text: str) -> int:
     """Words between blanks, and every CJK character as one."""
-    if text.isascii():
+    source = text.encode("utf-8", "surrogatepass")
+    if len(source) == len(source.translate(None, _CJK_LEADS)):
         return len(text.split())
     spaced, characters = _CJK.subn(" ", text)
     return len(spaced.split()) + characters
