@@ -1,11 +1,13 @@
 # make crawl   crawls (without SEEDS: the synthetic web that ships with the project)
 # make test    checks and tests, all of them
+# make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # Both make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
 
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+PEERS := .venv-bench
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
 # Debian packages that the tests drive as separate programs.
@@ -15,7 +17,7 @@ SEEDS ?=
 ARGS ?=
 export SEEDS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test check format packages
+.PHONY: help crawl test check format packages bench
 .DEFAULT_GOAL := help
 
 help:
@@ -38,6 +40,15 @@ check: $(READY)
 format: $(READY)
 	@$(PY) -m ruff check --quiet --fix .
 	@$(PY) -m ruff format --quiet .
+
+bench: $(READY) $(PEERS)/.ready
+	@$(PY) -m benchmarks.side_by_side $(ARGS)
+
+$(PEERS)/.ready: requirements-bench.txt
+	@echo "Preparing $(PEERS) with the crawlers to compare with (a minute, the first time only)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-bench.txt
+	@touch $@
 
 # `make bench-real-pages` runs benchmarks/real_pages; ARGS go to it.
 bench-%: $(READY)

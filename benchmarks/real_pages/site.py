@@ -63,24 +63,36 @@ def install() -> None:
 
 def build(folder: Path, pages: int | None) -> RealSite:
     """Lay out the hosts below ``folder``; ``pages`` limits how many (about), None is all."""
+    port = free_port()
     root = folder / "root"
-    root.mkdir(parents=True)
+    manual = pages is None or pages >= _MANUAL_FROM
+    fronts = lay_handbook(root, None if pages is None else pages - 1170 * manual)
+    if manual:
+        fronts += lay_manual(root, port)
+    return site_of(folder, port, fronts)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    manual = pages is None or pages >= _MANUAL_FROM
-    fronts = _handbook(root, None if pages is None else pages - 1170 * manual)
-    if manual:
-        fronts += _manual(root, port)
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def site_of(folder: Path, port: int, fronts: list[str], scheme: str = "http") -> RealSite:
+    """The site whose hosts lie in ``folder``/root; ``fronts`` are their first pages as HOST/FILE."""
     names = [front.split("/", 1)[0] for front in fronts]
-    hosts = {name: f"127.{_FIRST_IP >> 16}.0.{number}" for number, name in enumerate(names, 1)}
-    seeds = [f"http://{front.replace('/', f':{port}/', 1)}" for front in fronts]
+    hosts = {name: f"127.{_FIRST_IP >> 16}.{number >> 8}.{number & 255}" for number, name in enumerate(names, 1)}
+    seeds = [f"{scheme}://{front.replace('/', f':{port}/', 1)}" for front in fronts]
     (folder / "hosts").write_text("".join(f"{ip}\t{name}\n" for name, ip in hosts.items()))
     (folder / "seeds.txt").write_text("".join(f"{seed}\n" for seed in seeds))
     return RealSite(folder, port, hosts, seeds)
 
 
-def _handbook(root: Path, pages: int | None) -> list[str]:
+def lay_handbook(root: Path, pages: int | None) -> list[str]:
+    """One host a language of the Debian handbook, about ``pages`` in all; the hosts' first pages."""
+    root.mkdir(parents=True, exist_ok=True)
     fronts, left = [], float("inf") if pages is None else pages
     for language in sorted(PACKAGES["debian-handbook"].iterdir()):
         if left > 0 and (language / "index.html").exists():
@@ -91,22 +103,26 @@ def _handbook(root: Path, pages: int | None) -> list[str]:
     return fronts
 
 
-def _manual(root: Path, port: int) -> list[str]:
+def lay_manual(root: Path, port: int, scheme: str = "http") -> list[str]:
+    """PostgreSQL's manual dealt to its hosts; their first pages."""
+    root.mkdir(parents=True, exist_ok=True)
     source = PACKAGES["postgresql-doc-15"]
     numbers = {path.name: zlib.crc32(path.name.encode()) % MANUAL_HOSTS for path in source.glob("*.html")}
     owners = {name: f"pg{number:02d}.{DOMAIN}" for name, number in numbers.items()}
     first: dict[str, str] = {}
     for name, host in sorted(owners.items()):
         (root / host).mkdir(exist_ok=True)
-        (root / host / name).write_bytes(_absolute((source / name).read_bytes(), host, owners, port))
+        (root / host / name).write_bytes(
+            _absolute((source / name).read_bytes(), host, owners, f"{scheme}://%s:{port}/")
+        )
         first.setdefault(host, f"{host}/{name}")
     return [first[host] for host in sorted(first)]
 
 
-def _absolute(page: bytes, host: str, owners: dict[str, str], port: int) -> bytes:
+def _absolute(page: bytes, host: str, owners: dict[str, str], front: str) -> bytes:
     def link(found: re.Match[bytes]) -> bytes:
         owner = owners.get(found[2].decode(), host)
-        start = b"" if owner == host else f"http://{owner}:{port}/".encode()
+        start = b"" if owner == host else (front % owner).encode()
         return found[1] + start + found[2] + found[3]
 
     return _LINK.sub(link, page)
@@ -122,16 +138,22 @@ http {{
   keepalive_requests 100000; sendfile on; tcp_nodelay on;
   client_body_temp_path {folder}/tmp; proxy_temp_path {folder}/tmp; fastcgi_temp_path {folder}/tmp;
   uwsgi_temp_path {folder}/tmp; scgi_temp_path {folder}/tmp;
-  server {{ listen {port} backlog=4096; root {folder}/root/$host; allow 127.0.0.0/8; deny all; }}
+  server {{ listen {port} {tls} backlog=4096; root {folder}/root/$host; allow 127.0.0.0/8; deny all; {more} }}
 }}
 """
 
 
 @contextlib.contextmanager
-def nginx(site: RealSite) -> Iterator[None]:
-    """nginx with a configuration of its own, below the site's folder, ended on leaving."""
+def nginx(site: RealSite, *, certificate: Path | None = None) -> Iterator[None]:
+    """nginx with a configuration of its own, below the site's folder, ended on leaving.
+
+    With a ``certificate`` (PEM, key included) it speaks TLS and closes the connection after each answer.
+    """
     config = site.folder / "nginx.conf"
-    config.write_text(_CONFIG.format(folder=site.folder, port=site.port, format=NGINX_FORMAT))
+    tls, more = ("", "")
+    if certificate is not None:
+        tls, more = "ssl", f"ssl_certificate {certificate}; ssl_certificate_key {certificate}; keepalive_timeout 0;"
+    config.write_text(_CONFIG.format(folder=site.folder, port=site.port, format=NGINX_FORMAT, tls=tls, more=more))
     site.folder.chmod(0o755)  # its worker may be another user
     binary = shutil.which("nginx") or str(PACKAGES["nginx-light"])
     command = [binary, "-c", str(config), "-p", str(site.folder), "-e", str(site.folder / "error.log")]

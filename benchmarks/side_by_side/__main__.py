@@ -1,0 +1,170 @@
+"""``python -m benchmarks.side_by_side [--rounds 3] [--corpus FILE] [--write]``: others and us on the same pages.
+
+Every crawler in turn, several rounds, from the same nginx on loopback. CPU is user and system time of the whole
+process tree divided by the pages that the server counted; start-up is in it. ``--write`` puts table and plot in docs/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.real_pages.peers import stock_scrapy, wget
+from benchmarks.real_pages.site import install, nginx
+from benchmarks.side_by_side.cases import Case, all_cases
+from tests.web.running import PROJECT, Spent, crawl_command, many_files, measured
+
+PACE_SECONDS = 0.02  # per host and address: the processor, not politeness, is the limit
+OURS = "this crawler"
+_PEERS_PYTHON = Path(".venv-bench/bin/python")
+_BEGIN, _END = "<!-- side by side: begin -->\n", "<!-- side by side: end -->\n"
+_TAIL = 2000  # characters of a crawler's output shown when it failed
+
+
+class Run(NamedTuple):
+    """One crawler, one case, one round."""
+
+    case: str
+    crawler: str
+    pages: int
+    cpu_ms: float  # a page
+    pages_per_second: float
+    peak_mib: int
+    written_mib: float
+
+
+def ours(case: Case) -> Spent:
+    """Our crawl with everything switched on."""
+    pace = str(PACE_SECONDS)
+    settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "INFO"}
+    settings |= {"PACE_MIN_SECONDS": pace, "PACE_START_SECONDS": pace, "PACE_IP_SECONDS": pace}
+    if case.depth:
+        settings["SCOPE_MAX_DEPTH"] = str(case.depth)
+    if case.certificate:
+        settings["FETCH_CA_FILE"] = str(case.certificate)
+    folder = case.site.folder
+    command = crawl_command(folder / "seeds.txt", folder / "out", folder / "hosts", settings, scope="host")
+    return measured(command, folder / "ours.log")
+
+
+def crawlee(case: Case) -> Spent | None:
+    """Crawlee's ParselCrawler, which keeps each page's title and no WARC."""
+    if not _PEERS_PYTHON.exists():
+        return None
+    script = "benchmarks/side_by_side/crawlee_peer.py"
+    command = [str(_PEERS_PYTHON.absolute()), script, str(case.site.folder), str(case.depth)]
+    return measured(command, case.site.folder / "crawlee.log")
+
+
+def crawlers(case: Case) -> list[tuple[str, Callable[[], Spent | None]]]:
+    """Who can do this case."""
+    found: list[tuple[str, Callable[[], Spent | None]]] = [
+        (OURS, lambda: ours(case)),
+        ("stock Scrapy", lambda: stock_scrapy(case.site, case.depth)),
+        ("Crawlee Parsel", lambda: crawlee(case)),
+    ]
+    if case.certificate is None:  # wget knows no hosts file, and a proxy cannot stand in for TLS
+        found.append(("wget --warc-file", lambda: wget(case.site, case.depth)))
+    return found
+
+
+def one_run(case: Case, name: str, run: Callable[[], Spent | None]) -> Run | None:
+    """Run one crawler once; None when it is not there."""
+    folder = case.site.folder
+    kept = ("out", "wget", "crawlee")
+    for output in kept:
+        shutil.rmtree(folder / output, ignore_errors=True)
+    before = _answers(case)
+    spent = run()
+    if spent is None:
+        return None
+    pages = _answers(case) - before
+    if spent.status not in (0, 8) or not pages:  # wget says 8 when one answer was an error
+        print("".join(log.read_text()[-_TAIL:] for log in folder.glob("*.log")))
+        sys.exit(f"{name} ended with status {spent.status} after {pages} pages")
+    written = sum(file.stat().st_size for kind in kept for file in (folder / kind).rglob("*") if file.is_file())
+    rate = pages / spent.wall_seconds
+    return Run(case.letter, name, pages, spent.cpu_seconds * 1e3 / pages, rate, spent.peak_bytes >> 20, written / 2**20)
+
+
+def _answers(case: Case) -> int:
+    log = case.site.log
+    return log.read_bytes().count(b'"status":200') if log.exists() else 0
+
+
+def table(runs: list[Run], cases: dict[str, str]) -> str:
+    """The rows of the comparison, medians of all rounds; the ratio with its least and greatest."""
+    lines = []
+    for letter, what in cases.items():
+        names = dict.fromkeys(run.crawler for run in runs if run.case == letter)
+        own = [run.cpu_ms for run in runs if run.case == letter and run.crawler == OURS]
+        lines += [f"({letter}) {what}", f"{'':18} {'pages':>6} {'CPU ms/page':>11} {'pages/s':>8} {'peak MiB':>8}"]
+        lines[-1] += f" {'written MiB':>11}  times ours (least to greatest)"
+        for name in names:
+            of_it = [run for run in runs if run.case == letter and run.crawler == name]
+            ratios = [run.cpu_ms / mine for run, mine in zip(of_it, own, strict=True)]
+            middle = [statistics.median(column) for column in zip(*(run[2:] for run in of_it), strict=True)]
+            pages, cpu, rate, peak, written = middle
+            spread = f"  {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+            ratio = "" if name == OURS else spread
+            lines.append(f"{name:18} {pages:6.0f} {cpu:11.2f} {rate:8.0f} {peak:8.0f} {written:11.1f}{ratio}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def write(text: str, runs: list[Run]) -> None:
+    """Table into docs/performance.md, plot beside it."""
+    page = PROJECT / "docs" / "performance.md"
+    before, _, rest = page.read_text().partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    page.write_text(f"{before}{_BEGIN}\n```\n{text}```\n\n![CPU a page](performance.svg)\n\n{_END}{after}")
+    if _PEERS_PYTHON.exists():
+        data = json.dumps([run._asdict() for run in runs])
+        plot = ["benchmarks/side_by_side/plot.py", str(page.with_suffix(".svg"))]
+        subprocess.run([str(_PEERS_PYTHON), *plot], input=data.encode(), check=True)
+
+
+def main() -> None:
+    """All cases, all rounds."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.side_by_side", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--corpus", type=Path, help="tar archive of web pages for (b); else the Debian handbook")
+    parser.add_argument("--cases", default="abc", help="which of them, default abc")
+    parser.add_argument("--write", action="store_true", help="write table and plot into docs/")
+    given = parser.parse_args()
+    install()
+    many_files()
+    os.chdir(PROJECT)
+    runs: list[Run] = []
+    cases: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="side-by-side-") as scratch:
+        Path(scratch).chmod(0o755)  # nginx may read it as another user
+        for letter, lay in zip("abc", all_cases(Path(scratch), given.corpus), strict=True):
+            if letter not in given.cases:
+                continue
+            case = lay()
+            cases[case.letter] = case.what
+            with nginx(case.site, certificate=case.certificate):
+                for number in range(given.rounds):
+                    for name, run in crawlers(case):
+                        done = one_run(case, name, run)
+                        if done is not None:
+                            runs.append(done)
+                            print(f"round {number + 1} ({letter}) {name}: {done.cpu_ms:.2f} ms", flush=True)
+    text = table(runs, cases)
+    print(f"\n{text}")
+    if given.write:
+        write(text, runs)
+
+
+if __name__ == "__main__":
+    main()
