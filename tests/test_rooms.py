@@ -14,7 +14,17 @@ MAY_IMPORT = {
     "rules": ("rules", "reasons"),
     "stores": ("stores", "rules", "errors", "reasons", "fetch.wire"),
     "reports": ("reports", "rules", "errors", "reasons", "fetch.wire"),
-    "commands": ("commands", "reports", "stores", "rules", "preflight", "errors", "reasons", "fetch.wire"),
+    "commands": (
+        "commands",
+        "reports",
+        "stores",
+        "rules",
+        "preflight",
+        "errors",
+        "reasons",
+        "fetch.wire",
+        "fetch.decoding",
+    ),
 }
 COMMANDS = "commands"
 

@@ -53,6 +53,13 @@ def folder_of(args: list[str], settings: BaseSettings) -> Path:
     return folder
 
 
+def only(args: list[str], what: str, example: str) -> str:
+    """The only argument. Raises OperatorError, with an example, when there is none or more."""
+    if len(args) != 1:
+        raise OperatorError(f"Give one {what}, for example: {example}")
+    return args[0]
+
+
 def closed_warcs(folder: Path) -> list[Path]:
     """The WARC files that are not written any more, in the order of writing."""
     return sorted((folder / "warc").glob(f"*{WARC_SUFFIX}"))

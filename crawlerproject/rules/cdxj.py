@@ -99,6 +99,31 @@ def line(row: Row, filename: str) -> bytes:
     return b"%b %b %b" % (surt_key(row.url).encode(), row.timestamp.encode(), orjson.dumps(present))
 
 
+def parse(index_line: bytes) -> tuple[Row, str] | None:
+    """The row and the WARC's name of an index line, its span that of the record; None when it is none of ours."""
+    try:
+        _, timestamp, text = index_line.split(b" ", 2)
+        fields = orjson.loads(text)
+        offset, length = int(fields["offset"]), int(fields["length"])
+        row = Row(
+            start=offset,
+            end=offset + length,
+            url=fields["url"],
+            timestamp=timestamp.decode("ascii"),
+            mime=fields.get("mime", NO_MIME),
+            identified=fields.get("mime-detected", ""),
+            status=int(fields.get("status", 0)),
+            digest=fields.get("digest", ""),
+            offset=offset,
+            length=length,
+            redirect=fields.get("redirect", ""),
+            truncated=fields.get("truncated", ""),
+        )
+        return row, fields["filename"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
 def surt_key(url: str) -> str:
     """The sort-friendly form of a URL, ``com,example)/path``; the URL itself where the library gives up."""
     try:

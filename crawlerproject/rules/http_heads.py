@@ -11,6 +11,7 @@ MAX_LENGTH_DIGITS = 19
 """More digits than any 64-bit length has: such a Content-Length is not a number to believe."""
 _BODILESS = (b"204", b"304")  # RFC 9110 6.4.1: their Content-Length speaks of another message
 _CONTENT_ENCODING = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*(?!identity)[^\s]", re.IGNORECASE)
+_CODINGS = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _CONTENT_TYPE = re.compile(rb"\ncontent-type[ \t]*:[ \t]*([^\r\n;]*)", re.IGNORECASE)
 _LOCATION = re.compile(rb"\nlocation[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 
@@ -35,6 +36,11 @@ def stored_head(head: bytes, *, chunked: bool, body_bytes: int) -> bytes:
 def content_encoded(head: bytes) -> bool:
     """Whether the body of this HTTP head is compressed already."""
     return _CONTENT_ENCODING.search(head) is not None
+
+
+def content_encoding(head: bytes) -> bytes:
+    """Every Content-Encoding of an HTTP head, joined by commas."""
+    return b",".join(_CODINGS.findall(head))
 
 
 def media_type(head: bytes) -> str:

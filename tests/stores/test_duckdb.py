@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -35,7 +36,7 @@ CAPTURES = [
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
     """The captures in a WARC, indexed as when it is closed, and a connection as Common Crawl's users make it."""
     folder = tmp_path_factory.mktemp("table")
     index = CdxjFiles(folder / "index", ParquetFiles(folder / "index" / "parquet", "CC-MAIN-2018-05"))
@@ -46,7 +47,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
         position = warc.append(built.members)
         index.append(position.filename, row_of_capture(built.info, position.offset))
     warc.close()
-    return connect(folder / "index" / "parquet")
+    with connect(folder / "index" / "parquet") as connection:
+        yield connection
 
 
 def connect(parquet: Path) -> duckdb.DuckDBPyConnection:
