@@ -19,6 +19,7 @@ from crawlerproject import __version__
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.contents import Contents, Duplicate, Reach
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
@@ -34,11 +35,11 @@ from crawlerproject.rules.backoff import retry_after_seconds
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.scope import Scope
-from crawlerproject.rules.warc_records import Context, Exchange
+from crawlerproject.rules.warc_records import NOT_MODIFIED, Context, Exchange, Original, payload_digest
 from crawlerproject.setting_values import list_of
 from crawlerproject.stores.archive import Archive, Written
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
-from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, PageRecord
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.warc_files import OpenFile
 
@@ -119,6 +120,10 @@ class Crawl:
             started_at=now,
             clean_start=clean != b"0",
         )
+        self.contents = Contents(
+            self.store,
+            Reach(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS")),
+        )
         # From here on a start that does not find "1" again follows a crash.
         self.store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
 
@@ -147,6 +152,20 @@ class Crawl:
         return [Found(address, 0, "", "", SEED, FLAG_SEED) for address in seeds]
 
     # --- the end of a page ----------------------------------------------------------------------
+
+    def repeated(self, page: Page) -> Duplicate | None:
+        """What a page repeats: another's payload, what it names as canonical, or nearly another's text."""
+        row = page.lease.row
+        if page.payload:
+            page.digest = payload_digest(page.payload)
+            exact = self.contents.exact(page.digest, page.url)
+            if exact is not None:
+                return exact
+        if page.canonical is not None and page.canonical.key != row.key:
+            return Duplicate("canonical", page.canonical.url)
+        if page.fingerprint is None:
+            return None
+        return self.contents.near(Fingerprint(row.host, page.fingerprint, row.key))
 
     def finish(self, page: Page) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is."""
@@ -190,10 +209,29 @@ class Crawl:
             page.body[:_SAMPLE_BYTES],
             page.notes,
         )
-        written = self.archive.write(exchange, context)
+        digest = page.digest or payload_digest(wire.body)
+        original = self._original(page, digest)
+        written = self.archive.write(exchange, context, digest, original)
+        self._remember(page, written, original)
         if lease.is_robots and wire.status == 200:
             self.archive.robots_copy(lease.row.note, wire.started_at, page.body)
         return written
+
+    def _original(self, page: Page, digest: bytes) -> Original | None:
+        """The capture that this one need not repeat."""
+        if page.status == 304:
+            before = self.store.page(page.lease.row.key)
+            original = self.contents.original(before.digest) if before else None
+            return original and original._replace(profile=NOT_MODIFIED)
+        return self.contents.original(digest) if page.payload else None
+
+    def _remember(self, page: Page, written: Written, original: Original | None) -> None:
+        """Let later pages refer to this one."""
+        row, changes = page.lease.row, self.frontier.books.changes
+        if page.payload and original is None:
+            self.contents.add_payload(written.digest, Original(written.record_id, page.url, written.date), changes)
+        if page.fingerprint is not None and page.duplicate is None:
+            self.contents.add_fingerprint(Fingerprint(row.host, page.fingerprint, row.key), page.url, changes)
 
     def _end(self, page: Page, written: Written | None) -> None:
         now = self.now()
@@ -227,6 +265,9 @@ class Crawl:
                 page.error,
                 row.tries,
                 wire.truncated if wire else None,
+                False,
+                page.duplicate.kind if page.duplicate else "",
+                page.duplicate.url if page.duplicate else "",
             ),
             now,
         )
@@ -267,6 +308,7 @@ class Crawl:
     def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         self.frontier.apply(changes, facts)
+        self.contents.stored(changes)
         stats = self.crawler.stats
         assert stats is not None
         for reason, count in self.frontier.take_refused().items():

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crawlerproject.fetch.wire import Wire
+from crawlerproject.frontier.contents import Duplicate
+from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.urls import Address
 
 
 @dataclass(slots=True)
@@ -24,7 +27,19 @@ class Page:
     last_modified: str = ""
     body: bytes = b""  # content-decoded
     error: str = ""  # one line for humans
+    found: list[Found] = field(default_factory=list)  # its links, queued when it ends
+    text: str | None = None  # what near duplicates are told by; None: not an HTML page that was read
+    canonical: Address | None = None  # rel=canonical
+    digest: bytes = b""  # of the payload, once it was needed
+    fingerprint: int | None = None  # SimHash of the text
+    duplicate: Duplicate | None = None
     notes: list[tuple[str, str]] = field(default_factory=list)  # further lines of the metadata record
+
+    @property
+    def payload(self) -> bytes:
+        """The body whose sha1 is the payload digest, when another answer may stand for it; else nothing."""
+        wire = self.wire
+        return wire.body if wire is not None and wire.status == 200 and not wire.truncated else b""
 
     @property
     def status(self) -> int | None:

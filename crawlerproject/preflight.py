@@ -12,6 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.permuted_tables import MAX_BITS
 from crawlerproject.rules.seeds import read_seeds
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
@@ -111,6 +112,10 @@ def check(settings: BaseSettings, folder: Path) -> None:
         )
     if not str(settings["STATE_URL"]).startswith("rocksdb:"):
         raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; this version knows rocksdb: only.")
+    if settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS") > MAX_BITS:
+        raise OperatorError(
+            f"NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above {MAX_BITS}; its index reaches no further."
+        )
     _check_folder(folder)
 
 

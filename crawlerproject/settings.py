@@ -47,6 +47,9 @@ OURS = {
     "FETCH_DNS_TIMEOUT_SECONDS": 10,
     "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,
     "FETCH_CA_FILE": "",
+    # What counts as the same text.
+    "NEAR_DUPLICATE_BITS": 6,
+    "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,
     # Archive and frontier.
     "WARC_MAX_BYTES": 1_000_000_000,
     "WARC_PREFIX": "crawl",
@@ -106,7 +109,10 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
 }
-ITEM_PIPELINES = {"crawlerproject.pipelines.warc.WarcPipeline": 900}
+ITEM_PIPELINES = {
+    "crawlerproject.pipelines.dedup.DedupPipeline": 200,
+    "crawlerproject.pipelines.warc.WarcPipeline": 900,
+}
 EXTENSIONS = {
     "crawlerproject.extensions.commit.CommitLoop": 100,
     "crawlerproject.extensions.progress.ProgressExtension": 500,

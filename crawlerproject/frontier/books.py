@@ -125,6 +125,8 @@ class Books:
         changes.queued.extend(later.queued)
         changes.pages.extend(later.pages)
         changes.robots.extend(later.robots)
+        changes.fingerprints.extend(later.fingerprints)
+        changes.payloads.extend(later.payloads)
 
     def _settle(self, changes: Changes, sign: int) -> None:
         for row in changes.removed:

@@ -19,6 +19,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl import Crawl
 from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.progress import Progress
@@ -112,8 +113,13 @@ class FrontierScheduler:
         self.add(self.crawl.seeds_found(seeds))
         self._arm()
 
+    def repeated(self, page: Page) -> Duplicate | None:
+        """What a page that is about to end repeats."""
+        return self.crawl.repeated(page)
+
     def finish(self, page: Page) -> None:
-        """End a page's lease. Called once for every Page, by the pipeline that archived it."""
+        """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline."""
+        self.add(page.found)
         self.crawl.finish(page)
 
     def put_back(self, page: Page) -> None:

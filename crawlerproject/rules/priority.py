@@ -10,6 +10,8 @@ LAST = 255
 _DEPTH_STEP = 8
 # Within a level (ours): what a page needs, then what it links to, then what a sitemap lists.
 _HOP_OFFSETS = {"E": 0, "L": 2, "M": 4}
+# What a page links to that repeats another is mostly known already: as if it were found four links deeper (ours).
+_DUPLICATE_STEP = 4 * _DEPTH_STEP
 _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
 
 
@@ -25,3 +27,8 @@ def priority(depth: int, hop: str, parent: int = SEED) -> int:
     if hop == "R":
         return min(max(parent, SEED), LAST)
     return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + _HOP_OFFSETS.get(hop, 2))
+
+
+def after_duplicate(found: int) -> int:
+    """The priority of a link of priority ``found`` when the page that shows it repeats another."""
+    return min(LAST, found + _DUPLICATE_STEP)

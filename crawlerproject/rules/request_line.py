@@ -36,6 +36,8 @@ class Attempt(NamedTuple):
     tries: int = 0
     truncated: str | None = None
     rendered: bool = False
+    duplicate: str = ""  # exact, canonical or near
+    duplicate_of: str = ""  # the URL that it repeats
 
 
 def line(attempt: Attempt) -> dict[str, object]:
@@ -67,6 +69,8 @@ def line(attempt: Attempt) -> dict[str, object]:
         "tries": attempt.tries,
         "truncated": attempt.truncated,
         "rendered": attempt.rendered,
+        "duplicate": attempt.duplicate or None,
+        "duplicate_of": attempt.duplicate_of or None,
     }
 
 

@@ -100,11 +100,13 @@ def capture(
     *,
     warcinfo_id: str,
     new_id: Callable[[], str],
+    digest: bytes | None = None,
     original: Original | None = None,
 ) -> Capture:
     """Build request, response (revisit when there is an ``original``) and metadata as one buffer.
 
-    ``new_id`` gives a fresh ``<urn:uuid:...>`` at each call; ``warcinfo_id`` is that of the file written to.
+    ``new_id`` gives a fresh ``<urn:uuid:...>`` at each call; ``warcinfo_id`` is that of the file written to;
+    ``digest`` is the body's, when it is known already.
     """
     head = stored_head(exchange.head_bytes, chunked=exchange.chunked, body_bytes=len(exchange.body))
     date = warc_date(exchange.started_at)
@@ -112,7 +114,7 @@ def capture(
     url = one_line(context.url)
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
     address = f"WARC-IP-Address: {_plain_ip(exchange.ip)}\r\n" if exchange.ip else ""
-    digest = sha1(exchange.body, usedforsecurity=False).digest()
+    digest = digest or payload_digest(exchange.body)
     identified = payload_type(context.sample) if exchange.body else None
 
     request = _member(
@@ -169,6 +171,11 @@ def warcinfo(fields: Sequence[tuple[str, str]], *, filename: str, record_id: str
 def warc_date(epoch_seconds: float) -> str:
     """WARC-Date with microseconds (WARC 1.1 allows 1 to 9 fraction digits)."""
     return datetime.fromtimestamp(epoch_seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def payload_digest(body: bytes) -> bytes:
+    """sha1 of a payload: the body without transfer coding, its Content-Encoding kept."""
+    return sha1(body, usedforsecurity=False).digest()
 
 
 def digest_text(digest: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The spider: reads what was fetched, hands its links to the frontier in one batch, yields one Page."""
+"""The spider: reads what was fetched and yields one Page, its links included."""
 
 from __future__ import annotations
 
@@ -140,15 +140,14 @@ class WebSpider(Spider):
             token=self.token,
         )
         page.notes = page_notes(facts)
+        page.text, page.canonical = facts.text, facts.canonical
         if facts.nofollow:
             return
         row = page.lease.row
         depth = row.depth + 1
-        found = []
         for link in facts.links:
             hops = (row.hops + link.kind)[-_MAX_HOPS:]
-            found.append(Found(link.address, depth, hops, row.url, priority(depth, link.kind)))
-        self._scheduler.add(found)
+            page.found.append(Found(link.address, depth, hops, row.url, priority(depth, link.kind)))
 
     # --- our own errors -------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crawlerproject.rules.cdxj import row_of_capture
 from crawlerproject.rules.request_line import Attempt, line
-from crawlerproject.rules.warc_records import Context, Exchange, capture, warcinfo
+from crawlerproject.rules.warc_records import Context, Exchange, Original, capture, warcinfo
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.request_log import RequestLog
@@ -26,6 +26,8 @@ class Written:
     offset: int  # of the response record
     length: int  # of the response record
     digest: bytes
+    record_id: str  # of the response record
+    date: str  # its WARC-Date
 
     @property
     def digest_text(self) -> str:
@@ -73,13 +75,22 @@ class Archive:
         )
         self.log = RequestLog(self._log_folder, keep_days)
 
-    def write(self, exchange: Exchange, context: Context) -> Written:
-        """Append one capture whole; StorageError when there is no room, and nothing has changed then."""
-        built = capture(exchange, context, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
+    def write(
+        self, exchange: Exchange, context: Context, digest: bytes | None = None, original: Original | None = None
+    ) -> Written:
+        """Append one capture whole, a revisit when there is an ``original``; ``digest`` is the body's, if known.
+
+        StorageError when there is no room, and nothing has changed then.
+        """
+        warcinfo_id = self.warc.warcinfo_id
+        built = capture(
+            exchange, context, warcinfo_id=warcinfo_id, new_id=new_record_id, digest=digest, original=original
+        )
         position = self.warc.append(built.members)
         info = built.info
         self._index.append(position.filename, row_of_capture(info, position.offset))
-        return Written(position.filename, position.offset + info.offset, info.length, info.payload_digest)
+        offset = position.offset + info.offset
+        return Written(position.filename, offset, info.length, info.payload_digest, info.record_id, info.date)
 
     def attempt(self, attempt: Attempt, now: float) -> None:
         """Log one attempt."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.rules.warc_records import Original
+from crawlerproject.stores.protocols import Changes, Fingerprint, Near, PageRecord, QueuedPage
 
 _Place = tuple[int, int]
 
@@ -21,6 +22,8 @@ class MemoryStore:
         self._hosts: dict[str, bytes] = {}
         self._robots: dict[str, bytes] = {}
         self._facts: dict[str, bytes] = {}
+        self._fingerprints: dict[tuple[str, int], Fingerprint] = {}
+        self._originals: dict[bytes, Original] = {}
 
     def known(self, keys: Sequence[bytes]) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
@@ -49,6 +52,19 @@ class MemoryStore:
         """A crawl-wide fact."""
         return self._facts.get(name)
 
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": those of all hosts."""
+        near: dict[int, Near] = {}
+        for made in self._fingerprints.values():
+            differ = (made.value ^ value).bit_count()
+            if differ <= bits and host in ("", made.host):
+                near[made.value] = Near(differ, made.key)
+        return sorted(near.values())
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""
+        return self._originals.get(digest)
+
     def hosts_with_work(self) -> Iterator[str]:
         """Every host with at least one queued row, each once."""
         return iter(sorted(self._rows))
@@ -65,6 +81,8 @@ class MemoryStore:
         self._hosts.update(changes.hosts)
         self._robots.update(changes.robots)
         self._facts.update(changes.facts)
+        self._fingerprints.update({(made.host, made.value): made for made in changes.fingerprints})
+        self._originals.update(changes.payloads)
 
     def sync(self) -> None:
         """Nothing here survives a power loss."""

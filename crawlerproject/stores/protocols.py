@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from crawlerproject.rules.warc_records import Original
+
 
 class QueuedPage(NamedTuple):
     """One row of a host's queue: a URL that waits for its turn.
@@ -43,6 +45,21 @@ class PageRecord(NamedTuple):
     last_modified: str = ""
 
 
+class Fingerprint(NamedTuple):
+    """The SimHash of an archived page's text."""
+
+    host: str  # host key: kept where its queue is kept
+    value: int  # 64 bits
+    key: bytes  # the page's, 24 bytes
+
+
+class Near(NamedTuple):
+    """A page whose fingerprint is near the one that was asked about."""
+
+    bits: int  # in which they differ
+    key: bytes  # the page's
+
+
 @dataclass(slots=True)
 class Changes:
     """All that one moment changes; applied whole or not at all."""
@@ -53,9 +70,12 @@ class Changes:
     hosts: list[tuple[str, bytes]] = field(default_factory=list)  # host key, packed host state
     robots: list[tuple[str, bytes]] = field(default_factory=list)  # origin, packed robots record
     facts: list[tuple[str, bytes]] = field(default_factory=list)  # crawl-wide: "warc", "format", ...
+    fingerprints: list[Fingerprint] = field(default_factory=list)
+    payloads: list[tuple[bytes, Original]] = field(default_factory=list)  # sha1 of a payload, its first capture
 
     def __bool__(self) -> bool:
-        return bool(self.queued or self.removed or self.pages or self.hosts or self.robots or self.facts)
+        first = self.queued or self.removed or self.pages or self.hosts or self.robots or self.facts
+        return bool(first or self.fingerprints or self.payloads)
 
 
 class FrontierStore(Protocol):
@@ -75,6 +95,12 @@ class FrontierStore(Protocol):
     def robots(self, origin: str) -> bytes | None: ...
 
     def fact(self, name: str) -> bytes | None: ...
+
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""
 
     def hosts_with_work(self) -> Iterator[str]:
         """Every host with at least one queued row, each once (seeks from host to host, not row to row)."""

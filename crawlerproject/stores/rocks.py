@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from threading import Lock
+from typing import cast
 
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.rules import permuted_tables as across
+from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import rocks_options as tables
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.host_fingerprints import HostFingerprints
+from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.rows import (
     PLACE_BYTES,
+    fingerprint_of,
     host_end,
+    host_fingerprint_key,
+    host_fingerprints_prefix,
     host_of,
     host_prefix,
+    pack_original,
     pack_queued,
     pack_record,
     place_after,
     queue_key,
+    table_key,
+    unpack_original,
     unpack_queued,
     unpack_record,
 )
@@ -54,6 +65,7 @@ class RocksStore:
         self._heads: OrderedDict[str, bytes] = OrderedDict()  # host -> a key with nothing queued before it
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
+        self._host_prints = HostFingerprints(self._load_prints)
         self._prepare()
         self._open()
 
@@ -102,6 +114,38 @@ class RocksStore:
         """A crawl-wide fact."""
         return self._database.get(name.encode())
 
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three at most."""
+        if host:
+            found = self._host_prints.near(host, value, bits)
+            return [Near(differ, self._page_with(host_fingerprint_key(host, each))) for differ, each in found]
+        others = {}
+        for table, turned, first, last in across.ranges(value):
+            for key in self._keys(table_key(table, first), table_key(table, last) + b"\0"):
+                differ = (fingerprint_of(key) ^ turned).bit_count()
+                if differ <= bits:
+                    others[across.restored(fingerprint_of(key), table)] = differ
+        return sorted(Near(differ, self._page_with(table_key(0, each))) for each, differ in others.items())
+
+    def _keys(self, first: bytes, end: bytes) -> list[bytes]:
+        """Keys of the fingerprints' table from ``first`` to before ``end``."""
+        options = ReadOptions()
+        options.set_iterate_upper_bound(end)
+        return [*cast("Iterator[bytes]", self._prints.keys(from_key=first, read_opt=options))]
+
+    def _page_with(self, key: bytes) -> bytes:
+        return cast("bytes", self._prints[key])  # written in one batch with the row that led here
+
+    def _load_prints(self, host: str) -> array[int]:
+        prefix = host_fingerprints_prefix(host)
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
+        return array("Q", [fingerprint_of(key) for key in self._keys(prefix, end)])
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""
+        value = self._payloads.get(digest)
+        return None if value is None else unpack_original(value)
+
     def hosts_with_work(self) -> Iterator[str]:
         """Every host with at least one queued row, each once; it may see changes made meanwhile."""
         start = b""
@@ -145,6 +189,8 @@ class RocksStore:
         except Exception as error:  # rocksdict raises no narrower class
             self._failed = True
             raise StorageError(f"the frontier cannot be written: {error}") from error
+        for made in changes.fingerprints:
+            self._host_prints.add(made.host, made.value)
 
     def _batch(self, changes: Changes) -> WriteBatch:
         batch = WriteBatch(raw_mode=True)
@@ -165,6 +211,13 @@ class RocksStore:
             put(name.encode(), packed, self._hosts_handle)
         for origin, packed in changes.robots:
             put(origin.encode(), packed, self._robots_handle)
+        for made in changes.fingerprints:
+            put(host_fingerprint_key(made.host, made.value), made.key, self._prints_handle)
+            for table in range(across.TABLES):
+                page = b"" if table else made.key
+                put(table_key(table, across.rotated(made.value, table)), page, self._prints_handle)
+        for digest, original in changes.payloads:
+            put(digest, pack_original(original), self._payloads_handle)
         for name, packed in changes.facts:
             put(name.encode(), packed)
         return batch
@@ -201,11 +254,15 @@ class RocksStore:
         self._pages: Rdict = database.get_column_family(tables.PAGES)
         self._hosts: Rdict = database.get_column_family(tables.HOSTS)
         self._robots: Rdict = database.get_column_family(tables.ROBOTS)
+        self._prints: Rdict = database.get_column_family(tables.PRINTS)
+        self._payloads: Rdict = database.get_column_family(tables.PAYLOADS)
         self._queue_handle: ColumnFamily = database.get_column_family_handle(tables.QUEUE)
         self._seen_handle: ColumnFamily = database.get_column_family_handle(tables.SEEN)
         self._pages_handle: ColumnFamily = database.get_column_family_handle(tables.PAGES)
         self._hosts_handle: ColumnFamily = database.get_column_family_handle(tables.HOSTS)
         self._robots_handle: ColumnFamily = database.get_column_family_handle(tables.ROBOTS)
+        self._prints_handle: ColumnFamily = database.get_column_family_handle(tables.PRINTS)
+        self._payloads_handle: ColumnFamily = database.get_column_family_handle(tables.PAYLOADS)
         self._check_format()
 
     def _prepare(self) -> None:
@@ -236,9 +293,14 @@ class RocksStore:
         """The lock on the folder falls when the last handle is gone, not at ``close`` alone."""
         if "_database" not in self.__dict__:
             return
-        opened = (self._queue, self._seen, self._pages, self._hosts, self._robots, self._database)
+        opened = (
+            *(self._queue, self._seen, self._pages, self._hosts, self._robots, self._prints, self._payloads),
+            self._database,
+        )
         del self._queue_handle, self._seen_handle, self._pages_handle, self._hosts_handle, self._robots_handle
-        del self._queue, self._seen, self._pages, self._hosts, self._robots, self._database
+        del self._prints_handle, self._payloads_handle
+        del self._queue, self._seen, self._pages, self._hosts, self._robots, self._prints, self._payloads
+        del self._database
         for table in opened:
             try:
                 table.close()

@@ -46,7 +46,9 @@ SEEN: Final = "seen"  # page key -> nothing
 PAGES: Final = "pages"  # page key -> the record of its last fate
 HOSTS: Final = "hosts"  # host key -> packed host state
 ROBOTS: Final = "robots"  # origin -> packed robots record
-TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS)
+PRINTS: Final = "fingerprints"  # hash host, fingerprint -> page key; for all hosts: zeros, table, rotated fingerprint
+PAYLOADS: Final = "payloads"  # sha1 of a payload -> its first capture
+TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS, PRINTS, PAYLOADS)
 
 
 def database_options() -> Options:
@@ -80,6 +82,8 @@ def table_options() -> dict[str, Options]:
         PAGES: _table(_blocks(cache), compress=True),
         HOSTS: _table(_blocks(cache), compress=True),
         ROBOTS: _table(_blocks(cache), compress=True),
+        PRINTS: _table(_blocks(cache), compress=True),
+        PAYLOADS: _table(_blocks(cache), compress=True),
     }
 
 

@@ -7,9 +7,11 @@ no text needs a terminator that it might itself contain. Changing any layout her
 from __future__ import annotations
 
 from struct import Struct
+from uuid import UUID
 
 from xxhash import xxh3_64_digest
 
+from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import PageRecord, QueuedPage
 
 # priority, arrival: big-endian, so that byte order is queue order.
@@ -24,6 +26,11 @@ HASH_BYTES = 8
 _QUEUED = Struct("<24sIHHIII")
 # status, fetched_at, bytes of digest, characters of url, reason, etag. Last-Modified is what is left.
 _RECORD = Struct("<HdBIBI")
+
+# Table, rotated fingerprint: big-endian, so that those with one front block stand together.
+_ROTATED = Struct(">BQ")
+_OF_ALL_HOSTS = bytes(HASH_BYTES)
+FINGERPRINT_BYTES = 8
 
 # Header values come from the web: a lone surrogate must not be able to stop a commit.
 _ERRORS = "surrogatepass"
@@ -128,3 +135,35 @@ def unpack_record(value: bytes) -> PageRecord:
         text[reason_end:etag_end],
         text[etag_end:],
     )
+
+
+def host_fingerprints_prefix(host: str) -> bytes:
+    """What the rows of this host's fingerprints begin with."""
+    return xxh3_64_digest(host.encode("utf-8", _ERRORS))
+
+
+def host_fingerprint_key(host: str, value: int) -> bytes:
+    """The row of one fingerprint of this host."""
+    return host_fingerprints_prefix(host) + value.to_bytes(FINGERPRINT_BYTES, "big")
+
+
+def table_key(table: int, rotated: int) -> bytes:
+    """The row of a fingerprint in one of the tables of all hosts."""
+    return _OF_ALL_HOSTS + _ROTATED.pack(table, rotated)
+
+
+def fingerprint_of(key: bytes) -> int:
+    """The fingerprint, rotated in a table of all hosts, that a row is of."""
+    return int.from_bytes(key[-FINGERPRINT_BYTES:], "big")
+
+
+def pack_original(original: Original) -> bytes:
+    """The whole of it; the record id as its 16 bytes."""
+    identity = UUID(original.record_id.strip("<>")).bytes
+    return identity + f"{original.date} {original.url}".encode("utf-8", _ERRORS)
+
+
+def unpack_original(value: bytes) -> Original:
+    """What ``pack_original`` packed."""
+    date, _, url = value[16:].decode("utf-8", _ERRORS).partition(" ")
+    return Original(f"<{UUID(bytes=value[:16]).urn}>", url, date)

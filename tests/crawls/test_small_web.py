@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from crawlerproject.reports.warc_walk import check_file
 from crawlerproject.stores.request_log import read_log
@@ -44,6 +45,8 @@ LOG_FIELDS = [
     "tries",
     "truncated",
     "rendered",
+    "duplicate",
+    "duplicate_of",
 ]
 
 
@@ -117,6 +120,68 @@ def test_every_attempt_has_a_log_line_with_every_field(crawled: Crawled) -> None
     reasons = {str(row["reason"]) for row in rows}
     assert {"fetched", "redirect", "http-error", "dns-not-found", "connect-refused", "rate-limited"} <= reasons
     assert any(str(row["url"]).endswith("/robots.txt") and row["hop"] == "P" for row in rows)
+
+
+def test_repeated_pages_are_marked_and_archived(crawled: Crawled) -> None:
+    """Same bytes, nearly the same text, rel=canonical: each names the page it repeats, in log and metadata record."""
+    base = f"http://copies.test:{crawled.web.port}"
+    rows = {str(row["url"]): row for row in read_log(crawled.folder / "log") if row["status"] == 200}
+    marks = {url: (row["duplicate"], row["duplicate_of"]) for url, row in rows.items() if row["duplicate"]}
+
+    for kind in ("exact", "near"):
+        urls = [f"{base}/{kind}/{number}" for number in range(5)]
+        first = min(urls, key=lambda url: str(rows[url]["time"]))
+        assert {url: marks.get(url) for url in urls} == {url: None if url == first else (kind, first) for url in urls}
+    odd = f"http://etiquette.test:{crawled.web.port}"
+    assert marks[f"{odd}/odd"] == ("canonical", f"{odd}/canonical")
+    assert f"{odd}/canonical" in rows
+    assert f"{odd}/canonical" not in marks
+    notes = metadata_fields(crawled.folder / "warc")
+    assert {url: (notes[url].get("duplicate"), notes[url].get("duplicate-of")) for url in marks} == marks
+    assert "'duplicates/near': 4" in crawled.output
+
+
+def test_links_of_a_repeated_page_wait_behind_others(crawled: Crawled) -> None:
+    """Found earlier than the last page's, but on pages that repeat one: asked for later."""
+    paths = [visit.path for visit in read_visits(crawled.web.folder / "server.jsonl") if visit.host == "copies.test"]
+    after = [path for path in paths if path.startswith("/after-")]
+
+    assert after[:2] == ["/after-near/0", "/after-last"]
+    assert sorted(after[2:]) == [f"/after-near/{number}" for number in range(1, 5)]
+
+
+def test_identical_payloads_are_stored_once(crawled: Crawled) -> None:
+    """Each revisit names a response that stands before it, with the same payload; no payload is stored twice."""
+    stored: dict[str, tuple[str, str, str]] = {}
+    revisits = 0
+    for path in sorted((crawled.folder / "warc").iterdir()):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                fields, digest = record.rec_headers, record.rec_headers.get_header("WARC-Payload-Digest")
+                own = tuple(fields.get_header(f"WARC-{name}") for name in ("Record-ID", "Target-URI", "Date"))
+                if record.rec_type == "response" and record.http_headers.get_statuscode() == "200":
+                    whole = not fields.get_header("WARC-Truncated") and record.content_stream().read()
+                    assert not whole or digest not in stored
+                    stored.setdefault(digest, own)
+                elif record.rec_type == "revisit":
+                    names = ("", "-Target-URI", "-Date")
+                    assert stored[digest] == tuple(fields.get_header(f"WARC-Refers-To{name}") for name in names)
+                    revisits += 1
+
+    assert revisits >= 4
+
+
+def metadata_fields(folder: Path) -> dict[str, dict[str, str]]:
+    """The lines of each URL's last metadata record."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                if record.rec_type == "metadata":
+                    lines = record.content_stream().read().decode().splitlines()
+                    url = record.rec_headers.get_header("WARC-Target-URI")
+                    found[url] = dict(line.split(": ", 1) for line in lines if ": " in line)
+    return found
 
 
 def test_our_guard_never_had_to_act(crawled: Crawled) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.priority import LAST, ROBOTS, SEED, priority
+from crawlerproject.rules.priority import LAST, ROBOTS, SEED, after_duplicate, priority
 
 
 def test_order() -> None:
@@ -26,3 +26,9 @@ def test_a_redirect_waits_as_its_origin_did() -> None:
 def test_bounds(depth: int, hop: str, parent: int) -> None:
     """One octet, always."""
     assert 0 <= priority(depth, hop, parent) <= LAST
+
+
+def test_links_of_a_duplicate_wait_behind_deeper_ones() -> None:
+    """As if found four links deeper; never beyond the last place."""
+    assert priority(3, "L") < after_duplicate(priority(1, "L")) < after_duplicate(priority(2, "L"))
+    assert after_duplicate(LAST) == LAST

@@ -29,6 +29,8 @@ ORDER = [
     "tries",
     "truncated",
     "rendered",
+    "duplicate",
+    "duplicate_of",
 ]
 
 

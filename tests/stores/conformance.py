@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
-from crawlerproject.stores.protocols import FLAG_SEED, Changes, FrontierStore, PageRecord, QueuedPage
+from crawlerproject.rules.warc_records import Original
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, FrontierStore, Near, PageRecord, QueuedPage
 
 
 def row(host: str, number: int, priority: int = 1, **more: Any) -> QueuedPage:
@@ -17,6 +19,13 @@ def row(host: str, number: int, priority: int = 1, **more: Any) -> QueuedPage:
 def key_of(host: str, number: int) -> bytes:
     """24 bytes that begin with the host's share, as rules/urls.py makes them."""
     return host.encode().ljust(8, b"_")[:8] + number.to_bytes(16, "big")
+
+
+def turned(value: int, bits: int, chance: random.Random) -> int:
+    """The value with so many of its 64 bits turned over."""
+    for bit in chance.sample(range(64), bits):
+        value ^= 1 << bit
+    return value
 
 
 def record(number: int) -> PageRecord:
@@ -122,6 +131,43 @@ class StoreContract:
         assert (store.host("x"), store.robots("x"), store.fact("x")) == (None, None, None)
         store.apply(Changes(hosts=[("x", b"0"), ("x", b"h")], robots=[("x", b"")], facts=[("x", b"f" * 600_000)]))
         assert (store.host("x"), store.robots("x"), store.fact("x")) == (b"h", b"", b"f" * 600_000)
+
+    def test_near_finds_all_that_are_near_and_nothing_else(self, store: FrontierStore) -> None:
+        """Within a host and across hosts, as comparing with every fingerprint would; stored in two changes."""
+        chance = random.Random(3)
+        centres = [chance.getrandbits(64) for _ in range(40)]
+        values = sorted({turned(centre, bits, chance) for centre in centres for bits in range(9)})
+        prints = [Fingerprint(f"h{at % 3}", value, at.to_bytes(24, "big")) for at, value in enumerate(values)]
+        store.apply(Changes(fingerprints=prints[:90]))
+        assert store.near("h0", prints[0].value, 0) == [Near(0, prints[0].key)]  # a host once looked at grows, too
+        store.apply(Changes(fingerprints=prints[90:]))
+
+        for centre in centres:
+            for host, bits in (("h0", 6), ("h1", 8), ("", 3), ("", 1), ("none", 64)):
+                found = sorted(store.near(host, centre, bits))
+                assert found == sorted(
+                    Near(differ, made.key)
+                    for made in prints
+                    if (differ := (made.value ^ centre).bit_count()) <= bits and host in ("", made.host)
+                )
+                assert [near.bits for near in store.near(host, centre, bits)] == [near.bits for near in found]
+
+    def test_the_extremes_of_fingerprints_are_found(self, store: FrontierStore) -> None:
+        """All bits clear and all bits set: no range of rows leaves its ends out."""
+        prints = [Fingerprint("a", value, bytes([value & 1]) * 24) for value in (0, 2**64 - 1)]
+        store.apply(Changes(fingerprints=prints))
+        for made in prints:
+            assert store.near("a", made.value, 6) == [Near(0, made.key)]
+            assert store.near("", made.value ^ (7 << 30), 3) == [Near(3, made.key)]
+
+    def test_an_original_is_known_by_its_payloads_digest(self, store: FrontierStore) -> None:
+        """Every field comes back; unknown digests have none."""
+        original = Original(
+            "<urn:uuid:12345678-1234-4234-8234-123456789abc>", "http://a/ü", "2026-11-21T10:11:12.123456Z"
+        )
+        store.apply(Changes(payloads=[(b"1" * 20, original)]))
+        assert store.original(b"1" * 20) == original
+        assert store.original(b"2" * 20) is None
 
     def test_many_hosts_are_each_named_once(self, store: FrontierStore) -> None:
         """More hosts than are looked up at a time, some of them emptied again."""

@@ -152,12 +152,16 @@ def _copies(world: World) -> list[str]:
     site.pages |= {path: Page(answer(same)) for path in exact}
     near = [f"/near/{number}" for number in range(5)]
     for number, path in enumerate(near):
-        _html(world, site, path, [], body=f"<p>{text('near', 300)} Printed on day {number}.</p>")
+        link = f"/after-near/{number}"
+        _html(world, site, path, [link], body=f"<p>{text('near', 300)} Printed on day {number}.</p>")
+        _html(world, site, link, [])
+    _html(world, site, "/last", ["/after-last"])
+    _html(world, site, "/after-last", [])
     spellings = ["/list?a=1&b=2", "/list?b=2&a=1", "/list?a=1&b=2&utm_source=letter", "/list?a=1&b=2&fbclid=xyz"]
     for path in spellings:
         site.pages[path] = Page(answer(page_html("one list")))
     world.aliases.append(frozenset(world.url(site.host, path) for path in spellings))
-    return [_html(world, site, "/", [*exact, *near, *spellings, "/exact/0#part", "/exact/1#part"])]
+    return [_html(world, site, "/", [*exact, *near, *spellings, "/last", "/exact/0#part", "/exact/1#part"])]
 
 
 def _slow(world: World) -> list[str]:

@@ -1,0 +1,47 @@
+"""The first pipeline: says what a page repeats, before it is archived. Nothing is dropped for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crawlerproject.items import Page
+from crawlerproject.rules.priority import after_duplicate
+from crawlerproject.rules.similarity import text_fingerprint
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+
+class DedupPipeline:
+    """Marks exact, declared (rel=canonical) and near duplicates; their links are followed later than others'."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy's way in."""
+        return cls(crawler)
+
+    def process_item(self, item: Any) -> Any:
+        """Compare a Page with what the crawl has."""
+        if isinstance(item, Page) and item.text is not None:
+            self._compare(item, item.text)
+        return item
+
+    def _compare(self, page: Page, text: str) -> None:
+        scheduler: Any = self._crawler.engine.scheduler
+        page.fingerprint = text_fingerprint(text)
+        if page.fingerprint is not None:
+            page.notes.append(("simhash", f"{page.fingerprint:016x}"))
+        page.duplicate = found = scheduler.repeated(page)
+        if found is None:
+            return
+        page.notes.append(("duplicate", found.kind))
+        page.notes.append(("duplicate-of", found.url))
+        if found.kind == "near":
+            page.notes.append(("simhash-distance", str(found.bits)))
+        page.found = [link._replace(priority=after_duplicate(link.priority)) for link in page.found]
+        self._crawler.stats.inc_value(f"duplicates/{found.kind}")

@@ -1,0 +1,61 @@
+"""The fingerprints of the hosts being crawled, kept in memory: eight bytes a page, of the hosts used last."""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+
+# 32 MB: the 10,000 hosts of a broad crawl with 400 pages each. A host that fell out is read again, 0.25 µs a page.
+MAX_FINGERPRINTS = 4_000_000
+# An empty host costs about 200 bytes as well.
+MAX_HOSTS = 50_000
+
+
+class HostFingerprints:
+    """A host's pages are compared one by one: exact for every distance, 10 µs for 10,000 of them."""
+
+    def __init__(
+        self,
+        load: Callable[[str], array[int]],
+        max_fingerprints: int = MAX_FINGERPRINTS,
+        max_hosts: int = MAX_HOSTS,
+    ) -> None:
+        self._load = load
+        self._max_fingerprints = max_fingerprints
+        self._max_hosts = max_hosts
+        self._hosts: OrderedDict[str, array[int]] = OrderedDict()
+        self._count = 0
+
+    def near(self, host: str, value: int, bits: int) -> list[tuple[int, int]]:
+        """The host's fingerprints within ``bits`` of ``value``: (bits that differ, fingerprint), nearest first."""
+        values = self._of(host)
+        if not values:
+            return []
+        all_of_them = np.frombuffer(values, np.uint64)
+        differ = np.bitwise_count(all_of_them ^ np.uint64(value))
+        places = np.flatnonzero(differ <= bits)
+        return sorted({(int(differ[place]), int(all_of_them[place])) for place in places})
+
+    def add(self, host: str, value: int) -> None:
+        """A fingerprint that the store has now; a host that is not in memory will be loaded with it."""
+        values = self._hosts.get(host)
+        if values is not None:
+            values.append(value)
+            self._count += 1
+
+    def _of(self, host: str) -> array[int]:
+        values = self._hosts.get(host)
+        if values is None:
+            values = self._hosts[host] = self._load(host)
+            self._count += len(values)
+            self._make_room()
+        else:
+            self._hosts.move_to_end(host)
+        return values
+
+    def _make_room(self) -> None:
+        while len(self._hosts) > 1 and (self._count > self._max_fingerprints or len(self._hosts) > self._max_hosts):
+            self._count -= len(self._hosts.popitem(last=False)[1])

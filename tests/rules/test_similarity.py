@@ -1,0 +1,80 @@
+"""Fingerprints: the simhash package's own values, without its fault, near for near texts."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simhash import Simhash  # type: ignore[import-untyped]
+from xxhash import xxh3_64_digest
+
+from crawlerproject.rules.similarity import (
+    MIN_WORDS,
+    distance_bits,
+    fingerprint,
+    shingles,
+    text_fingerprint,
+    words_of,
+)
+from tests.web.answers import text
+
+
+@given(st.sets(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), min_size=1, max_size=700))
+def test_the_value_is_the_packages_own(features: set[str]) -> None:
+    """Summed at once or in the package's batches of 200: the same 64 bits, also with a set bit at exactly half."""
+    assert fingerprint(features) == Simhash(list(features), hashfunc=xxh3_64_digest).value
+
+
+def test_the_packages_fault_is_avoided() -> None:
+    """A shingle that occurs 300 times makes the package fail under numpy 2; here it is a feature like any other."""
+    repeated = " ".join(["again and again"] * 300)
+    with pytest.raises(OverflowError):
+        Simhash({"again and again": 300})
+
+    assert text_fingerprint(repeated) == fingerprint(shingles(words_of(repeated)))
+
+
+def test_a_small_change_is_a_small_distance() -> None:
+    """Another date at the end moves a few bits; another text moves about half."""
+    page, other = text("near", 400), text("other", 400)
+    first, second, third = (text_fingerprint(each) for each in (f"{page} day 1", f"{page} day 2", other))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+
+    assert 0 <= distance_bits(first, second) <= 6
+    assert 16 <= distance_bits(first, third) <= 48
+
+
+def test_words_are_what_blanks_put_apart_and_cjk_characters() -> None:
+    """Case does not matter; in scripts without blanks every character is a word."""
+    assert words_of("The  Quick\nfox, Über ") == ["the", "quick", "fox,", "über"]
+    assert words_of("漢字 and かな") == ["漢", "字", "and", "か", "な"]
+
+
+def test_short_texts_are_not_compared() -> None:
+    """Under the least number of words nothing can be said; from it on something is."""
+    words = [str(number) for number in range(MIN_WORDS)]
+
+    assert text_fingerprint(" ".join(words[1:])) is None
+    assert text_fingerprint(" ".join(words)) is not None
+    assert text_fingerprint("") is None
+
+
+def test_fewer_than_three_words_are_one_feature() -> None:
+    """A text of one or two words is its own shingle."""
+    assert shingles(["one"]) == {"one"}
+    assert shingles(["a", "b", "c", "a", "b", "c"]) == {"a b c", "b c a", "c a b"}
+
+
+def test_order_counts() -> None:
+    """The same words shuffled are another text: template words alone do not make pages alike."""
+    words = text("order", 400).split()
+    shuffled = random.Random(1).sample(words, len(words))
+    first, second = text_fingerprint(" ".join(words)), text_fingerprint(" ".join(shuffled))
+    assert first is not None
+    assert second is not None
+
+    assert distance_bits(first, second) > 10
