@@ -138,7 +138,8 @@ def test_repeated_pages_are_marked_and_archived(crawled: Crawled) -> None:
     assert f"{odd}/canonical" not in marks
     notes = metadata_fields(crawled.folder / "warc")
     assert {url: (notes[url].get("duplicate"), notes[url].get("duplicate-of")) for url in marks} == marks
-    assert "'duplicates/near': 4" in crawled.output
+    near = [url for url, (kind, _) in marks.items() if kind == "near"]
+    assert f"'duplicates/near': {len(near)}," in crawled.output
 
 
 def test_links_of_a_repeated_page_wait_behind_others(crawled: Crawled) -> None:
@@ -160,7 +161,7 @@ def test_identical_payloads_are_stored_once(crawled: Crawled) -> None:
                 fields, digest = record.rec_headers, record.rec_headers.get_header("WARC-Payload-Digest")
                 own = tuple(fields.get_header(f"WARC-{name}") for name in ("Record-ID", "Target-URI", "Date"))
                 if record.rec_type == "response" and record.http_headers.get_statuscode() == "200":
-                    whole = not fields.get_header("WARC-Truncated") and record.content_stream().read()
+                    whole = not fields.get_header("WARC-Truncated") and record.raw_stream.read()
                     assert not whole or digest not in stored
                     stored.setdefault(digest, own)
                 elif record.rec_type == "revisit":
