@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from crawlerproject.rules.similarity import distance_bits
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores.protocols import Changes, Fingerprint, FrontierStore
+from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Duplicate:
 class Contents:
     """Finds what a page repeats. What is added reaches the store with the next commit."""
 
-    def __init__(self, store: FrontierStore, reach: Reach) -> None:
+    def __init__(self, store: ContentStore, reach: Reach) -> None:
         self._store = store
         self._reach = reach
         self._payloads: dict[bytes, Original] = {}  # not in the store yet

@@ -96,12 +96,6 @@ class FrontierStore(Protocol):
 
     def fact(self, name: str) -> bytes | None: ...
 
-    def near(self, host: str, value: int, bits: int) -> list[Near]:
-        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""
-
-    def original(self, digest: bytes) -> Original | None:
-        """The first capture of the payload with this sha1."""
-
     def hosts_with_work(self) -> Iterator[str]:
         """Every host with at least one queued row, each once (seeks from host to host, not row to row)."""
 
@@ -112,3 +106,16 @@ class FrontierStore(Protocol):
         """Make everything applied so far survive a power loss. May be called from another thread."""
 
     def close(self) -> None: ...
+
+
+class ContentStore(Protocol):
+    """What was archived, by content; changed through ``FrontierStore.apply`` of the same store."""
+
+    def page(self, key: bytes) -> PageRecord | None:
+        """As ``FrontierStore.page``."""
+
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three bits at most."""
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import Any, Protocol
 
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, FrontierStore, Near, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import (
+    FLAG_SEED,
+    Changes,
+    ContentStore,
+    Fingerprint,
+    FrontierStore,
+    Near,
+    PageRecord,
+    QueuedPage,
+)
+
+
+class ArchiveStore(FrontierStore, ContentStore, Protocol):
+    """Both in one."""
 
 
 def row(host: str, number: int, priority: int = 1, **more: Any) -> QueuedPage:
@@ -132,7 +145,26 @@ class StoreContract:
         store.apply(Changes(hosts=[("x", b"0"), ("x", b"h")], robots=[("x", b"")], facts=[("x", b"f" * 600_000)]))
         assert (store.host("x"), store.robots("x"), store.fact("x")) == (b"h", b"", b"f" * 600_000)
 
-    def test_near_finds_all_that_are_near_and_nothing_else(self, store: FrontierStore) -> None:
+    def test_many_hosts_are_each_named_once(self, store: FrontierStore) -> None:
+        """More hosts than are looked up at a time, some of them emptied again."""
+        rows = [row(f"host-{number}", number + copy) for number in range(2500) for copy in (0, 5000)]
+        store.apply(Changes(queued=rows))
+        store.apply(Changes(removed=rows[:1000]))
+        found = list(store.hosts_with_work())
+        assert len(found) == len(set(found))
+        assert set(found) == {f"host-{number}" for number in range(500, 2500)}
+
+    def test_an_empty_change_is_nothing(self, store: FrontierStore) -> None:
+        """Nothing to apply is no error, and neither is making it durable."""
+        store.apply(Changes())
+        store.sync()
+        assert list(store.hosts_with_work()) == []
+
+
+class ContentContract:
+    """What holds for every ``ContentStore`` that is also a frontier's."""
+
+    def test_near_finds_all_that_are_near_and_nothing_else(self, store: ArchiveStore) -> None:
         """Within a host and across hosts, as comparing with every fingerprint would; stored in two changes."""
         chance = random.Random(3)
         centres = [chance.getrandbits(64) for _ in range(40)]
@@ -152,7 +184,7 @@ class StoreContract:
                 )
                 assert [near.bits for near in store.near(host, centre, bits)] == [near.bits for near in found]
 
-    def test_the_extremes_of_fingerprints_are_found(self, store: FrontierStore) -> None:
+    def test_the_extremes_of_fingerprints_are_found(self, store: ArchiveStore) -> None:
         """All bits clear and all bits set: no range of rows leaves its ends out."""
         prints = [Fingerprint("a", value, bytes([value & 1]) * 24) for value in (0, 2**64 - 1)]
         store.apply(Changes(fingerprints=prints))
@@ -160,7 +192,7 @@ class StoreContract:
             assert store.near("a", made.value, 6) == [Near(0, made.key)]
             assert store.near("", made.value ^ (7 << 30), 3) == [Near(3, made.key)]
 
-    def test_an_original_is_known_by_its_payloads_digest(self, store: FrontierStore) -> None:
+    def test_an_original_is_known_by_its_payloads_digest(self, store: ArchiveStore) -> None:
         """Every field comes back; unknown digests have none."""
         original = Original(
             "<urn:uuid:12345678-1234-4234-8234-123456789abc>", "http://a/ü", "2026-11-21T10:11:12.123456Z"
@@ -168,18 +200,3 @@ class StoreContract:
         store.apply(Changes(payloads=[(b"1" * 20, original)]))
         assert store.original(b"1" * 20) == original
         assert store.original(b"2" * 20) is None
-
-    def test_many_hosts_are_each_named_once(self, store: FrontierStore) -> None:
-        """More hosts than are looked up at a time, some of them emptied again."""
-        rows = [row(f"host-{number}", number + copy) for number in range(2500) for copy in (0, 5000)]
-        store.apply(Changes(queued=rows))
-        store.apply(Changes(removed=rows[:1000]))
-        found = list(store.hosts_with_work())
-        assert len(found) == len(set(found))
-        assert set(found) == {f"host-{number}" for number in range(500, 2500)}
-
-    def test_an_empty_change_is_nothing(self, store: FrontierStore) -> None:
-        """Nothing to apply is no error, and neither is making it durable."""
-        store.apply(Changes())
-        store.sync()
-        assert list(store.hosts_with_work()) == []

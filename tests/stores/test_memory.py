@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.stores.memory import MemoryStore
-from tests.stores.conformance import StoreContract
+from tests.stores.conformance import ContentContract, StoreContract
 
 
-class TestMemoryStore(StoreContract):
+class TestMemoryStore(StoreContract, ContentContract):
     """The contract, in memory."""
 
     @pytest.fixture

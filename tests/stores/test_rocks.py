@@ -23,7 +23,7 @@ from crawlerproject.stores import rocks, rocks_options
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks import RocksStore
-from tests.stores.conformance import StoreContract, key_of, record, row
+from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Iterator[RocksStore]:
     made.close()
 
 
-class TestRocksStore(StoreContract):
+class TestRocksStore(StoreContract, ContentContract):
     """The contract, on disk."""
 
 
