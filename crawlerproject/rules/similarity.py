@@ -12,21 +12,20 @@ import numpy as np
 from simhash import Simhash  # type: ignore[import-untyped]
 from xxhash import xxh3_64_digest
 
-from crawlerproject.rules.text import CJK_RANGES
+from crawlerproject.rules.text import CJK_RANGES, may_have_cjk
 
 BITS = 64
 # Under so many words two pages of one site differ in too few shingles to be told apart; their digest still is.
 MIN_WORDS = 50
 _SHINGLE_WORDS = 3
 # Scripts that put no blank between words: a character is a word.
-_CJK = re.compile(f"[{CJK_RANGES}]")
 _WORDS = re.compile(f"[{CJK_RANGES}]|[^\\s{CJK_RANGES}]+")
 
 
 def words_of(text: str) -> list[str]:
     """What blanks put apart, in lower case and in order; a CJK character is a word."""
     lower = text.lower()
-    return _WORDS.findall(lower) if _CJK.search(lower) else lower.split()
+    return _WORDS.findall(lower) if may_have_cjk(lower) else lower.split()
 
 
 def shingles(words: list[str]) -> set[str]:

@@ -18,10 +18,15 @@ _CJK = re.compile(f"[{CJK_RANGES}]")
 _CJK_LEADS = bytes([*range(0xE3, 0xEE), 0xEF, 0xF0])
 
 
+def may_have_cjk(text: str) -> bool:
+    """False when no character of the text is one of ``CJK_RANGES``."""
+    source = text.encode("utf-8", "surrogatepass")
+    return len(source) != len(source.translate(None, _CJK_LEADS))
+
+
 def count_words(text: str) -> int:
     """Words between blanks, and every CJK character as one."""
-    source = text.encode("utf-8", "surrogatepass")
-    if len(source) == len(source.translate(None, _CJK_LEADS)):
+    if not may_have_cjk(text):
         return len(text.split())
     spaced, characters = _CJK.subn(" ", text)
     return len(spaced.split()) + characters
