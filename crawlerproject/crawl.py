@@ -396,7 +396,7 @@ class Crawl:
             eta = max(eta, host.next_free - now + host.waiting_urls * host.delay_seconds)
             if host.stage == Stage.IN_FLIGHT:
                 continue
-            if host.rest_until > now:
+            if host.rests_until(now):
                 resting += 1
             elif host.next_free <= now:
                 ready += 1

@@ -88,6 +88,13 @@ class Books:
         host.unstored += 1
         self.waiting_urls += 1
 
+    def give_up(self, host: Host) -> None:
+        """Leave a host alone until the next start."""
+        if not host.given_up:
+            host.given_up = True
+            self.given_up_hosts += 1
+            self.waiting_urls -= host.waiting_urls
+
     def store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""
         with suppress(StorageError):

@@ -10,7 +10,18 @@ from dataclasses import dataclass
 
 from crawlerproject.frontier.host import Host
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.backoff import FAILURES, Rest, RestLimits, after_success, after_trouble
+from crawlerproject.rules.backoff import (
+    FAILURES,
+    THEIR_FAILURES,
+    Breaker,
+    BreakerLimits,
+    BreakerState,
+    Rest,
+    RestLimits,
+    after_success,
+    after_trouble,
+    breaker_failed,
+)
 from crawlerproject.rules.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
 
 # Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
@@ -37,6 +48,19 @@ class Ending:
     # http and https share a host's clock but not its troubles: a port that is closed to one of them says nothing
     # of the other, whose robots.txt was answered.
     other_scheme_good: bool = False
+    robots: bool = False  # it was for a robots.txt
+
+    @property
+    def ok(self) -> bool:
+        """Whether the host answered well, whatever the page's own fate."""
+        return self.status is not None and self.status != 429 and not 500 <= self.status < 600
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
+        if self.status is None:
+            return self.robots or self.reason in THEIR_FAILURES
+        return self.status != 429 and not self.retry_after_seconds
 
     @property
     def trouble(self) -> bool:
@@ -46,10 +70,14 @@ class Ending:
 
 @dataclass(slots=True, frozen=True)
 class Verdict:
-    """``again``: the page goes back into its queue. ``give_up``: the host is left alone from now on."""
+    """``again``: the page goes back into its queue. ``parked``: the host's breaker has opened.
+
+    ``give_up``: the host is left alone until the next start.
+    """
 
     again: bool
     give_up: bool
+    parked: bool = False
 
 
 class Conduct:
@@ -58,7 +86,8 @@ class Conduct:
     def __init__(self, preset: PacePreset, rests: RestLimits, *, max_failures: int) -> None:
         self.preset = preset
         self.rests = rests
-        self.max_failures = max_failures
+        park_seconds = min(BreakerLimits().park_seconds, rests.max_seconds)
+        self.breaker = BreakerLimits(max_failures, park_seconds, rests.max_seconds)
         self.start_delay_seconds = delay_seconds(preset, ())
 
     def delay_seconds(self, host: Host) -> float:
@@ -70,31 +99,46 @@ class Conduct:
         return delay + jitter_seconds(delay, rng)
 
     def after(self, host: Host, ending: Ending, now: float, rng: random.Random) -> Verdict:
-        """Update the host's pace, rest and failure count; say what becomes of the page and the host."""
-        ok = ending.status is not None and ending.status != 429 and not 500 <= ending.status < 600
+        """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
         if ending.ttfb_seconds is not None:
-            host.samples = after_answer(self.preset, host.samples, ending.ttfb_seconds, ok=ok)
-        if ok:
-            host.failures = 0
+            host.samples = after_answer(self.preset, host.samples, ending.ttfb_seconds, ok=ending.ok)
+        if ending.ok:
+            if not (ending.robots and ending.location):  # one that has moved is answered for elsewhere, or never
+                host.failures, host.opened = 0, 0
             self._rest(host, after_success(self._of(host), now, self.rests))
             return Verdict(again=False, give_up=False)
         if ending.other_scheme_good:
             return Verdict(again=False, give_up=False)
-        host.failures += 1
-        give_up = host.failures > self.max_failures
-        if ending.status is not None and ending.status not in _REST_STATUSES:
-            if host.failures >= self.max_failures:
-                self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng))
-            return Verdict(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up)
-        if ending.status is not None:
-            rest = after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng)
-            self._rest(host, rest)
-            return Verdict(again=ending.tries + 1 < _REST_TRIES, give_up=False)
-        failure = FAILURES[ending.reason]
-        if failure.host_wide:
-            wait = failure.base_wait_seconds * 2 ** min(host.failures - 1, 10)
-            host.rest_until = max(host.rest_until, now + min(wait, self.rests.max_seconds))
-        return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up)
+        parked = ending.counts and self._failed(host, now, rng)
+        give_up = parked and host.opened > 1 and (ending.status is None or ending.robots)
+        if ending.status is None:
+            failure = FAILURES[ending.reason]
+            if failure.host_wide:
+                wait = failure.base_wait_seconds * 2 ** min(max(host.failures, 1) - 1, 10)
+                host.rest_until = max(host.rest_until, now + min(wait, self.rests.max_seconds))
+            return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
+        if ending.status in _REST_STATUSES:
+            self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            return Verdict(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
+        return Verdict(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
+
+    def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Verdict:
+        """The host that should have answered for this host's robots.txt did not: a failure of this one as well."""
+        parked = self._failed(host, now, rng)
+        return Verdict(again=False, give_up=parked and host.opened > 1, parked=parked)
+
+    def _failed(self, host: Host, now: float, rng: random.Random) -> bool:
+        """One more failure in a row; True when it opened the breaker: the host is parked until its one probe.
+
+        While the breaker was open a host's one request at a time is that probe, so no third state is kept.
+        """
+        state = BreakerState.HALF_OPEN if host.opened else BreakerState.CLOSED
+        breaker = breaker_failed(Breaker(host.failures, state, 0.0, host.opened), now, self.breaker, rng)
+        host.failures, host.opened = breaker.failures, breaker.opened
+        if breaker.state is not BreakerState.OPEN:
+            return False
+        host.rest_until = max(host.rest_until, breaker.until)
+        return True
 
     def robots_unreachable(self, host: Host, now: float, rng: random.Random, *, spare: bool) -> float:
         """When an unreachable robots.txt is asked for again; the host rests until then, unless ``spare``."""

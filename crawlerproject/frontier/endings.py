@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from crawlerproject.frontier.books import Books
-from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.conduct import Conduct, Ending, Verdict
+from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.stores.protocols import PageRecord
+
+logger = logging.getLogger(__name__)
 
 # An answer's end as the server sees it: its last write returns up to this much after we have read it (1.2 ms seen
 # between two busy processes on one machine).
@@ -35,9 +40,10 @@ class Endings:
         host = lease.host
         host.fetched += 1 if ending.status else 0
         before = host.delay_seconds
-        if lease.is_robots and ending.status is None:
+        if lease.is_robots:
             scheme = lease.row.note.partition(":")[0]
-            ending = replace(ending, other_scheme_good=host.other_scheme_good(scheme, now))
+            spare = ending.status is None and host.other_scheme_good(scheme, now)
+            ending = replace(ending, robots=True, other_scheme_good=spare)
         verdict = self._conduct.after(host, ending, now, self._rng)
         if lease.is_robots:
             self._robots_answers.answered(lease, ending, body, now)
@@ -48,17 +54,30 @@ class Endings:
         self._books.dirty[host.name] = host
         host.delay_seconds = self._conduct.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
-        now += _SERVERS_VIEW_SECONDS
-        host.pace_free = max(now + self._conduct.jittered(host.delay_seconds, self._rng), host.rest_until)
-        next_free = max(host.pace_free, host.held_until)
-        if verdict.give_up and not host.given_up:
-            host.given_up = True
-            self._books.given_up_hosts += 1
-            self._books.waiting_urls -= host.waiting_urls
-        self._books.workbench.ended(host, now, next_free, work=host.waiting_urls > 0 and not host.given_up)
-        if ending.trouble or lease.is_robots or host.delay_seconds > before:
+        self._settle(host, verdict, ending)
+        self._start_clock(host, now)
+        if ending.trouble or lease.is_robots or verdict.parked or host.delay_seconds > before:
             # A promise that grew must survive even a crash within the next beat.
             self._books.store_now(host)
+
+    def _settle(self, host: Host, verdict: Verdict, ending: Ending) -> None:
+        """Say what becomes of a host that keeps failing, and do it."""
+        if verdict.give_up:
+            self._books.give_up(host)
+            logger.warning("%s is left alone until the next start: its probe failed too (%s)", host.name, ending.reason)
+        elif verdict.parked:
+            moment = datetime.fromtimestamp(host.rest_until, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            logger.info(
+                "%s failed %d times in a row (%s): it rests until %s, then one request probes it",
+                host.name, host.failures, ending.reason, moment,
+            )  # fmt: skip
+
+    def _start_clock(self, host: Host, ended: float) -> None:
+        """The host's and its address's pause begin where the answer ended."""
+        ended += _SERVERS_VIEW_SECONDS
+        host.pace_free = max(ended + self._conduct.jittered(host.delay_seconds, self._rng), host.rest_until)
+        next_free = max(host.pace_free, host.held_until)
+        self._books.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
@@ -68,4 +87,4 @@ class Endings:
         if lease.stored:
             host.taken.discard(lease.row.arrival)
             self._books.waiting_urls += 1
-        self._books.workbench.ended(host, now, now + host.delay_seconds, work=host.waiting_urls > 0)
+        self._start_clock(host, now)

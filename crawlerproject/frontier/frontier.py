@@ -135,7 +135,7 @@ class Frontier:
         if wake is not None and wake <= now + patience_seconds:
             return False
         return all(
-            not host.work or host.rest_until > now + patience_seconds
+            not host.work or host.rests_until(now) > now + patience_seconds
             for host in self.hosts()
             if host.stage in (Stage.WAITING, Stage.IDLE)
         ) and not any(host.stage in (Stage.LOOKED_UP, Stage.IN_LINE) for host in self.hosts())

@@ -7,15 +7,16 @@ import struct
 from crawlerproject.frontier.workbench import HostClock
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
-# failures, escalation, flags, number of samples; then the samples. Little-endian, epoch seconds.
-_FIXED = struct.Struct("<dddddddIIIHHBB")
-_VERSION = b"\x01"
+# failures, escalation, times parked in a row, flags, number of samples; then the samples. Little-endian, epoch seconds.
+_FIXED = struct.Struct("<dddddddIIIHHHBB")
+_VERSION = b"\x02"
 
 
 class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
 
     __slots__ = (
+        "closed_until",
         "delay_seconds",
         "escalation",
         "failures",
@@ -25,6 +26,7 @@ class Host(HostClock):
         "held_until",
         "known",
         "last_trouble",
+        "opened",
         "pace_free",
         "promised_seconds",
         "rest_until",
@@ -49,6 +51,8 @@ class Host(HostClock):
         self.escalation = 0
         self.last_trouble = 0.0
         self.failures = 0  # in a row
+        self.opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
+        self.closed_until = 0.0  # outside its Visit-time; not stored, robots.txt says it again
         self.given_up = False  # its probe failed too: left alone until the next start
         self.robots_until_http = 0.0
         self.robots_until_https = 0.0
@@ -63,6 +67,11 @@ class Host(HostClock):
     def waiting_urls(self) -> int:
         """URLs that still wait for their turn."""
         return self.rows + self.unstored - len(self.taken)
+
+    def rests_until(self, now: float) -> float:
+        """Until when it is left alone for another reason than its pace; 0 when it is not."""
+        until = max(self.rest_until, self.closed_until)
+        return until if until > now else 0.0
 
     def robots_until(self, scheme: str) -> float:
         """Until when the host's robots.txt for ``scheme`` is good; 0 when it was never fetched.
@@ -100,6 +109,7 @@ class Host(HostClock):
                 self.fetched,
                 min(self.failures, 0xFFFF),
                 min(self.escalation, 0xFFFF),
+                min(self.opened, 0xFFFF),
                 int(self.given_up),
                 len(self.samples),
             )
@@ -124,6 +134,7 @@ class Host(HostClock):
             host.fetched,
             host.failures,
             host.escalation,
+            host.opened,
             given_up,
             samples,
         ) = values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 
 from crawlerproject.frontier.books import Books
@@ -12,8 +13,10 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.robots import MAX_REDIRECTS
-from crawlerproject.rules.urls import UrlRefused, parse
+from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
+
+logger = logging.getLogger(__name__)
 
 # A robots.txt that was redirected is asked for again when no answer came for so long (ours).
 _REDIRECTED_ROBOTS_SECONDS = 120.0
@@ -31,11 +34,13 @@ class RobotsAnswers:
 
     def answered(self, lease: Lease, ending: Ending, body: bytes, now: float) -> None:
         """Take in an answer, or the failure to get one."""
-        origin = lease.row.note
-        follow = ending.location and len(lease.row.hops) <= MAX_REDIRECTS
-        if follow and self._follow(lease, origin, ending.location, now):
-            return
-        outcome = self._books.robots.answered(origin, ending.status, body, ending.reason, now)
+        origin, status = lease.row.note, ending.status
+        target = _target(ending.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
+        if target is not None:
+            if self._follow(lease, origin, target, now):
+                return
+            status = None  # the rules are where we may not ask: doubt means no
+        outcome = self._books.robots.answered(origin, status, body, ending.reason, now)
         scheme, _, name = origin.partition("://")
         host = self._books.host(name)
         self._redirected.pop(origin, None)
@@ -48,22 +53,23 @@ class RobotsAnswers:
         if outcome.record is not None:
             self._books.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}
+        if host is not lease.host:
+            if not outcome.usable and self._conduct.robots_failed_elsewhere(host, now, self._rng).give_up:
+                self._books.give_up(host)
+                logger.warning("%s is left alone until the next start: nobody answers for its robots.txt", name)
+            self._wake(host, max(now, ask_again))
         self._books.dirty[host.name] = host
         self._books.store_now(host)
-        if host is not lease.host:
-            self._wake(host, max(now, ask_again))
 
-    def _follow(self, lease: Lease, origin: str, location: str, now: float) -> bool:
+    def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
-        try:
-            target = parse(location)
-        except UrlRefused:
-            return False
         waits = lease.host
+        host = self._books.host(target.host)
+        # No answer can come before that host may be asked.
+        answered_by = max(now, host.next_free) + _REDIRECTED_ROBOTS_SECONDS
         if self._redirected.get(origin, 0.0) <= now or lease.stored:
-            self._redirected[origin] = now + _REDIRECTED_ROBOTS_SECONDS
-            host = self._books.host(target.host)
-            if self._gates.excluded(target, now):
+            self._redirected[origin] = answered_by
+            if host.given_up or self._gates.excluded(target, now):
                 return False
             key, hops = parse(origin + "/robots.txt").key, lease.row.hops + "R"
             arrival = self._books.next_arrival(now)
@@ -76,12 +82,20 @@ class RobotsAnswers:
             self._books.workbench.add(host)
         if not lease.stored:
             # Within the host it is the next turn's page, once a commit has stored it.
-            same = target.host == waits.name
-            waits.held_until = now + (UNSTORED_WAIT_SECONDS if same else _REDIRECTED_ROBOTS_SECONDS)
+            waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
         return True
 
     def _wake(self, host: Host, at: float) -> None:
         """Let a host that waited for another's robots.txt go on, at its own pace."""
         host.held_until = 0.0
         if host.stage in (Stage.WAITING, Stage.IDLE):
-            self._books.workbench.wait(host, max(at + host.delay_seconds, host.rest_until), work=host.waiting_urls > 0)
+            work = host.waiting_urls > 0 and not host.given_up
+            self._books.workbench.wait(host, max(at + host.delay_seconds, host.rest_until), work=work)
+
+
+def _target(location: str) -> Address | None:
+    """Where a redirect leads; None when it leads nowhere."""
+    try:
+        return parse(location) if location else None
+    except UrlRefused:
+        return None

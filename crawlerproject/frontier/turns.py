@@ -63,8 +63,13 @@ class Turns:
                     continue
                 if until <= now:
                     return self._handed_out(self._robots_row(host, scheme, now), host, address, now, stored=False)
-                if not self._books.robots.allows(scheme, host.name, row.url):
+                rules = self._books.robots.rules(f"{scheme}://{host.name}")
+                if not rules.allowed(row.url):
                     refusal = Reason.ROBOTS
+                elif rules.visit_times and (closed := rules.seconds_until_open(now)):
+                    host.closed_until = now + closed
+                    self._books.workbench.release(host, now, host.closed_until, work=True)
+                    return None
             if refusal is None:
                 return self._handed_out(row, host, address, now, stored=True)
             self._books.decide(row, host, PageRecord(row.url, refusal, 0, now))

@@ -54,6 +54,9 @@ _FINAL = Failure(0.0, 1, False)
 # Total, so that no outcome can be without an answer: what is not a failure to try again is final.
 FAILURES: dict[Reason, Failure] = {reason: _FAILURES.get(reason, _FINAL) for reason in Reason}
 
+# Failures that speak against the host: the proxy's and our own do not, and what was never sent does not either.
+THEIR_FAILURES = frozenset(_FAILURES) - {Reason.PROXY_FAILED, Reason.INTERNAL_ERROR, Reason.PACE_GUARD}
+
 
 class RestLimits(NamedTuple):
     """The bounds of a host's rests."""

@@ -14,6 +14,7 @@ WORDS = (  # noqa: SIM905 - a list literal of this would be three times as long
     "feather glacier hollow island jasmine kettle ladder marble needle ocean pepper quarry ribbon saddle temple "
     "umbrella valley willow yonder zephyr market village morning evening silver golden quiet narrow distant gentle"
 ).split()
+REST_DATE = b"@the moment after the rest@"  # where the server puts an HTTP date
 REASONS = {200: "OK", 204: "No Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
            307: "Temporary Redirect", 308: "Permanent Redirect", 403: "Forbidden", 404: "Not Found", 410: "Gone",
            429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable"}  # fmt: skip
@@ -57,6 +58,12 @@ def refusal(status: int, retry_after: str, rest_seconds: float) -> Answer:
     """A 429 or 503 that says for how long the host wants to be left alone."""
     headers = [f"Retry-After: {retry_after}"]
     return answer(b"later\n", status=status, kind="text/plain", headers=headers, rest_seconds=rest_seconds)
+
+
+def refusal_until(status: int, rest_seconds: float) -> Answer:
+    """A 429 or 503 that names the moment from which it may be asked again."""
+    made = refusal(status, REST_DATE.decode(), rest_seconds)
+    return made._replace(dated=True)
 
 
 def chunked(body: bytes, sizes: int = 100, gap_seconds: float = 0.0) -> Answer:

@@ -26,6 +26,7 @@ class Answer(NamedTuple):
     gap_seconds: float = 0.0  # between pieces
     close: bool = False  # the server ends the connection after the last byte
     rest_seconds: float = 0.0  # what the answer's Retry-After asks for, for the judge
+    dated: bool = False  # it asks by a date, which is put in when the answer is sent
 
 
 class Page(NamedTuple):
@@ -47,6 +48,7 @@ class Site:
     disallow: tuple[str, ...] = ()  # path prefixes that its robots.txt forbids
     endless: Callable[[str], Answer | None] | None = None  # answers for paths that ``pages`` lacks
     floor_seconds: float = 0.0  # the pause that its robots.txt asks for
+    more_ips: tuple[str, ...] = ()  # further addresses of the name
     reachable: bool = True  # False: a correct crawler gets no page of it (robots.txt is down)
 
 
@@ -77,7 +79,7 @@ class World:
 
     def hosts_file(self) -> str:
         """The hosts(5) file that makes the names known."""
-        return "".join(f"{site.ip}\t{site.host}\n" for site in self.sites.values())
+        return "".join(f"{ip}\t{site.host}\n" for site in self.sites.values() for ip in (site.ip, *site.more_ips))
 
     def permits(self, url: str) -> bool:
         """Whether a polite crawler may ask for ``url`` at all (nofollow is a property of links, not looked at)."""

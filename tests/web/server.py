@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import os
 import re
 import socket
 import time
+from email.utils import formatdate
 from pathlib import Path
 from typing import cast
 
-from tests.web.answers import NOT_FOUND
+from tests.web.answers import NOT_FOUND, REST_DATE
 from tests.web.graph import Answer, Page, Site
 
 _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n:]+)", re.IGNORECASE)
@@ -20,6 +22,11 @@ _CLOSE = re.compile(rb"\r\nconnection:[ \t]*close", re.IGNORECASE)
 _METHOD_REFUSED = Answer(405, (b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n",), close=True)
 _HEAD_BYTES = 65536  # a request head larger than this ends the connection
 _BACKLOG = 4096  # connections not accepted yet: a crawl of 10,000 hosts opens many at once
+
+
+def http_date(seconds: float) -> bytes:
+    """The HTTP date at least ``seconds`` from now, of which it tells whole seconds only."""
+    return formatdate(math.ceil(time.time() + seconds), usegmt=True).encode()
 
 
 class ServerLog:
@@ -105,6 +112,7 @@ class Visitor(asyncio.Protocol):
         if b"close" in head and _CLOSE.search(head):
             self._current = (started, host, path, answer._replace(close=True))
         self._written = 0
+        self._handed_over = started
         if answer.wait_seconds:
             self._timer = asyncio.get_running_loop().call_later(answer.wait_seconds, self._send, 0)
         else:
@@ -116,6 +124,8 @@ class Visitor(asyncio.Protocol):
         answer = self._answering()
         while index < len(answer.pieces):
             piece = answer.pieces[index]
+            if answer.dated:
+                piece = piece.replace(REST_DATE, http_date(answer.rest_seconds))
             self._written += len(piece)
             self._handed_over = time.time()  # before, not after: a busy machine may let us wait in between
             self._transport.write(piece)
