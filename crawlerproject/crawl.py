@@ -37,7 +37,7 @@ from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.warc_records import NOT_MODIFIED, Context, Exchange, Original, payload_digest
 from crawlerproject.setting_values import list_of
-from crawlerproject.stores.archive import Archive, Written
+from crawlerproject.stores.archive import ARCHIVE_FACT, Archive, Written
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, PageRecord
 from crawlerproject.stores.rocks import RocksStore
@@ -53,7 +53,6 @@ logger = logging.getLogger(__name__)
 
 # The beginning of a body that is looked at to identify its type; the rarest marks lie within 512 bytes.
 _SAMPLE_BYTES = 1024
-_ARCHIVE_FACT = "warc"
 _CLEAN_FACT = "clean"
 
 
@@ -89,7 +88,7 @@ class Crawl:
     def _build(self, settings: Any, spider: Any) -> None:
         self.store = RocksStore(self.folder / "frontier")
         who = identity(settings)
-        committed = self.store.fact(_ARCHIVE_FACT)
+        committed = self.store.fact(ARCHIVE_FACT)
         clean = self.store.fact(_CLEAN_FACT)
         self.archive = Archive(
             self.folder,
@@ -302,7 +301,7 @@ class Crawl:
         """What the next commit holds: all ends up to now, and the archive's length that covers them."""
         self.archive.flush()
         state = self.archive.warc.state()
-        facts = [(_ARCHIVE_FACT, orjson.dumps(tuple(state)))] if state else []
+        facts = [(ARCHIVE_FACT, orjson.dumps(tuple(state)))] if state else []
         return self.frontier.take_changes(), facts
 
     def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:

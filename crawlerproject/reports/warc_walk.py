@@ -1,13 +1,19 @@
-"""A WARC file read strictly, member by member: what it holds, and where it stops being good."""
+"""A WARC file read strictly, member by member: what it holds, and where it is not good."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crawlerproject.rules.warc_members import CHUNK_BYTES, Flaw, Member, walk, wrong_digest
+from crawlerproject.rules.warc_members import Flaw, Member, wrong_digest
+from crawlerproject.stores.warc_reading import Progress, members, next_member
+
+walk_file = members
+
+OUR_SOFTWARE = b"software: crawlerproject/"
+"""In the warcinfo of a file that this project wrote."""
 
 
 @dataclass(slots=True)
@@ -17,6 +23,7 @@ class FileReport:
     path: Path
     file_bytes: int = 0
     good_bytes: int = 0  # end of the last good member
+    ours: bool = True  # captures are checked to be whole; others write them in other ways
     records: Counter[str] = field(default_factory=Counter)  # by WARC-Type
     flaws: list[Flaw] = field(default_factory=list)
 
@@ -26,42 +33,89 @@ class FileReport:
         return not self.flaws and self.good_bytes == self.file_bytes
 
 
-def walk_file(path: Path, start: int = 0) -> Iterator[Member | Flaw]:
-    """Every good member from byte ``start`` on; a Flaw, if any, comes last."""
-    with path.open("rb", buffering=0) as file:
-        file.seek(start)
-        yield from walk(iter(lambda: file.read(CHUNK_BYTES), b""), start)
+def is_ours(first: Member | None) -> bool:
+    """Whether a file that begins with this record was written by this project."""
+    return first is not None and first.kind == "warcinfo" and OUR_SOFTWARE in first.block
 
 
-def check_file(path: Path) -> FileReport:
-    """Read the whole file: gzip, WARC framing, sha1 digests, and that every capture is whole."""
-    report = FileReport(path, file_bytes=path.stat().st_size)
-    request: Member | None = None
-    answer: Member | None = None
-    for member in walk_file(path):
-        if isinstance(member, Flaw):
-            report.flaws.append(member)
-            break
-        report.records[member.kind] += 1
-        report.good_bytes = member.end
-        if name := wrong_digest(member):
-            report.flaws.append(Flaw(member.offset, f"{name} does not hold"))
-        if member.kind == "request":
-            _expect_whole(report, request)
-            request, answer = member, None
-        elif member.kind in ("response", "revisit"):
-            answer = member
-        elif member.kind == "metadata":
-            if not _belong_together(request, answer, member):
-                report.flaws.append(Flaw(member.offset, "request, response and metadata do not name each other"))
-            request = None
-    _expect_whole(report, request)
+def check_file(
+    path: Path,
+    *,
+    until: int | None = None,
+    ours: bool = True,
+    seen: Callable[[Member], None] | None = None,
+    progress: Progress | None = None,
+) -> FileReport:
+    """Read the whole file: gzip, WARC framing, sha1 digests, and (``ours``) that every capture is whole.
+
+    ``until``: only so many bytes count, what follows is not yet committed. ``seen`` gets every good record. After a
+    flaw the reading goes on at the next good record.
+    """
+    size = path.stat().st_size
+    report = FileReport(path, file_bytes=size if until is None else until, ours=ours)
+    if size < report.file_bytes:
+        report.flaws.append(Flaw(size, f"the file ends here, and {report.file_bytes} bytes of it were committed"))
+    pairing = _Pairing(report)
+    position: int | None = 0
+    while position is not None and position < report.file_bytes:
+        position = _read_on(path, position, report, pairing, seen, progress)
+    pairing.end()
     return report
 
 
-def _expect_whole(report: FileReport, request: Member | None) -> None:
-    if request is not None:
-        report.flaws.append(Flaw(request.offset, "capture is not whole"))
+def _read_on(
+    path: Path,
+    start: int,
+    report: FileReport,
+    pairing: _Pairing,
+    seen: Callable[[Member], None] | None,
+    progress: Progress | None,
+) -> int | None:
+    """Read up to a flaw or the end; where to go on, None when there is nothing more."""
+    for member in members(path, start, progress):
+        if member.offset >= report.file_bytes:
+            return None
+        if isinstance(member, Flaw):
+            report.flaws.append(member)
+            pairing.end()
+            return next_member(path, member.offset + 1)
+        report.good_bytes = member.end
+        report.records[member.kind] += 1
+        if member.end > report.file_bytes:
+            report.flaws.append(Flaw(member.offset, "the committed length is in the middle of this record"))
+        if name := wrong_digest(member):
+            report.flaws.append(Flaw(member.offset, f"{name} does not hold"))
+        if report.ours:
+            pairing.add(member)
+        if seen is not None:
+            seen(member)
+    return None
+
+
+class _Pairing:
+    """Whether requests, responses and metadata come in whole captures that name each other."""
+
+    def __init__(self, report: FileReport) -> None:
+        self._report = report
+        self._request: Member | None = None
+        self._answer: Member | None = None
+
+    def add(self, member: Member) -> None:
+        if member.kind == "request":
+            self.end()
+            self._request, self._answer = member, None
+        elif member.kind in ("response", "revisit"):
+            self._answer = member
+        elif member.kind == "metadata":
+            if not _belong_together(self._request, self._answer, member):
+                what = "request, response and metadata do not name each other"
+                self._report.flaws.append(Flaw(member.offset, what))
+            self._request = None
+
+    def end(self) -> None:
+        if self._request is not None:
+            self._report.flaws.append(Flaw(self._request.offset, "capture is not whole"))
+            self._request = None
 
 
 def _belong_together(request: Member | None, answer: Member | None, metadata: Member) -> bool:

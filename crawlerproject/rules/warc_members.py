@@ -6,6 +6,7 @@ CRC and size right, begins with a WARC header, is as long as that says and ends 
 
 from __future__ import annotations
 
+import re
 from base64 import b32encode
 from collections.abc import Iterable, Iterator
 from hashlib import sha1
@@ -19,10 +20,12 @@ MAX_RECORD_BYTES = 1 << 30
 """Inflated size past which a member is called a flaw: a gzip bomb must not fill the memory."""
 
 _GZIP = 31  # zlib's window bits for "gzip members only"
+_PLAIN = b"WARC/1."
 _FLAGS = 3  # RFC 1952 2.3.1: the byte of a member that holds its flags,
 _LARGEST_FLAGS = b"\x1f"  # of which the upper three are reserved and must be zero
 _BAD_GZIP: tuple[type[Exception], ...] = (isal_zlib.IsalError, EOFError)  # type: ignore[assignment]  # its stub: an instance
 _END = b"\r\n\r\n"
+_TRANSFER_CODING = re.compile(rb"(?i)\ntransfer-encoding[ \t]*:")
 _WHOLE_AFTER = frozenset({"warcinfo", "metadata"})  # types that end what we write at once
 
 
@@ -98,11 +101,11 @@ def whole_length(members: Iterable[Member | Flaw]) -> int:
 
 def wrong_digest(member: Member) -> str:
     """The name of the sha1 digest field that does not hold; "" when all hold or none can be checked."""
-    stated = member.field("warc-block-digest")
-    if stated.startswith("sha1:") and stated[5:] != _sha1(member.block):
+    if not _holds(member.field("warc-block-digest"), member.block):
         return "WARC-Block-Digest"
-    stated = member.field("warc-payload-digest")
-    if member.kind != "revisit" and stated.startswith("sha1:") and stated[5:] != _sha1(member.payload):
+    # Writers that store a chunked body as it was sent disagree on what its payload is; we store none.
+    chunked = _TRANSFER_CODING.search(member.block.partition(_END)[0])
+    if member.kind != "revisit" and not chunked and not _holds(member.field("warc-payload-digest"), member.payload):
         return "WARC-Payload-Digest"
     return ""
 
@@ -111,6 +114,8 @@ def _inflate(pending: bytes, source: Iterator[bytes], max_bytes: int) -> tuple[b
     """(record, length of its gzip member, bytes after it), or what is wrong."""
     while len(pending) <= _FLAGS and (more := next(source, b"")):
         pending += more
+    if pending.startswith(_PLAIN):
+        return "not compressed: only files with one gzip member a record can be read"
     if pending[_FLAGS : _FLAGS + 1] > _LARGEST_FLAGS:  # isal lets them pass, zlib and gzip do not
         return "bad gzip member (reserved flags)"
     inflater = isal_zlib.decompressobj(_GZIP)
@@ -135,12 +140,14 @@ def _inflate(pending: bytes, source: Iterator[bytes], max_bytes: int) -> tuple[b
 
 def _member(record: bytes, offset: int, length: int) -> Member | Flaw:
     head, end, rest = record.partition(_END)
-    if not end or not head.startswith(b"WARC/1."):
+    if not end or not head.startswith(_PLAIN):
         return Flaw(offset, "no WARC header")
     fields = tuple(_field(line) for line in head.decode("utf-8", "replace").split("\r\n")[1:])
     stated = next((value for name, value in fields if name == "content-length"), "")
     if not (stated.isascii() and stated.isdigit()):
         return Flaw(offset, "no Content-Length")
+    if rest[int(stated) + len(_END) :].startswith(_PLAIN):
+        return Flaw(offset, "several records in one gzip member; each needs one of its own")
     if len(rest) != int(stated) + len(_END) or not rest.endswith(_END):
         return Flaw(offset, f"record of {len(rest)} bytes where {stated} and two line breaks were due")
     return Member(offset, length, fields, rest[: -len(_END)])
@@ -151,5 +158,10 @@ def _field(line: str) -> tuple[str, str]:
     return name.strip().lower(), value.strip()
 
 
-def _sha1(data: bytes) -> str:
-    return b32encode(sha1(data, usedforsecurity=False).digest()).decode()
+def _holds(stated: str, data: bytes) -> bool:
+    """Whether a digest field holds, in base32 or (as others write it) in hex; what is no sha1 is not checked."""
+    label, _, value = stated.partition(":")
+    if label.lower() != "sha1":
+        return True
+    digest = sha1(data, usedforsecurity=False)
+    return value.upper() == b32encode(digest.digest()).decode() or value.lower() == digest.hexdigest()

@@ -35,6 +35,10 @@ class Written:
         return b32encode(self.digest).decode("ascii")
 
 
+ARCHIVE_FACT = "warc"
+"""The frontier's fact that says how much of the archive is committed: the open file's name and length."""
+
+
 def parquet_of(folder: Path) -> ParquetFiles:
     """The Parquet index of a crawl folder."""
     return ParquetFiles(folder / "index" / "parquet", folder.resolve().name)

@@ -19,9 +19,9 @@ from rocksdict import AccessType, Rdict, ReadOptions
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import rocks_options as tables
 from crawlerproject.stores.durable import write_whole
-from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore, newer_version
-from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued
+from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued, unpack_record
 
 RUN_FILE = "run.json"
 STATUS_FILE = "status.json"
@@ -53,6 +53,14 @@ class FrontierView(RocksStore):
         rows.seek_to_first()
         while rows.valid():
             yield rows.key().decode(), rows.value()
+            rows.next()
+
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page's key and record, the pages of one host together."""
+        rows = self._pages.iter()
+        rows.seek_to_first()
+        while rows.valid():
+            yield rows.key(), unpack_record(rows.value())
             rows.next()
 
     def queue(self, host: str) -> Iterator[QueuedPage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -12,6 +13,8 @@ WARC_SUFFIX = ".warc.gz"
 OPEN_SUFFIX = ".open"
 """Added to the name of a file that is still written; Heritrix, warcprox and gowarc use the same."""
 
+
+_GZIP_MARK = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with the only method there is
 
 Progress = Callable[[int], None]
 """Called with the number of bytes read since the last call."""
@@ -29,6 +32,20 @@ def _chunks(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
         yield chunk
         if progress is not None:
             progress(len(chunk))
+
+
+def next_member(path: Path, start: int) -> int | None:
+    """Where the next good record begins at or after byte ``start``; None when there is none."""
+    if start >= path.stat().st_size:
+        return None
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        position = data.find(_GZIP_MARK, start)
+        while position >= 0:
+            # A mark by chance, or that of a compressed body within a record, is not followed by a WARC header.
+            if isinstance(next(members(path, position), None), Member):
+                return position
+            position = data.find(_GZIP_MARK, position + 1)
+    return None
 
 
 def first_member(path: Path) -> Member | None:

@@ -1,11 +1,14 @@
-"""Run a command of ours as an operator does, on an archive that is made here."""
+"""Run a command of ours on an archive that is made here."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import contextlib
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+from scrapy.cmdline import execute
 
 from crawlerproject.rules.warc_records import Context, Exchange
 from crawlerproject.stores.archive import Archive, Written
@@ -15,16 +18,27 @@ from tests.web.running import PROJECT
 URLS = ("http://a.example.com/", "http://a.example.com/robots.txt", "https://b.example.com/x?y=1")
 
 
-def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """``scrapy ARGUMENTS`` in the project's folder, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    output: bytes  # what ``stdout`` is the text of
+
+
+def scrapy(*arguments: str) -> Done:
+    """``scrapy ARGUMENTS`` in the project's folder, in this process: starting one takes longer than most commands."""
+    raw, err = io.BytesIO(), io.StringIO()
+    out = io.TextIOWrapper(raw, "utf-8")
+    with contextlib.chdir(PROJECT), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            execute(["scrapy", *arguments])
+        except SystemExit as end:
+            out.flush()
+            output = raw.getvalue()
+            return Done(int(end.code or 0), output.decode(errors="replace"), err.getvalue(), output)
+    raise AssertionError("a command of Scrapy's ends the process")
 
 
 def archive_of(folder: Path, clock: Callable[[], float] = lambda: STARTED_AT) -> Archive:

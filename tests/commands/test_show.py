@@ -1,24 +1,15 @@
 """``scrapy show``: the stored bytes of a capture."""
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.commands.running import archive_of, write
+from tests.commands.running import archive_of, scrapy, write
 from tests.warc_samples import PAGE, exchange
-from tests.web.running import PROJECT
 
 PACKED = gzip.compress(PAGE, mtime=0)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(
     PACKED
 )
-
-
-def show(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """``scrapy show``, its output as bytes."""
-    command = [sys.executable, "-m", "scrapy", "show", *arguments]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, timeout=60, check=False)
 
 
 def test_head_and_body(tmp_path: Path) -> None:
@@ -27,11 +18,11 @@ def test_head_and_body(tmp_path: Path) -> None:
     write(made, "http://a.example.com/", exchange(PACKED, HEAD))
     made.close()
 
-    unpacked = show("http://a.example.com/", "-s", f"CRAWL_DIR={tmp_path}")
-    raw = show("--raw", "http://a.example.com/", "-s", f"CRAWL_DIR={tmp_path}", "--time", "2026")
+    unpacked = scrapy("show", "http://a.example.com/", "-s", f"CRAWL_DIR={tmp_path}")
+    raw = scrapy("show", "--raw", "http://a.example.com/", "-s", f"CRAWL_DIR={tmp_path}", "--time", "2026")
 
-    assert (unpacked.stdout, unpacked.stderr, unpacked.returncode) == (HEAD + PAGE, b"", 0)
-    assert raw.stdout == HEAD + PACKED
+    assert (unpacked.output, unpacked.stderr, unpacked.returncode) == (HEAD + PAGE, "", 0)
+    assert raw.output == HEAD + PACKED
 
 
 def test_what_cannot_be_shown(tmp_path: Path) -> None:
@@ -40,11 +31,11 @@ def test_what_cannot_be_shown(tmp_path: Path) -> None:
     write(made, "http://a.example.com/")
     made.close()
 
-    absent = show("http://b.example.com/", "-s", f"CRAWL_DIR={tmp_path}")
+    absent = scrapy("show", "http://b.example.com/", "-s", f"CRAWL_DIR={tmp_path}")
     (warc,) = (tmp_path / "warc").iterdir()
     warc.rename(warc.with_name("other.warc.gz"))
-    missing = show("http://a.example.com/", "-s", f"CRAWL_DIR={tmp_path}")
+    missing = scrapy("show", "http://a.example.com/", "-s", f"CRAWL_DIR={tmp_path}")
 
-    assert (absent.returncode, absent.stdout) == (1, b"")
-    assert (missing.returncode, missing.stdout) == (2, b"")
-    assert missing.stderr.decode() == f"The index names {warc.name}, which is missing in {warc.parent}.\n"
+    assert (absent.returncode, absent.stdout) == (1, "")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr == f"The index names {warc.name}, which is missing in {warc.parent}.\n"

@@ -1,0 +1,87 @@
+"""``scrapy verify``: a strict reading of the archive, compared with its indexes and with the frontier."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+
+from crawlerproject.commands.folders import Bytes, folder_of, one_sentence
+from crawlerproject.commands.verification import Verification, not_ours
+from crawlerproject.reports.warc_walk import check_file, is_ours
+from crawlerproject.stores.warc_reading import first_member
+
+# Problems printed; a file full of holes has thousands that say nothing new.
+_SHOWN = 50
+
+
+class Command(ScrapyCommand):
+    """Reads everything, changes nothing; works while the crawl runs."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "[FOLDER | FILE.warc.gz ...]"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Check WARC files strictly, and against the index and the frontier"
+
+    def long_desc(self) -> str:
+        """What ``scrapy verify -h`` says."""
+        return (
+            "Read every record of a crawl folder (default: CRAWL_DIR): gzip members, lengths, digests, whether "
+            "request, response and metadata belong together; compare with the CDXJ and Parquet index and with the "
+            "frontier. Or read single WARC files. Nothing is changed, and a crawl may run meanwhile. Exit status 0 "
+            "when all is well, 1 when it is not. Example: scrapy verify crawls/web"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print what was found; problems and notes on stderr."""
+        assert self.settings is not None
+        with one_sentence():
+            paths = [Path(arg) for arg in args]
+            if any(path.is_file() for path in paths):
+                self._verify_files(paths)
+                return
+            folder = folder_of(args, self.settings)
+            total = sum(path.stat().st_size for path in (folder / "warc").glob("*.warc.gz*") if path.suffix != ".torn")
+            with Bytes("Verifying", total) as progress:
+                found = Verification(folder, progress.advance).run()
+            self._say(found.problems, found.notes)
+            counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
+            pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
+            print(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
+
+    def _verify_files(self, paths: list[Path]) -> None:
+        problems: list[str] = []
+        notes: list[str] = []
+        records = 0
+        with Bytes("Verifying", sum(path.stat().st_size for path in paths)) as progress:
+            for path in paths:
+                ours = is_ours(first_member(path))
+                if not ours:
+                    notes.append(not_ours(path))
+                report = check_file(path, ours=ours, progress=progress.advance)
+                problems += [f"{path.name}, byte {flaw.offset}: {flaw.what}" for flaw in report.flaws]
+                records += report.records.total()
+        self._say(problems, notes)
+        print(f"{len(paths):,} WARC files, {records:,} records: {_verdict(problems)}")
+
+    def _say(self, problems: list[str], notes: list[str]) -> None:
+        for note in notes:
+            print(note, file=sys.stderr)
+        for problem in problems[:_SHOWN]:
+            print(problem, file=sys.stderr)
+        if len(problems) > _SHOWN:
+            print(f"… and {len(problems) - _SHOWN:,} more", file=sys.stderr)
+        self.exitcode = 1 if problems else 0
+
+
+def _verdict(problems: list[str]) -> str:
+    return f"{len(problems):,} problems" if problems else "all is well"
