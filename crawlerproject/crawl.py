@@ -204,7 +204,7 @@ class Crawl:
             lease.row.via,
             lease.row.hops,
             lease.delay_seconds,
-            None,
+            wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
             page.body[:_SAMPLE_BYTES],
             page.notes,
         )
@@ -237,6 +237,8 @@ class Crawl:
         wire, lease = page.wire, page.lease
         self._count(page)
         row = lease.row
+        if wire is not None and wire.ended_at:
+            lease.host.answered_at = wire.ended_at
         digest = written.digest if written else b""
         self.archive.attempt(
             Attempt(

@@ -16,6 +16,7 @@ class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
 
     __slots__ = (
+        "answered_at",
         "closed_until",
         "delay_seconds",
         "escalation",
@@ -41,6 +42,7 @@ class Host(HostClock):
 
     def __init__(self, name: str, delay_seconds: float) -> None:
         super().__init__(name)
+        self.answered_at = 0.0  # the end of its last answer; not stored: 0 until this start's first one
         self.delay_seconds = delay_seconds  # promised between an answer's end and the next request
         self.promised_seconds = 0.0  # after the last answer's end, its rest included; not stored
         self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first

@@ -22,6 +22,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 
 TOLERANCE_SECONDS = 0.005  # nginx logs whole milliseconds for both ends; the rest is scheduling on a busy machine
 _RATE_LIMITED, _SERVER_ERROR = 429, 500  # from 500 on: a crawler comes back, so that may be archived repeatedly
+_PLACE = ("Target-URI", "Date")  # of a record: what a revisit says of its original beside the id
 _SHOWN = 15  # lines printed of a long list
 
 
@@ -191,6 +192,30 @@ def read_captures(folder: Path) -> dict[str, Counter[int]]:
     return captures
 
 
+def judge_references(folder: Path) -> Verdict:
+    """Faults for a revisit that names no earlier response with its payload, and for a payload stored twice."""
+    verdict, revisits = Verdict(), 0
+    stored: dict[str, tuple[str, ...]] = {}
+    for path in sorted([*folder.glob("*.warc.gz"), *folder.glob("*.warc.gz.open")]):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                fields, name = record.rec_headers, f"{path.name}: {record.rec_headers.get_header('WARC-Record-ID')}"
+                digest = fields.get_header("WARC-Payload-Digest")
+                if record.rec_type == "response" and record.http_headers.get_statuscode() == "200":
+                    if fields.get_header("WARC-Truncated") or not record.raw_stream.read():
+                        continue
+                    if digest in stored:
+                        verdict.faults.append(f"{name} stores the payload of {stored[digest][0]} again")
+                    stored[digest] = tuple(fields.get_header(f"WARC-{name}") for name in ("Record-ID", *_PLACE))
+                elif record.rec_type == "revisit":
+                    revisits += 1
+                    names = ("", *(f"-{name}" for name in _PLACE))
+                    if stored.get(digest) != tuple(fields.get_header(f"WARC-Refers-To{name}") for name in names):
+                        verdict.faults.append(f"{name} names no earlier response with its payload")
+    verdict.facts.append(f"{len(stored)} payloads stored, {revisits} revisits of them")
+    return verdict
+
+
 def _final(status: int) -> bool:
     return status < _SERVER_ERROR and status != _RATE_LIMITED
 
@@ -237,6 +262,7 @@ def judge_folder(
         expected = set((folder / "expected.txt").read_text().splitlines())
         known = {"aliases": world["aliases"], "optional": world["optional"], "endless": world["endless"]}
         verdict.add(judge_captures(read_captures(crawl / "warc"), expected, forbidden=forbidden, **known))
+        verdict.add(judge_references(crawl / "warc"))
     return verdict
 
 

@@ -1,0 +1,1 @@
+"""Precision and recall of SimHash settings on real pages."""

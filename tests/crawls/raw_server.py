@@ -1,0 +1,78 @@
+"""A server that sends exactly the bytes it was given, on IPv4 and IPv6, and keeps a copy of what it sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+
+from tests.web.answers import NOT_FOUND
+from tests.web.graph import Answer
+
+_HEAD_SECONDS = 30.0
+
+
+class RawServer:
+    """Answers by path. ``sent``: for each path the bytes of its last answer that left, piece by piece."""
+
+    def __init__(self, answers: Mapping[str, Answer]) -> None:
+        self._answers = answers
+        self.sent: dict[str, bytes] = {}
+        self.port = 0
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
+                path = head.split(b" ", 2)[1].decode()
+                answer = self._answers.get(path, NOT_FOUND)
+                self.sent[path] = b""
+                for number, piece in enumerate(answer.pieces):
+                    if number:
+                        await asyncio.sleep(answer.gap_seconds)
+                    writer.write(piece)
+                    self.sent[path] += piece
+                    await writer.drain()
+                if answer.close:
+                    break
+        writer.close()
+
+
+@contextlib.contextmanager
+def raw_server(answers: Mapping[str, Answer]) -> Iterator[RawServer]:
+    """Listen on 127.0.0.1 and ::1 in a thread of this process."""
+    server = RawServer(answers)
+    four = socket.create_server(("127.0.0.1", 0))
+    server.port = four.getsockname()[1]
+    six = socket.create_server(("::1", server.port), family=socket.AF_INET6)
+    ready, loop = threading.Event(), asyncio.new_event_loop()
+
+    async def listen() -> None:
+        for sock in (four, six):
+            await asyncio.start_server(server.talk, sock=sock)
+        ready.set()
+
+    def serve() -> None:
+        loop.create_task(listen())
+        loop.run_forever()
+        loop.run_until_complete(_end_all())
+        loop.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+
+
+async def _end_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
