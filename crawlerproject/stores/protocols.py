@@ -65,7 +65,7 @@ class Changes:
     """All that one moment changes; applied whole or not at all."""
 
     queued: list[QueuedPage] = field(default_factory=list)  # new rows; their keys become known
-    removed: list[QueuedPage] = field(default_factory=list)  # rows whose fate is decided
+    removed: list[QueuedPage] = field(default_factory=list)  # queued rows whose fate is decided, as they were queued
     pages: list[tuple[bytes, PageRecord]] = field(default_factory=list)
     hosts: list[tuple[str, bytes]] = field(default_factory=list)  # host key, packed host state
     robots: list[tuple[str, bytes]] = field(default_factory=list)  # origin, packed robots record

@@ -15,6 +15,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules import permuted_tables as across
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import rocks_options as tables
+from crawlerproject.stores.ahead import ROWS_AHEAD, Row, RowsAhead
 from crawlerproject.stores.host_fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.rows import (
@@ -63,6 +64,7 @@ class RocksStore:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
         self._heads: OrderedDict[str, bytes] = OrderedDict()  # host -> a key with nothing queued before it
+        self._ahead = RowsAhead()
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
         self._host_prints = HostFingerprints(self._load_prints)
@@ -80,22 +82,33 @@ class RocksStore:
 
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
-        prefix = host_prefix(host)
-        if after is None:
-            start = self._heads.get(host, prefix)
+        if after is not None:
+            prefix = host_prefix(host)
+            found = self._rows_from(prefix, place_after(prefix, *after), limit)
         else:
-            start = place_after(prefix, *after)
+            found = self._ahead.first(host, limit) or self._first_rows(host, limit)
+        return [unpack_queued(host, key, value) for key, value in found]
+
+    def _first_rows(self, host: str, limit: int) -> list[Row]:
+        if limit <= 0:
+            return []
+        prefix = host_prefix(host)
+        found = self._rows_from(prefix, self._heads.get(host, prefix), limit + ROWS_AHEAD)
+        self._remember_head(host, found[0][0] if found else prefix + b"\xff" * PLACE_BYTES)
+        if found:
+            self._ahead.keep(host, found)
+        return found[:limit]
+
+    def _rows_from(self, prefix: bytes, start: bytes, limit: int) -> list[Row]:
         options = ReadOptions()
         options.set_iterate_upper_bound(host_end(prefix))
         rows = self._queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
         rows.seek(start)
-        found: list[tuple[bytes, bytes]] = []
+        found: list[Row] = []
         while len(found) < limit and rows.valid():
             found.append((rows.key(), rows.value()))
             rows.next()
-        if after is None and limit > 0:
-            self._remember_head(host, found[0][0] if found else prefix + b"\xff" * PLACE_BYTES)
-        return [unpack_queued(host, key, value) for key, value in found]
+        return found
 
     def page(self, key: bytes) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
@@ -188,6 +201,7 @@ class RocksStore:
             self._database.write(batch)
         except Exception as error:  # rocksdict raises no narrower class
             self._failed = True
+            self._ahead.clear()
             raise StorageError(f"the frontier cannot be written: {error}") from error
         for made in changes.fingerprints:
             self._host_prints.add(made.host, made.value)
@@ -195,18 +209,24 @@ class RocksStore:
     def _batch(self, changes: Changes) -> WriteBatch:
         batch = WriteBatch(raw_mode=True)
         put, queue, seen = batch.put, self._queue_handle, self._seen_handle
+        ahead, heads = self._ahead, self._heads
+        was_queued = set()
         for row in changes.removed:  # first, so that a row may be replaced in its place
-            batch.delete(queue_key(row), queue)
-        heads = self._heads
-        for row in changes.queued:
             place = queue_key(row)
-            put(place, pack_queued(row), queue)
+            batch.delete(place, queue)
+            ahead.removed(row.host, place)
+            was_queued.add(row.key)
+        for row in changes.queued:
+            place, packed = queue_key(row), pack_queued(row)
+            put(place, packed, queue)
             put(row.key, b"", seen)
+            ahead.queued(row.host, place, packed)
             if place < heads.get(row.host, b""):
                 heads[row.host] = place
         for key, record in changes.pages:
             put(key, pack_record(record), self._pages_handle)
-            put(key, b"", seen)  # not every page that is decided was queued before
+            if key not in was_queued:  # not every page that is decided was queued before
+                put(key, b"", seen)
         for name, packed in changes.hosts:
             put(name.encode(), packed, self._hosts_handle)
         for origin, packed in changes.robots:

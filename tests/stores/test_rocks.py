@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import rocks, rocks_options
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 
@@ -276,13 +276,16 @@ class Comparison(RuleBasedStateMachine):
     def apply(self, queued: list[_Spot], removed: list[_Spot], pages: list[_Spot]) -> None:
         """Any change at all."""
         changes = Changes(
-            queued=[row(f"h{spot.host}", spot.number, spot.priority) for spot in queued],
-            removed=[row(f"h{spot.host}", spot.number, spot.priority) for spot in removed],
+            queued=[self._row(spot) for spot in queued],
+            removed=[gone for gone in map(self._row, removed) if gone in self.model.head(gone.host, 99)],
             pages=[(key_of(f"h{spot.host}", spot.number), record(spot.priority)) for spot in pages],
             hosts=[(f"h{spot.host}", bytes([spot.number])) for spot in pages],
         )
         self.rocks.apply(changes)
         self.model.apply(changes)
+
+    def _row(self, spot: _Spot) -> QueuedPage:
+        return row(f"h{spot.host}", spot.number, spot.priority)
 
     @rule(host=st.integers(0, 3), limit=st.integers(0, 5))
     def head(self, host: int, limit: int) -> None:
