@@ -25,6 +25,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.identity import identity
 from crawlerproject.items import Page
@@ -41,6 +42,7 @@ from crawlerproject.stores.archive import ARCHIVE_FACT, Archive, Written
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, PageRecord
 from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.trap_allow import TrapAllowFile
 from crawlerproject.stores.warc_files import OpenFile
 
 if TYPE_CHECKING:
@@ -105,6 +107,8 @@ class Crawl:
         now = self.now()
         ip_pause = settings.getfloat("PACE_IP_SECONDS")
         self.resolver = resolver_for(self.crawler)
+        reload_seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")
+        self.traps = TrapDesk(self.store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], reload_seconds))
         self.frontier = Frontier(
             self.store,
             Workbench(
@@ -140,6 +144,7 @@ class Crawl:
             AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
             list_of(settings, "SKIP_EXTENSIONS"),
             max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+            traps=self.traps,
         )
 
     def now(self) -> float:
@@ -282,6 +287,7 @@ class Crawl:
         )
         record = PageRecord(page.url, page.reason, page.status or 0, now, digest, page.etag, page.last_modified)
         self.frontier.finish(lease, ending, record, page.body, now)
+        self.traps.learn(page, digest)
 
     def _count(self, page: Page) -> None:
         stats = self.crawler.stats
@@ -304,12 +310,13 @@ class Crawl:
         self.archive.flush()
         state = self.archive.warc.state()
         facts = [(ARCHIVE_FACT, orjson.dumps(tuple(state)))] if state else []
-        return self.frontier.take_changes(), facts
+        return self.frontier.take_changes(), facts + self.traps.facts()
 
     def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         self.frontier.apply(changes, facts)
         self.contents.stored(changes)
+        self.traps.stored()
         stats = self.crawler.stats
         assert stats is not None
         for reason, count in self.frontier.take_refused().items():

@@ -26,6 +26,7 @@ class Page:
     etag: str = ""
     last_modified: str = ""
     body: bytes = b""  # content-decoded
+    text_mark: int | None = None  # of an HTML page's text, rules/templates.py
     error: str = ""  # one line for humans
     found: list[Found] = field(default_factory=list)  # its links, queued when it ends
     text: str | None = None  # what near duplicates are told by; None: not an HTML page that was read

@@ -27,6 +27,7 @@ OURS = {
     # Exclusions and bounds.
     "NEVERCRAWL_FILE": "NeverCrawl.txt",
     "NEVERCRAWL_RELOAD_SECONDS": 60,
+    "TRAP_ALLOW_FILE": "",
     "SKIP_EXTENSIONS": sorted(_SKIP_EXTENSIONS),
     "ROBOTS_TTL_SECONDS": 86400,
     "SCOPE_MAX_DEPTH": 20,

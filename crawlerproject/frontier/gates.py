@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.exclusion import Exclusion
@@ -14,7 +15,7 @@ from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
-from crawlerproject.stores.protocols import FLAG_SEED, QueuedPage
+from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, QueuedPage
 
 
 class NeverCrawl(Protocol):
@@ -34,12 +35,14 @@ class Gates:
         skip_extensions: Collection[str],
         *,
         max_urls_per_host: int,
+        traps: TrapDesk | None = None,
     ) -> None:
         self.scope = scope
         self.max_urls_per_host = max_urls_per_host
         self._never_crawl = never_crawl
         self._addresses = addresses
         self._skip_extensions = extensions_of(skip_extensions)
+        self._traps = traps
 
     def refusal(self, found: Found, now: float) -> Reason | None:
         """Why a URL may not be queued; None when it may."""
@@ -59,15 +62,28 @@ class Gates:
         path = address.url.partition("://")[2].partition("?")[0].partition("/")[2]
         if useless(path, self._skip_extensions):
             return Reason.EXTENSION
-        return Reason.TRAP if trap("/" + path, name) else None
+        return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
-        return Reason.NEVERCRAWL if self._never_crawl.current(now).excludes(host_name(row.host)) else None
+        if self._never_crawl.current(now).excludes(host_name(row.host)):
+            return Reason.NEVERCRAWL
+        if self._traps is None or row.flags & (FLAG_SEED | FLAG_ROBOTS):
+            return None
+        return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
 
     def excluded(self, address: Address, now: float) -> bool:
         """Whether nothing at all may be asked of this address's host."""
         return self._never_crawl.current(now).excludes(host_name(address.host))
+
+    def _trapped(self, address: Address, path: str, name: str, now: float) -> bool:
+        """By its shape, or by what its likes have yielded."""
+        traps = self._traps
+        if traps is None:
+            return trap(path, name)
+        if trap(path, name) and traps.refuses_shape(address.host, address.url, now):
+            return True
+        return traps.refuses(address.host, address.url, now)
 
     def _literal_refused(self, name: str) -> bool:
         """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""

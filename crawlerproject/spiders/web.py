@@ -19,6 +19,7 @@ from crawlerproject.preflight import seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page import is_html, read_html
 from crawlerproject.rules.priority import priority
+from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class WebSpider(Spider):
         )
         page.notes = page_notes(facts)
         page.text, page.canonical = facts.text, facts.canonical
+        page.text_mark = text_mark(facts.title, facts.text)
         if facts.nofollow:
             return
         row = page.lease.row

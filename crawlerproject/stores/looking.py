@@ -63,6 +63,14 @@ class FrontierView(RocksStore):
             yield rows.key(), unpack_record(rows.value())
             rows.next()
 
+    def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        """Every crawl-wide fact whose name begins with ``prefix``, in order of name."""
+        rows = self._database.iter()
+        rows.seek(prefix.encode())
+        while rows.valid() and (name := rows.key().decode()).startswith(prefix):
+            yield name, rows.value()
+            rows.next()
+
     def queue(self, host: str) -> Iterator[QueuedPage]:
         """The host's whole queue in order."""
         prefix = host_prefix(host)

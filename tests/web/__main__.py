@@ -22,14 +22,17 @@ from tests.web.manners import manners_world
 from tests.web.running import many_files
 from tests.web.server import listening_socket, serve
 from tests.web.sites import small_world
+from tests.web.traps import traps_world
 
-PROFILES = ("small", "manners", "broad")
+PROFILES = ("small", "manners", "broad", "traps")
 
 
 def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05) -> World:
     """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to the broad one only."""
     if profile == "broad":
         return broad_world(port, hosts, response_seconds)
+    if profile == "traps":
+        return traps_world(port)
     return manners_world(port) if profile == "manners" else small_world(port)
 
 

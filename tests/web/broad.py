@@ -10,7 +10,8 @@ from tests.web.graph import Answer, Page, Site, World
 _FIRST_IP = 0x010000  # 127.1.0.0: away from the small profile's addresses
 _FANOUT = 2  # page n links to 2n+1 and 2n+2: a tree, so that the depth stays below 20 for a million pages
 _ROBOTS = answer(b"User-agent: *\nDisallow: /private/\n", kind="text/plain")
-_TEXT = f"<p>{text('broad', 60)}</p>"  # the same on every page: making it fresh would cost more than serving it
+_TEXT = text("broad", 60)  # the same on every page: making it fresh would cost more than serving it
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def _endless(host: str, response_seconds: float) -> Callable[[str], Answer | None]:
@@ -20,7 +21,9 @@ def _endless(host: str, response_seconds: float) -> Callable[[str], Answer | Non
             return None
         number = int(name or 0)
         links = [f"/p/{number * _FANOUT + step}" for step in range(1, _FANOUT + 1)]
-        body = page_html(f"{host} {number}", links, body=_TEXT)
+        # A word of its own between all others: pages that are nearly alike would be taken for a trap.
+        body = _TEXT.replace(" ", f" {host[:6]}{number} ".translate(_LETTERS))
+        body = page_html(f"{host} {number}", links, body=f"<p>{body}</p>")
         return answer(body, wait_seconds=response_seconds)
 
     return page

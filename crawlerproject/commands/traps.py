@@ -1,0 +1,79 @@
+"""``scrapy traps``: which hosts and templates of URLs are not asked for any more, and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.preflight import crawl_folder
+from crawlerproject.rules.templates import HostYields
+from crawlerproject.stores.looking import FrontierView
+
+# The name of the fact that keeps a host's yields: frontier/trap_desk.py.
+FACT_PREFIX = "traps/"
+
+
+class Command(ScrapyCommand):
+    """Looks at the frontier as of its last commit; changes nothing, also beside a running crawl."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """The arguments."""
+        return "[options] [HOST...]"
+
+    def short_desc(self) -> str:
+        """For the list of commands."""
+        return "List the traps that the crawl has found, with the reason"
+
+    def long_desc(self) -> str:
+        """For the help."""
+        return (
+            "Lists, host by host, the templates of URLs whose budget is spent, and the links that were refused for "
+            "their shape. HOST is a host key as the request log has it; none lists all. A line's host and template, "
+            "put into TRAP_ALLOW_FILE, say that this is no trap. "
+            "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Ours, after Scrapy's."""
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print what there is."""
+        assert self.settings is not None
+        try:
+            with FrontierView(crawl_folder(self.settings, "web") / "frontier") as view:
+                rows = [row for name, packed in view.facts(FACT_PREFIX) for row in _rows(name, packed, args)]
+        except (OperatorError, StorageError) as error:
+            raise UsageError(str(error), print_help=False) from None
+        except ValueError as error:
+            raise UsageError(f"What the frontier keeps of traps cannot be read: {error}.", print_help=False) from None
+        if opts.json:
+            for row in rows:
+                print(json.dumps(row))
+            return
+        for row in rows:
+            print(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
+        if not rows:
+            print("No traps so far.")
+
+
+def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
+    host = name.removeprefix(FACT_PREFIX)
+    if hosts and host not in hosts:
+        return
+    yields = HostYields.unpack(packed)
+    for found in yields.trapped():
+        yield {"host": host, **found._asdict()}
+    if yields.shapes:
+        why = f"links with an endless path, the last of them {yields.example}"
+        yield {"host": host, "template": "-", "fetched": 0, "new": 0, "refused": yields.shapes, "why": why}

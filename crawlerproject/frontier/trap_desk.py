@@ -1,0 +1,102 @@
+"""What every host's templates of URLs yielded: those of busy hosts at hand, all of them in the store."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+
+from crawlerproject.items import Page
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.templates import CUT_COSTS_PAGES, HostYields
+from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.trap_allow import TrapAllowFile
+
+logger = logging.getLogger(__name__)
+
+FACT_PREFIX = "traps/"  # and the host key: the name of the fact that keeps a host's yields
+# Hosts kept at hand: 2 KB each as a rule and 30 KB at most.
+_KEPT = 20_000
+# Answers about the host or the moment, not about the page.
+_SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED})
+
+
+class TrapDesk:
+    """Answers "is this a trap?" and learns from every page. ``now`` is epoch seconds."""
+
+    def __init__(self, store: FrontierStore, allow: TrapAllowFile | None = None) -> None:
+        self._store = store
+        self._allow = allow or TrapAllowFile()
+        self._kept: OrderedDict[str, HostYields] = OrderedDict()
+        self._dirty: dict[str, HostYields] = {}
+        self._storing: dict[str, HostYields] = {}  # in a commit that has not ended
+
+    def refuses(self, host: str, url: str, now: float) -> bool:
+        """Whether the budget of the URL's template, or of its host, is spent."""
+        yields = self._yields(host)
+        template = yields.spent(url)
+        if not template or self._allow.allows(host, template, now):
+            return False
+        yields.refused(template)
+        self._dirty[host] = yields
+        return True
+
+    def refuses_shape(self, host: str, url: str, now: float) -> bool:
+        """A link whose path looks endless: counted and refused, unless the operator says otherwise."""
+        if self._allow.allows(host, "", now):
+            return False
+        yields = self._yields(host)
+        yields.shapes += 1
+        yields.example = url[:500]
+        self._dirty[host] = yields
+        return True
+
+    def new_text(self, host: str, mark: int) -> bool:
+        """Whether the host shows this text for the first time."""
+        return self._yields(host).new_text(mark)
+
+    def learn(self, page: Page, digest: bytes) -> None:
+        """Take in how a page ended (``digest`` of its payload); what says nothing about its template is left out."""
+        row = page.lease.row
+        if page.lease.is_robots or page.status is None or page.reason in _SILENT:
+            return
+        if page.location and host_key(page.location) != row.host:
+            return  # a way out is worth its request
+        mark = int.from_bytes(digest[:4], "big") if page.text_mark is None else page.text_mark
+        new = page.reason is Reason.FETCHED and self.new_text(row.host, mark) and not _repeats(page)
+        self.heard(row.host, row.url, new, cut=page.wire is not None and page.wire.truncated == "time")
+
+    def heard(self, host: str, url: str, new: bool, *, cut: bool = False) -> None:
+        """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness."""
+        yields = self._yields(host)
+        trapped = yields.heard(url, new and not cut, CUT_COSTS_PAGES if cut else 1)
+        self._dirty[host] = yields
+        if trapped is not None:
+            logger.info("%s %s is a trap from now on: %s", host, trapped.template, trapped.why)
+
+    def facts(self) -> list[tuple[str, bytes]]:
+        """What the next commit stores."""
+        self._storing |= self._dirty
+        self._dirty = {}
+        return [(FACT_PREFIX + host, yields.pack()) for host, yields in self._storing.items()]
+
+    def stored(self) -> None:
+        """The last ``facts`` have reached the store; those that have not are in the next ones."""
+        self._storing.clear()
+
+    def _yields(self, host: str) -> HostYields:
+        yields = self._kept.get(host) or self._dirty.get(host) or self._storing.get(host)
+        if yields is None:
+            packed = self._store.fact(FACT_PREFIX + host)
+            yields = HostYields.unpack(packed) if packed else HostYields()
+        self._kept[host] = yields
+        self._kept.move_to_end(host)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return yields
+
+
+def _repeats(page: Page) -> bool:
+    """Whether another page of the host says nearly the same; what a page says of itself may be a mistake."""
+    found = page.duplicate
+    return found is not None and found.kind != "canonical" and host_key(found.url) == page.lease.row.host
