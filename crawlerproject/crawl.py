@@ -114,7 +114,7 @@ class Crawl:
             Workbench(
                 per_ip=settings.getbool("PACE_PER_IP"),
                 ip_pause_seconds=ip_pause,
-                ips_free_from=now + ip_pause if committed else 0.0,
+                ips_free_from=now + ip_pause if clean is not None else 0.0,  # None: nobody ran before us
             ),
             self._gates(settings, spider),
             Conduct(preset_of(settings), rest_limits_of(settings), max_failures=settings.getint("HOST_MAX_FAILURES")),

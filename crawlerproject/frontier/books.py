@@ -16,6 +16,8 @@ from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord, QueuedPage
 
+_UNSURE_FACT = "unsure-until"
+
 
 class Books:
     """Shared by intake, turns and endings; ``now`` is epoch seconds everywhere."""
@@ -40,8 +42,11 @@ class Books:
         self.changes = Changes()
         self.dirty: dict[str, Host] = {}
         self._start_delay_seconds = start_delay_seconds
-        self._started_at = started_at
-        self._clean_start = clean_start
+        # Until then an earlier process may have asked any host without a trace in the store. Kept, since a clean start
+        # may follow soon after an unclean one.
+        self._unsure_until = started_at if not clean_start else float(store.fact(_UNSURE_FACT) or 0.0)
+        if not clean_start:
+            store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
         self._arrival = 0
 
     def host(self, name: str) -> Host:
@@ -56,13 +61,11 @@ class Books:
         packed = self.store.host(name)
         if packed is None:
             host = Host(name, self._start_delay_seconds)
-            if not self._clean_start:
-                # The last run may have asked this host in its last second without a trace in the store.
-                host.next_free = self._started_at + host.delay_seconds
         else:
             host = Host.unpack(name, packed)
-            if not self._clean_start:
-                host.next_free = max(host.next_free, self._started_at + host.delay_seconds)
+        if self._unsure_until:
+            host.next_free = max(host.next_free, self._unsure_until + host.delay_seconds)
+        host.pace_free = host.next_free
         self.workbench.hosts[name] = host
         self.workbench.wait(host, host.next_free, work=False)
         return host
@@ -76,7 +79,7 @@ class Books:
         """A row's fate; it leaves its queue with the next commit."""
         if not leased:
             host.taken.add(row.arrival)
-            self.waiting_urls -= 1
+            self.waits(host, -1)
         self.changes.removed.append(row)
         self.changes.pages.append((row.key, record))
         self.dirty[host.name] = host
@@ -86,14 +89,19 @@ class Books:
         self.changes.removed.append(replaces or row)
         self.changes.queued.append(row._replace(arrival=self.next_arrival(now), tries=row.tries + 1))
         host.unstored += 1
-        self.waiting_urls += 1
+        self.waits(host, 1)
+
+    def waits(self, host: Host, count: int) -> None:
+        """So many URLs more (or fewer) of the host wait; those of a host that was given up wait for another start."""
+        if not host.given_up:
+            self.waiting_urls += count
 
     def give_up(self, host: Host) -> None:
         """Leave a host alone until the next start."""
         if not host.given_up:
+            self.waits(host, -host.waiting_urls)
             host.given_up = True
             self.given_up_hosts += 1
-            self.waiting_urls -= host.waiting_urls
 
     def store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""

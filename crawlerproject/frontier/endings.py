@@ -86,5 +86,5 @@ class Endings:
         host = lease.host
         if lease.stored:
             host.taken.discard(lease.row.arrival)
-            self._books.waiting_urls += 1
+            self._books.waits(host, 1)
         self._start_clock(host, now)

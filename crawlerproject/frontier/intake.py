@@ -29,7 +29,7 @@ class Intake:
             if not host.rows:  # counts of a torn run: the rows themselves are the truth
                 host.rows = 1
             host.given_up = False
-            self._books.waiting_urls += host.waiting_urls
+            self._books.waits(host, host.waiting_urls)
             self._books.workbench.add(host)
 
     def add(self, found: Iterable[Found], now: float) -> int:
@@ -56,7 +56,7 @@ class Intake:
         for row in rows:
             host = hosts[row.host]
             if not host.given_up:
-                self._books.waiting_urls += 1
+                self._books.waits(host, 1)
                 if not host.work or host.stage == Stage.IDLE:
                     self._books.workbench.add(host)
         return len(rows)

@@ -48,8 +48,7 @@ class RobotsAnswers:
         ask_again = 0.0 if outcome.usable else self._conduct.robots_unreachable(host, now, self._rng, spare=spare)
         host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
         if outcome.usable:
-            host.floor_seconds = outcome.floor_seconds
-            host.delay_seconds = self._conduct.delay_seconds(host)
+            self._floor(host, scheme, outcome.floor_seconds, now)
         if outcome.record is not None:
             self._books.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}
@@ -57,7 +56,7 @@ class RobotsAnswers:
             if not outcome.usable and self._conduct.robots_failed_elsewhere(host, now, self._rng).give_up:
                 self._books.give_up(host)
                 logger.warning("%s is left alone until the next start: nobody answers for its robots.txt", name)
-            self._wake(host, max(now, ask_again))
+            self._wake(host)
         self._books.dirty[host.name] = host
         self._books.store_now(host)
 
@@ -78,19 +77,29 @@ class RobotsAnswers:
             self._books.changes.queued.append(row)
             host.unstored += 1
             self._books.dirty[host.name] = host
-            self._books.waiting_urls += 1
+            self._books.waits(host, 1)
             self._books.workbench.add(host)
         if not lease.stored:
             # Within the host it is the next turn's page, once a commit has stored it.
             waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
         return True
 
-    def _wake(self, host: Host, at: float) -> None:
+    def _floor(self, host: Host, scheme: str, floor_seconds: float, now: float) -> None:
+        """Take in the pause that the owner asks for: http and https share a clock, so the longer of their two."""
+        before = host.delay_seconds
+        other = "http" if scheme == "https" else "https"
+        floor_seconds = max(floor_seconds, self._books.robots.floor_seconds(f"{other}://{host.name}"))
+        host.floor_seconds = floor_seconds
+        host.delay_seconds = self._conduct.delay_seconds(host)
+        if host.delay_seconds > before:
+            host.pace_free = max(host.pace_free, now + host.delay_seconds)
+
+    def _wake(self, host: Host) -> None:
         """Let a host that waited for another's robots.txt go on, at its own pace."""
         host.held_until = 0.0
         if host.stage in (Stage.WAITING, Stage.IDLE):
             work = host.waiting_urls > 0 and not host.given_up
-            self._books.workbench.wait(host, max(at + host.delay_seconds, host.rest_until), work=work)
+            self._books.workbench.wait(host, max(host.pace_free, host.rest_until), work=work)
 
 
 def _target(location: str) -> Address | None:

@@ -57,6 +57,14 @@ class RobotsDesk:
         # Without a record nobody should have asked: doubt means no.
         return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
 
+    def floor_seconds(self, origin: str) -> float:
+        """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""
+        rules = self._parsed.get(origin)
+        if rules is not None:
+            return rules.floor_seconds
+        record = self._record(origin)
+        return self._parse(record.body).floor_seconds if record else 0.0
+
     def answered(self, origin: str, status: int | None, body: bytes, reason: Reason, now: float) -> RobotsOutcome:
         """Take in the answer to a robots.txt request (RFC 9309 2.3.1)."""
         verdict = robots_verdict(status)

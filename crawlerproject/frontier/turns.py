@@ -50,6 +50,9 @@ class Turns:
         return self._lease(host, turn.address, now) if turn is not None else None
 
     def _lease(self, host: Host, address: str, now: float) -> Lease | None:
+        if host.given_up:  # while it stood in its address's line
+            self._books.workbench.release(host, now, now, work=False)
+            return None
         for _ in range(_REFUSALS_PER_TURN):
             row = self._first_row(host)
             if row is None:
@@ -85,7 +88,7 @@ class Turns:
             self._books.refused[Reason.ROBOTS_UNREACHABLE] += 1
             return
         host.taken.add(row.arrival)
-        self._books.waiting_urls -= 1
+        self._books.waits(host, -1)
         self._books.queue_again(row._replace(priority=LAST), host, now, replaces=row)
         self._books.dirty[host.name] = host
 
@@ -95,7 +98,7 @@ class Turns:
             if row.arrival not in taken:
                 return row
         if not host.unstored and host.waiting_urls:
-            self._books.waiting_urls -= host.waiting_urls
+            self._books.waits(host, -host.waiting_urls)
             host.rows = len(taken)  # counts of a torn run: the rows themselves are the truth
         return None
 
@@ -110,6 +113,6 @@ class Turns:
         self._books.leased += 1
         if stored:
             host.taken.add(row.arrival)
-            self._books.waiting_urls -= 1
+            self._books.waits(host, -1)
         promised = max(host.delay_seconds, host.promised_seconds)
         return Lease(row, host, address, now, promised, stored)

@@ -24,7 +24,7 @@ from crawlerproject.rules.pace import PRESETS
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_SEED, PageRecord
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
 
 
 class Never:
@@ -44,11 +44,13 @@ class Bench:
     def __init__(self, store: MemoryStore, *, now: float = 1000.0, clean: bool = True, preset: str = "default") -> None:
         self.store = store
         self.now = now
+        first = store.fact("ran") is None
+        store.apply(Changes(facts=[("ran", b"1")]))
         self.never = Never()
         self.conduct = Conduct(PRESETS[preset], RestLimits(), max_failures=2)
         self.frontier = Frontier(
             store,
-            Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if clean else now + 0.5),
+            Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5),
             Gates(Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=50),
             self.conduct,
             RobotsDesk(store, "TestBed", 86400.0),

@@ -26,8 +26,10 @@ def fail(bench: Bench, times: int, status: int | None = 500, **more: object) -> 
     """Let the next leases fail, each as soon as it may be had."""
     host: Host | None = None
     for _ in range(times):
-        lease = bench.next()
-        assert lease is not None
+        while (lease := bench.next()) is None:
+            wake = bench.frontier.workbench.wake_at()
+            assert wake is not None
+            bench.now = wake
         bench.answer(lease, status, **more)
         bench.commit()
         host = lease.host
@@ -169,3 +171,20 @@ def test_robots_that_has_moved_to_a_dead_host_parks_both(bench: Bench) -> None:
 
     assert redirects <= 6
     assert bench.frontier.workbench.hosts.get("a.example") is None or bench.frontier.waiting_urls == 0
+
+
+def test_a_crash_is_remembered_over_a_clean_start(bench: Bench, again: Callable[..., Bench]) -> None:
+    """What was asked just before a crash left no trace; a clean stop and start soon afterwards keeps the pause too."""
+    filled(bench)
+    bench.commit()
+    asked = bench.next()
+    assert asked is not None
+    crashed = bench.now
+
+    again(bench.store, now=crashed, clean=False)
+    later = again(bench.store, now=crashed + 1, clean=True)
+    later.now = crashed + 4.9
+
+    assert later.next() is None
+    later.now = crashed + 5
+    assert later.next() is not None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
 
 HOUR = 3600.0
 _MIDNIGHT = 86400.0 * 20_000
 
 
-def test_pages_wait_for_the_hours(again: Callable[..., Bench], bench: Bench) -> None:
+def test_pages_wait_for_the_hours(again: Callable[..., Bench]) -> None:
     """robots.txt is read at noon, the first page goes out at ten in the evening, and none after six."""
-    night = again(bench.store, now=_MIDNIGHT + 12 * HOUR)
+    night = again(MemoryStore(), now=_MIDNIGHT + 12 * HOUR)
     night.add("http://a.example/1", "http://a.example/2")
     night.through_robots(b"User-agent: *\nVisit-time: 2200-0600\n")
 
@@ -29,14 +30,14 @@ def test_pages_wait_for_the_hours(again: Callable[..., Bench], bench: Bench) -> 
     assert night.next() is None
 
 
-def test_a_restart_waits_as_well(again: Callable[..., Bench], bench: Bench) -> None:
+def test_a_restart_waits_as_well(again: Callable[..., Bench]) -> None:
     """The stored robots.txt says the hours again."""
-    night = again(bench.store, now=_MIDNIGHT + 12 * HOUR)
+    night = again(MemoryStore(), now=_MIDNIGHT + 12 * HOUR)
     night.add("http://a.example/1")
     night.through_robots(b"User-agent: *\nVisit-time: 2200-0600\n")
     night.commit()
 
-    later = again(bench.store, now=_MIDNIGHT + 13 * HOUR)
+    later = again(night.store, now=_MIDNIGHT + 13 * HOUR)
 
     assert later.next() is None
     later.now = _MIDNIGHT + 22 * HOUR
