@@ -109,6 +109,7 @@ class Crawl:
         self.resolver = resolver_for(self.crawler)
         reload_seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")
         self.traps = TrapDesk(self.store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], reload_seconds))
+        self.gates = gates_of(settings, spider.scope, [seed.host for seed in spider.seeds], self.traps)
         self.frontier = Frontier(
             self.store,
             Workbench(
@@ -116,7 +117,7 @@ class Crawl:
                 ip_pause_seconds=ip_pause,
                 ips_free_from=now + ip_pause if clean is not None else 0.0,  # None: nobody ran before us
             ),
-            self._gates(settings, spider),
+            self.gates,
             Conduct(preset_of(settings), rest_limits_of(settings), max_failures=settings.getint("HOST_MAX_FAILURES")),
             RobotsDesk(self.store, who.token, settings.getfloat("ROBOTS_TTL_SECONDS")),
             rng=random.Random(),
@@ -129,23 +130,6 @@ class Crawl:
         )
         # From here on a start that does not find "1" again follows a crash.
         self.store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
-
-    def _gates(self, settings: Any, spider: Any) -> Gates:
-        scope = Scope(
-            spider.scope,
-            [seed.host for seed in spider.seeds],
-            max_depth=settings.getint("SCOPE_MAX_DEPTH"),
-            max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
-        )
-        never = NeverCrawlFile(settings["NEVERCRAWL_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        return Gates(
-            scope,
-            never,
-            AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
-            list_of(settings, "SKIP_EXTENSIONS"),
-            max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
-            traps=self.traps,
-        )
 
     def now(self) -> float:
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
@@ -424,6 +408,24 @@ class Crawl:
             eta_seconds=eta if eta > 0 else None,
             paused=self.paused,
         )
+
+
+def gates_of(settings: Any, scope: str, seed_hosts: Iterable[str], traps: TrapDesk | None = None) -> Gates:
+    """The gates of a crawl with these settings, ``-a scope=`` and host keys of seeds."""
+    never = NeverCrawlFile(settings["NEVERCRAWL_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+    return Gates(
+        Scope(
+            scope,
+            seed_hosts,
+            max_depth=settings.getint("SCOPE_MAX_DEPTH"),
+            max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
+        ),
+        never,
+        AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
+        list_of(settings, "SKIP_EXTENSIONS"),
+        max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+        traps=traps,
+    )
 
 
 def _description(settings: Any, user_agent: str, crawl_name: str) -> list[tuple[str, str]]:

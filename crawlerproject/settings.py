@@ -117,6 +117,7 @@ ITEM_PIPELINES = {
 EXTENSIONS = {
     "crawlerproject.extensions.commit.CommitLoop": 100,
     "crawlerproject.extensions.progress.ProgressExtension": 500,
+    "crawlerproject.extensions.status.StatusFile": 510,
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
     # What only looks, every minute or at each response, and tells less than the progress line.
     "scrapy.extensions.logstats.LogStats": None,

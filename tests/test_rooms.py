@@ -24,6 +24,15 @@ MAY_IMPORT = {
         "reasons",
         "fetch.wire",
         "fetch.decoding",
+        # A crawl seen from outside; of the frontier only what explains.
+        "onlooker",
+        "archived_page",
+        "crawl",
+        "identity",
+        "frontier.why",
+        "frontier.host_table",
+        "frontier.progress",
+        "middlewares.pace_settings",
     ),
 }
 COMMANDS = "commands"

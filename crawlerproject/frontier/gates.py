@@ -39,9 +39,9 @@ class Gates:
     ) -> None:
         self.scope = scope
         self.max_urls_per_host = max_urls_per_host
-        self._never_crawl = never_crawl
-        self._addresses = addresses
-        self._skip_extensions = extensions_of(skip_extensions)
+        self.never_crawl = never_crawl
+        self.addresses = addresses
+        self.skip_extensions = extensions_of(skip_extensions)
         self._traps = traps
 
     def refusal(self, found: Found, now: float) -> Reason | None:
@@ -53,20 +53,20 @@ class Gates:
             if refusal is not None:
                 return refusal
         name = host_name(address.host)
-        if self._never_crawl.current(now).excludes(name):
+        if self.never_crawl.current(now).excludes(name):
             return Reason.NEVERCRAWL
         if self._literal_refused(name):
             return Reason.PRIVATE_ADDRESS
         if seed:
             return None
         path = address.url.partition("://")[2].partition("?")[0].partition("/")[2]
-        if useless(path, self._skip_extensions):
+        if useless(path, self.skip_extensions):
             return Reason.EXTENSION
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
-        if self._never_crawl.current(now).excludes(host_name(row.host)):
+        if self.never_crawl.current(now).excludes(host_name(row.host)):
             return Reason.NEVERCRAWL
         if self._traps is None or row.flags & (FLAG_SEED | FLAG_ROBOTS):
             return None
@@ -74,7 +74,7 @@ class Gates:
 
     def excluded(self, address: Address, now: float) -> bool:
         """Whether nothing at all may be asked of this address's host."""
-        return self._never_crawl.current(now).excludes(host_name(address.host))
+        return self.never_crawl.current(now).excludes(host_name(address.host))
 
     def _trapped(self, address: Address, path: str, name: str, now: float) -> bool:
         """By its shape, or by what its likes have yielded."""
@@ -87,4 +87,4 @@ class Gates:
 
     def _literal_refused(self, name: str) -> bool:
         """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""
-        return (name[-1:].isdigit() or name[:1] == "[") and self._addresses.refuses(name.strip("[]"))
+        return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))

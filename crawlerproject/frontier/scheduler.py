@@ -48,6 +48,7 @@ class FrontierScheduler:
         self._timer: CallLaterResult | None = None
         self._timer_at = 0.0
         self._lookups: set[asyncio.Task[None]] = set()
+        self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
         self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
 
@@ -121,10 +122,12 @@ class FrontierScheduler:
         """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline."""
         self.add(page.found)
         self.crawl.finish(page)
+        self.leases.pop(page.lease.host.name, None)
 
     def put_back(self, page: Page) -> None:
         """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
         self.crawl.put_back(page)
+        self.leases.pop(page.lease.host.name, None)
 
     def resume(self) -> None:
         """Go on after a pause."""
@@ -151,6 +154,7 @@ class FrontierScheduler:
 
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
         spider: Any = self.crawler.spider
+        self.leases[lease.host.name] = lease
         meta: dict[str, Any] = {
             "lease": lease,
             "address": lease.address,

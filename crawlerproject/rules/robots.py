@@ -139,6 +139,16 @@ def parse_robots(body: bytes, token: str) -> RobotsRules:
     return RobotsRules(_matcher(text.rules), text)
 
 
+def deciding_rule(body: bytes, token: str, url: str) -> Rule | None:
+    """The rule that decides about ``url``: the longest that matches, Allow before Disallow; None when none does."""
+    matching = [
+        rule
+        for rule in read_robots_text(body, token).rules
+        if not RobotsRules(_build_matcher((Rule(False, rule.pattern),)), _SILENT).allowed(url)
+    ]
+    return max(matching, key=lambda rule: (len(rule.pattern), rule.allow), default=None)
+
+
 def robots_verdict(status: int | None) -> RobotsVerdict:
     """What to do after a robots.txt answer; ``status`` None: no answer came. Doubt means wait."""
     if status is None:

@@ -35,6 +35,20 @@ class NeverCrawlFile:
             self._look()
         return self._exclusion
 
+    @property
+    def read_version(self) -> int | None:
+        """Modification time (ns) of the file as it was read last; None when it never was."""
+        return self._stamp[0] if self._stamp else None
+
+    def line(self, number: int) -> str:
+        """Line ``number`` (from 1) as it stands in the file now; "" when it is gone."""
+        if self.path is None:
+            return ""
+        try:
+            return self.path.read_text(encoding="utf-8", errors="replace").splitlines()[number - 1].strip()
+        except (OSError, IndexError):
+            return ""
+
     def _look(self) -> None:
         if self.path is None:
             return

@@ -1,0 +1,74 @@
+"""``scrapy forecast``: before the first request, how long politeness alone will take."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from crawlerproject.crawl import gates_of
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.progress import human_seconds
+from crawlerproject.middlewares.pace_settings import preset_of
+from crawlerproject.onlooker import LookingCommand, one_argument, print_json
+from crawlerproject.preflight import seeds_and_scope
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.pace import delay_seconds
+
+# Pages of each host for which the time is told, beside the seeds alone.
+_EXAMPLES = (100, 1_000, 10_000)
+
+
+class Command(LookingCommand):
+    """Sends nothing; needs no crawl folder."""
+
+    example = "scrapy forecast seeds.txt --pages 500"
+
+    def syntax(self) -> str:
+        return "SEEDS [--pages N] [--json]"
+
+    def short_desc(self) -> str:
+        return "How long politeness alone will take, before the first request"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--pages", type=int, action="append", metavar="N", help="pages of each host; may be given again"
+        )
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        text = one_argument(args, "a file of seeds, or URLs separated by commas", self.example)
+        assert self.settings is not None
+        addresses, _ = seeds_and_scope(text, "any")
+        never = gates_of(self.settings, "any", []).never_crawl.current(0.0)
+        excluded = sum(never.excludes(host_name(seed.host)) for seed in addresses)
+        hosts = Counter(seed.host for seed in addresses if not never.excludes(host_name(seed.host)))
+        if not hosts:
+            raise OperatorError("All seeds are on the NeverCrawl list; there is nothing to forecast.")
+        pace = delay_seconds(preset_of(self.settings), ())
+        largest, most = hosts.most_common(1)[0]
+        counts = [most, *(opts.pages or [count for count in _EXAMPLES if count > most])]
+        if any(count < 1 for count in counts):
+            raise OperatorError("--pages must be at least 1.")
+        facts = {
+            "seeds": len(addresses),
+            "excluded": excluded,
+            "hosts": len(hosts),
+            "largest_host": largest,
+            "largest_host_seeds": most,
+            "pace_seconds": pace,
+            "pages_per_second_at_most": round(len(hosts) / pace, 3) if pace else None,
+            "seconds_by_pages_of_each_host": {str(count): count * pace for count in counts},
+        }
+        if opts.json:
+            print_json(facts)
+            return
+        print(f"{len(addresses):,} seeds on {len(hosts):,} hosts ({excluded:,} excluded by the NeverCrawl list)")
+        print(f"Pace: one request to a host every {human_seconds(pace)} before its response times are known")
+        if pace:
+            print(f"So at most {len(hosts) / pace:,.1f} pages/s, while all hosts have work")
+        print(f"The seeds alone: at least {human_seconds(most * pace)} ({largest} has {most:,} of them)")
+        for count in counts[1:]:
+            print(f"{count:,} pages of each host: at least {human_seconds(count * pace)}")
+        print(
+            "robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer."
+        )

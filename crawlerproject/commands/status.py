@@ -1,0 +1,125 @@
+"""``scrapy status``: how a crawl stands, what it is bound by, and how long it will honestly take."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.host_table import Outlook, host_rows, outlook
+from crawlerproject.frontier.progress import human_bytes, human_seconds
+from crawlerproject.onlooker import LookingCommand, Onlooker, print_json
+from crawlerproject.rules.bound import Bound, Load, bound_by
+
+
+class Command(LookingCommand):
+    """Works while the crawl runs, and after."""
+
+    example = "scrapy status"
+
+    def syntax(self) -> str:
+        return "[--json]"
+
+    def short_desc(self) -> str:
+        return "How the crawl stands, what it is bound by, and an honest ETA"
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise OperatorError("scrapy status takes no argument; -s CRAWL_DIR=DIR names another crawl.")
+        crawl = self.look()
+        with crawl.store() as store:
+            ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases()))
+        facts = status_facts(crawl, ahead)
+        if opts.json:
+            print_json(facts)
+        else:
+            print("\n".join(status_lines(crawl, ahead, facts)))
+
+
+def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
+    """The same for programs."""
+    progress = crawl.status.get("progress", {})
+    bound = _bound(crawl) if crawl.running else None
+    return {
+        "folder": str(crawl.folder),
+        "running": crawl.running,
+        "finish_reason": None if crawl.running else crawl.status.get("finish_reason"),
+        "pages": progress.get("pages", 0),
+        "bytes": progress.get("bytes", 0),
+        "errors": progress.get("errors", 0),
+        "pages_per_second": crawl.status.get("pages_per_second", 0.0) if crawl.running else 0.0,
+        "bytes_per_second": crawl.status.get("bytes_per_second", 0.0) if crawl.running else 0.0,
+        "cpu_share": crawl.status.get("cpu_share", 0.0) if crawl.running else 0.0,
+        "bound_by": bound.what if bound else None,
+        "politeness_ceiling_per_second": round(ahead.ceiling, 3),
+        "hosts": dict(ahead.hosts),
+        "queued": ahead.queued,
+        "eta_seconds": ahead.eta_seconds,
+        "slowest": [{"host": row.host, "queued": row.queued, "eta_seconds": row.eta_seconds} for row in ahead.slowest],
+        "resting_queued": ahead.resting_queued,
+        "rests_end_in_seconds": ahead.rests_end_in_seconds,
+        "parked_queued": ahead.parked_queued,
+    }
+
+
+def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
+    """A line a question."""
+    lines = [f"Crawl     {crawl.folder}, {_life(crawl)}"]
+    done = f"{facts['pages']:,} pages, {human_bytes(facts['bytes'])}, {facts['errors']:,} errors since the last start"
+    lines.append(f"Done      {done}")
+    if crawl.running:
+        rate = f"{facts['pages_per_second']:.1f} pages/s, {human_bytes(int(facts['bytes_per_second']))}/s"
+        lines.append(f"Rate      {rate}; politeness allows {ahead.ceiling:.1f} answers/s now")
+        lines.append(f"Bound by  {_bound(crawl).text}")
+    states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
+    lines.append(f"Hosts     {states or 'none'}")
+    lines.append(f"Left      {ahead.queued:,} URLs: {_eta(ahead)}")
+    for row in ahead.slowest:
+        lines.append(
+            f"          {row.host}: {row.queued:,} URLs, one every {human_seconds(row.pace_seconds)}, "
+            f"{human_seconds(row.eta_seconds or 0.0)}"
+        )
+    if ahead.resting_queued:
+        ends = human_seconds(ahead.rests_end_in_seconds or 0.0)
+        hosts = ahead.hosts["resting"]
+        lines.append(
+            f"Apart     {ahead.resting_queued:,} URLs of {hosts:,} resting hosts; the last rest ends in {ends}"
+        )
+    if ahead.parked_queued:
+        hosts = ahead.hosts["parked"]
+        lines.append(f"Apart     {ahead.parked_queued:,} URLs of {hosts:,} parked hosts wait for the next start")
+    return lines
+
+
+def _life(crawl: Onlooker) -> str:
+    if crawl.running:
+        return (
+            f"running as process {crawl.status['pid']} for {human_seconds(crawl.now - crawl.run.get('started', 0.0))}"
+        )
+    if crawl.status.get("ended"):
+        ended = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(crawl.status["ended"]))
+        return f"ended {ended} ({crawl.status.get('finish_reason')})"
+    return "not running; its last process did not end in good order" if crawl.status else "not running"
+
+
+def _eta(ahead: Outlook) -> str:
+    if ahead.eta_seconds is None:
+        return "nothing to do now"
+    return f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found; the end waits for"
+
+
+def _bound(crawl: Onlooker) -> Bound:
+    progress = crawl.status["progress"]
+    return bound_by(
+        Load(
+            progress["paused"],
+            crawl.status["cpu_share"],
+            crawl.status["lag_seconds"],
+            progress["hosts_in_flight"],
+            crawl.status["max_in_flight"],
+            progress["hosts_ready"],
+            progress["hosts_waiting"],
+            progress["hosts_resting"],
+        )
+    )

@@ -1,0 +1,102 @@
+"""``scrapy why``: the present state of a URL or a host, and the reason."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from crawlerproject.archived_page import ArchivedPage
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.why import Answer, State, Via, sentences
+from crawlerproject.identity import identity
+from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument, print_json
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.urls import UrlRefused, parse
+from crawlerproject.stores.log_query import attempts
+
+
+class Command(LookingCommand):
+    """Works while the crawl runs, and after."""
+
+    example = "scrapy why https://example.org/page"
+
+    def syntax(self) -> str:
+        return "URL|HOST [--via PAGE] [--json]"
+
+    def short_desc(self) -> str:
+        return "Why a URL or a host is in the state it is in"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--via", metavar="PAGE", help="ask as a link of this page, which the crawl has fetched")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        text = one_argument(args, "a URL or a host", self.example)
+        crawl = self.look()
+        with crawl.store() as store:
+            why = crawl.why(store)
+            if "/" not in text and not text.startswith(("mailto:", "javascript:", "data:", "tel:")):
+                facts = why.host(text.lower())
+                if opts.json:
+                    print_json(facts)
+                else:
+                    print("\n".join(_host_lines(facts)))
+                return
+            via = _via(crawl, opts.via, text) if opts.via else None
+            found = why.url(text, via)
+        _add_log(crawl, found)
+        if opts.json:
+            print_json(found.as_dict())
+        else:
+            print("\n".join(sentences(found)))
+
+
+def _host_lines(facts: dict[str, object]) -> list[str]:
+    lines = [f"{facts['host']}\n  {facts['state']}"]
+    for name, value in facts.items():
+        if name not in ("host", "state") and value is not None:
+            unit = " s" if name.endswith("_seconds") else ""
+            lines.append(f"  {name.removesuffix('_seconds').replace('_', ' ')}: {value}{unit}")
+    return lines
+
+
+def _via(crawl: Onlooker, page: str, target: str) -> Via:
+    """What the log and the archive say of the page on which the link stands."""
+    try:
+        url, key = parse(page).url, parse(target).key
+    except UrlRefused as refused:
+        raise OperatorError(f"--via needs two absolute URLs ({refused.reason}).") from None
+    rows = attempts(crawl.folder / "log", url=url, host=host_key(url))
+    if not rows:
+        raise OperatorError(f"{url} is not in the request log: the crawl has not fetched it.")
+    last = rows[-1]
+    token = identity(crawl.settings).token
+    nofollow = ArchivedPage(crawl.folder / "warc", last, token).asks_not_to_follow(key)
+    return Via(url, int(last["depth"] or 0), nofollow)
+
+
+def _add_log(crawl: Onlooker, found: Answer) -> None:
+    """The last attempts and the capture, from the request log."""
+    host = host_key(found.url)
+    if found.state is State.NEVER_SEEN or not host:
+        return
+    rows = attempts(crawl.folder / "log", url=found.url, host=host)
+    waits_for_host = not rows and found.state is State.WAITING and found.reason  # the host's trouble, not the page's
+    if waits_for_host and (of_host := attempts(crawl.folder / "log", host=host)):
+        last = of_host[-1]
+        found.facts["last_of_host"] = f"{last['time']} {last['url']} {last['reason']}" + _error(last)
+    if not rows:
+        return
+    last = rows[-1]
+    found.facts["attempts"] = len(rows)
+    found.facts["last_attempt"] = f"{last['time']} {last['reason']}" + _error(last)
+    if last["location"]:
+        found.facts["location"] = last["location"]
+    captured = [row for row in rows if row["warc"]]
+    if captured:
+        capture = captured[-1]
+        found.facts["capture"] = f"{capture['warc']} at byte {capture['offset']}, {capture['length']} bytes"
+
+
+def _error(attempt: dict[str, Any]) -> str:
+    return f": {attempt['error']}" if attempt["error"] else ""

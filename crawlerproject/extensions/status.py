@@ -1,0 +1,152 @@
+"""What only the running process knows, written about once a second for ``scrapy status``, ``why`` and ``hosts``."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.settings import OURS
+from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, write_facts
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+# Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
+BEAT_SECONDS = 1.0
+# A look at every host in memory: with very many it may take a hundredth of the time, no more.
+COST_SHARE = 0.01
+# Rates are means over this: shorter jumps about, longer lags behind.
+RATE_SECONDS = 60.0
+
+
+class _Sample(NamedTuple):
+    at: float  # monotonic seconds
+    pages: int
+    bytes: int
+    cpu_seconds: float
+
+
+class StatusFile:
+    """Writes ``run.json`` at the start and ``status.json`` at each beat, into the crawl's folder."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._loop = create_looping_call(self.beat)
+        self._samples: deque[_Sample] = deque()
+        self._not_before = 0.0
+        self._lag = 0.0
+        self._due = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        if not crawler.crawling:
+            raise NotConfigured("only in a crawl")
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Say how the crawl was started, and begin to look."""
+        scheduler = self.scheduler()
+        if scheduler is None:
+            return
+        seeds: Any = getattr(spider, "seeds", None) or []
+        facts = {
+            "pid": os.getpid(),
+            "cwd": os.getcwd(),
+            "spider": spider.name,
+            "started": time.time(),
+            "scope": getattr(spider, "scope", "any"),
+            "seed_hosts": sorted({seed.host for seed in seeds}),
+            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS},
+        }
+        write_facts(scheduler.crawl.folder, RUN_FILE, facts)
+        self._loop.start(BEAT_SECONDS, now=True)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """The last word: the crawl has ended, and why."""
+        scheduler = self.scheduler()
+        if scheduler is None:
+            return
+        if self._loop.running:
+            self._loop.stop()
+        self._write(scheduler, self.status(scheduler) | {"ended": time.time(), "finish_reason": reason, "leases": []})
+
+    def scheduler(self) -> FrontierScheduler | None:
+        """Ours, when this is a crawl of ours."""
+        scheduler: Any = getattr(self._crawler.engine, "scheduler", None)
+        return scheduler if isinstance(scheduler, FrontierScheduler) else None
+
+    def beat(self) -> None:
+        """Look once and write it down; a look that was dear puts off the next."""
+        began = time.monotonic()
+        if self._due:
+            self._lag = max(self._lag * 0.9, began - self._due)
+        self._due = began + BEAT_SECONDS
+        scheduler = self.scheduler()
+        if scheduler is None or began < self._not_before:
+            return
+        self._write(scheduler, self.status(scheduler))
+        now = time.monotonic()
+        self._not_before = now + (now - began) / COST_SHARE
+
+    def status(self, scheduler: FrontierScheduler) -> dict[str, Any]:
+        """The state of this moment; times in epoch seconds."""
+        crawl = scheduler.crawl
+        progress = scheduler.progress()
+        stats = self._crawler.stats
+        assert stats is not None
+        return {
+            "pid": os.getpid(),
+            "time": time.time(),
+            "ended": None,
+            "progress": progress._asdict(),
+            **self._rates(progress.pages, progress.bytes),
+            "lag_seconds": round(self._lag, 4),
+            "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
+            "given_up_hosts": crawl.frontier.given_up_hosts,
+            "nevercrawl_read": getattr(crawl.gates.never_crawl, "read_version", None),
+            "leases": [
+                {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}
+                for host, lease in scheduler.leases.items()
+            ],
+            "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
+        }
+
+    def _rates(self, pages: int, received: int) -> dict[str, float]:
+        samples = self._samples
+        now = _Sample(time.monotonic(), pages, received, time.process_time())
+        samples.append(now)
+        while len(samples) > 2 and now.at - samples[1].at >= RATE_SECONDS:
+            samples.popleft()
+        then = samples[0]
+        seconds = now.at - then.at or 1.0
+        return {
+            "pages_per_second": round((now.pages - then.pages) / seconds, 3),
+            "bytes_per_second": round((now.bytes - then.bytes) / seconds, 1),
+            "cpu_share": round((now.cpu_seconds - then.cpu_seconds) / seconds, 3),
+        }
+
+    def _write(self, scheduler: FrontierScheduler, status: dict[str, Any]) -> None:
+        try:
+            write_facts(scheduler.crawl.folder, STATUS_FILE, status)
+        except StorageError:
+            return  # a full disk is the crawl's own business, and it says so
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON can hold it."""
+    return value if value is None or isinstance(value, bool | int | float | str | list) else str(value)

@@ -1,0 +1,84 @@
+"""Every host of a crawl as one row: what it has, what it owes, and how long politeness alone will still take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.why import host_state
+
+_UNDONE = frozenset({"in-flight", "waiting", "free"})
+
+
+class HostRow(NamedTuple):
+    """One host at one moment."""
+
+    host: str
+    state: str
+    queued: int
+    done: int  # answers ever received, robots.txt included
+    known: int  # URLs ever accepted
+    pace_seconds: float
+    response_seconds: float | None  # mean of the last answers
+    free_in_seconds: float
+    rests_seconds: float  # left of a rest that the host asked for or that a failure brought
+    failures: int  # in a row
+    eta_seconds: float | None  # its queue at its pace; None when nothing is queued or it is parked
+
+    def as_dict(self) -> dict[str, object]:
+        """For programs."""
+        return self._asdict()
+
+
+class Outlook(NamedTuple):
+    """What is left of a crawl. Rests are counted apart: nobody knows what follows a rest."""
+
+    hosts: Counter[str]  # by state
+    queued: int  # of hosts that are neither resting nor parked
+    eta_seconds: float | None  # until the last of those is done, if nothing new is found
+    slowest: list[HostRow]  # what the end waits for, the longest first
+    resting_queued: int
+    rests_end_in_seconds: float | None  # the last of them
+    parked_queued: int
+    ceiling: float  # answers a second that politeness allows now, over all hosts with work
+
+
+def host_rows(hosts: Iterable[tuple[str, bytes]], now: float, leased: Collection[str] = ()) -> Iterator[HostRow]:
+    """Rows from the store's packed hosts, in its order."""
+    for name, packed in hosts:
+        host = Host.unpack(name, packed)
+        state = host_state(host, now, leased=name in leased)
+        mean = sum(host.samples) / len(host.samples) if host.samples else None
+        free_in = max(0.0, max(host.next_free, host.rest_until) - now)
+        turns = host.rows * (host.delay_seconds + (mean or 0.0)) - host.delay_seconds
+        eta = free_in + max(0.0, turns) if host.rows and state != "parked" else None
+        yield HostRow(
+            name, state, host.rows, host.fetched, host.known, host.delay_seconds, mean, free_in,
+            max(0.0, host.rest_until - now), host.failures, eta,
+        )  # fmt: skip
+
+
+def outlook(rows: Iterable[HostRow], slowest: int = 3) -> Outlook:
+    """Sum the rows up."""
+    states: Counter[str] = Counter()
+    queued = resting_queued = parked_queued = 0
+    ceiling = 0.0
+    active: list[HostRow] = []
+    rests_end: float | None = None
+    for row in rows:
+        states[row.state] += 1
+        if row.state == "parked":
+            parked_queued += row.queued
+        elif row.state == "resting":
+            resting_queued += row.queued
+            rests_end = max(rests_end or 0.0, row.rests_seconds)
+        elif row.state in _UNDONE and row.queued:
+            queued += row.queued
+            cycle = row.pace_seconds + (row.response_seconds or 0.0)
+            ceiling += 1 / cycle if cycle > 0 else 0.0
+            active.append(row)
+    active.sort(key=lambda row: -(row.eta_seconds or 0.0))
+    eta = active[0].eta_seconds if active else None
+    return Outlook(states, queued, eta, active[:slowest], resting_queued, rests_end, parked_queued, ceiling)

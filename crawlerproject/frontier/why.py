@@ -1,0 +1,339 @@
+"""Why a URL or a host is in the state it is in: one word for the state, one for the reason, and the facts behind.
+
+Answers from what the store holds and from the gates a new link would meet, so the same words come out while a crawl
+runs and after it. Only ``leased`` needs the running process: it is told as ``leases``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.progress import human_seconds
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.robots import RobotsRecord, deciding_rule, parse_robots
+from crawlerproject.rules.urls import Address, UrlRefused, parse
+from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
+
+_ANSWERED = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.REDIRECT, Reason.HTTP_ERROR, Reason.RATE_LIMITED})
+# Decided without asking the server for the page.
+_REFUSALS = frozenset(
+    {Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD}
+    | {Reason.HOST_PARKED, Reason.EXTENSION, Reason.SCOPE, Reason.DEPTH, Reason.URL_LENGTH, Reason.BUDGET}
+    | {Reason.TRAP, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
+)
+
+
+class State(StrEnum):
+    """Where a URL stands."""
+
+    NEVER_SEEN = "never-seen"
+    REFUSED = "refused"
+    WAITING = "waiting"
+    RETRY = "retry"  # tried, failed, waits for another try
+    LEASED = "leased"
+    DONE = "done"  # a server answered
+    FAILED = "failed"  # asked for, no usable answer, given up
+
+
+class Looked(FrontierStore, Protocol):
+    """A store that also shows a whole queue."""
+
+    def queue(self, host: str) -> Iterator[QueuedPage]: ...
+
+
+@dataclass(slots=True)
+class Answer:
+    """What is said of one URL; ``facts`` in the order in which they are read."""
+
+    url: str
+    state: State
+    reason: str = ""  # a Reason's word; "" when there is nothing to excuse
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {"url": self.url, "state": str(self.state), "reason": self.reason or None, **self.facts}
+
+
+@dataclass(slots=True, frozen=True)
+class Via:
+    """The page on which the URL is said to stand: how deep it lies, and whether it asks for no following."""
+
+    url: str
+    depth: int
+    nofollow: bool
+
+
+class Why:
+    """Answers for one moment; ``leases`` are the URLs that the running crawl has out now, by host."""
+
+    def __init__(
+        self, store: Looked, gates: Gates, token: str, now: float, leases: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        self._store = store
+        self._gates = gates
+        self._token = token
+        self._now = now
+        self._leases = leases or {}
+
+    def url(self, text: str, via: Via | None = None) -> Answer:
+        """The state of one absolute URL."""
+        try:
+            address = parse(text)
+        except UrlRefused as refused:
+            return Answer(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
+        excluded = self._excluded(address)
+        record = self._store.page(address.key)
+        row, place = self._row(address)
+        answer = (
+            self._queued(address, row, place) if row is not None
+            else self._decided(address, record) if record is not None
+            else self._unseen(address, via)
+        )  # fmt: skip
+        if row is not None and record is not None:
+            answer.facts["before"] = f"{record.reason}, {moment(record.fetched_at)}"
+        if excluded and answer.state != State.REFUSED:
+            answer.facts["rule"] = excluded
+            if row is not None:
+                answer.state, answer.reason = State.REFUSED, Reason.NEVERCRAWL
+        return answer
+
+    def host(self, name: str) -> dict[str, Any]:
+        """What is known of one host (its key: name, with the port when it is not the scheme's default)."""
+        packed = self._store.host(name)
+        waiting = next(self._store.queue(name), None)
+        facts: dict[str, Any] = {"host": name, "state": "never-seen" if packed is None else ""}
+        line = self._excluded_name(host_name(name))
+        if line:
+            facts["excluded"] = line
+        if packed is None:
+            if waiting is not None:
+                facts["state"] = "free"
+            return facts
+        host = Host.unpack(name, packed)
+        facts["state"] = host_state(host, self._now, leased=name in self._leases)
+        facts |= self._clock(host)
+        facts |= {
+            "queued": host.rows,
+            "fetched": host.fetched,
+            "known": host.known,
+            "budget": f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._gates.max_urls_per_host:,} URLs",
+            "failures": host.failures,
+        }
+        if waiting is not None:
+            facts["next"] = waiting.url
+        for scheme in ("http", "https"):
+            if (said := self._robots_fact(host, scheme)) is not None:
+                facts[f"robots_{scheme}"] = said
+        return facts
+
+    # --- states ---------------------------------------------------------------------------------
+
+    def _queued(self, address: Address, row: QueuedPage, place: int) -> Answer:
+        host = self._host(address.host)
+        lease = self._leases.get(address.host)
+        facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
+        if lease is not None and lease.get("url") == row.url:
+            return Answer(row.url, State.LEASED, "", {**facts, "since": lease.get("since"), "ip": lease.get("address")})
+        facts |= {"place": place, "before_it": place - 1, **self._clock(host)}
+        scheme = address.scheme
+        if host.given_up:
+            facts["rule"] = "the host failed HOST_MAX_FAILURES times in a row and its probe failed too"
+            return Answer(row.url, State.WAITING, Reason.HOST_PARKED, facts)
+        if -host.robots_until(scheme) > self._now or (host.robots_until(scheme) < 0 and host.failures):
+            facts["rule"] = f"{scheme}://{address.host}/robots.txt could not be had: nothing may be asked for"
+            return Answer(row.url, State.WAITING, Reason.ROBOTS_UNREACHABLE, facts)
+        refusal = self._robots_refusal(address, host)
+        if refusal is not None:
+            facts["rule"] = refusal
+            return Answer(row.url, State.REFUSED, Reason.ROBOTS, facts)
+        if host.rest_until > self._now:
+            facts["rule"] = "the host rests: it asked to be left alone or failed"
+            return Answer(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
+        return Answer(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
+
+    def _decided(self, address: Address, record: PageRecord) -> Answer:
+        facts: dict[str, Any] = {"time": moment(record.fetched_at), "status": record.status or None}
+        reason = Reason(record.reason) if record.reason in set(Reason) else None
+        if reason in _ANSWERED:
+            return Answer(record.url, State.DONE, record.reason, facts)
+        if reason in _REFUSALS:
+            facts["rule"] = self._rule(reason, address)
+            return Answer(record.url, State.REFUSED, record.reason, facts)
+        return Answer(record.url, State.FAILED, record.reason, facts)
+
+    def _unseen(self, address: Address, via: Via | None) -> Answer:
+        """What would become of the URL if it were found now (as a link of ``via``, else one level below a seed)."""
+        if via is not None and via.nofollow:
+            rule = f"{via.url} asks that this link be not followed"
+            return Answer(address.url, State.REFUSED, Reason.NOFOLLOW, {"rule": rule, "via": via.url})
+        depth = via.depth + 1 if via is not None else 1
+        refusal = self._gates.refusal(Found(address, depth, "L", via.url if via else "", 0), self._now)
+        if refusal is None:
+            host = self._host(address.host)
+            if host.known >= self._gates.max_urls_per_host:
+                refusal = Reason.BUDGET
+            elif (robots := self._robots_refusal(address, host)) is not None:
+                return Answer(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
+        if refusal is not None:
+            facts: dict[str, Any] = {"rule": self._rule(refusal, address, depth)}
+            if via is not None:
+                facts["via"] = via.url
+            return Answer(address.url, State.REFUSED, refusal, facts)
+        hint = "no seed, no page fetched so far and no redirect leads there; every gate would let it in"
+        if via is None:
+            hint += " (--via PAGE asks as a link of that page)"
+        return Answer(address.url, State.NEVER_SEEN, "", {"rule": hint})
+
+    # --- the rules' own words -------------------------------------------------------------------
+
+    def _rule(self, reason: Reason, address: Address, depth: int = 0) -> str:
+        gates = self._gates
+        if reason is Reason.NEVERCRAWL:
+            return self._excluded(address) or "the host was on the NeverCrawl list then; it is not now"
+        if reason is Reason.ROBOTS:
+            found = self._robots_refusal(address, self._host(address.host))
+            return found or "robots.txt forbade it then; the copy of now does not"
+        if reason is Reason.EXTENSION:
+            ending = address.url.partition("?")[0].rpartition(".")[2]
+            return f".{ending} is one of SKIP_EXTENSIONS"
+        if reason is Reason.DEPTH:
+            return f"{depth} links from a seed; SCOPE_MAX_DEPTH={gates.scope.max_depth}"
+        if reason is Reason.URL_LENGTH:
+            return f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={gates.scope.max_url_length:,}"
+        if reason is Reason.BUDGET:
+            return f"the host has SCOPE_MAX_URLS_PER_HOST={gates.max_urls_per_host:,} URLs already"
+        if reason is Reason.SCOPE:
+            return f"-a scope={gates.scope.mode}: not of the seeds' {gates.scope.mode}s"
+        return _RULES.get(reason, "")
+
+    def _excluded(self, address: Address) -> str:
+        return self._excluded_name(host_name(address.host))
+
+    def _excluded_name(self, name: str) -> str:
+        listed = self._gates.never_crawl
+        number = listed.current(self._now).line_of(name)
+        if number is None:
+            return ""
+        path, line = getattr(listed, "path", "NeverCrawl.txt"), getattr(listed, "line", None)
+        return f"line {number} of {path}" + (f": {line(number)}" if callable(line) else "")
+
+    def _robots_refusal(self, address: Address, host: Host) -> str | None:
+        """The line of robots.txt that forbids the URL; None when none does or no copy is known."""
+        packed = self._store.robots(f"{address.scheme}://{host.name}")
+        if packed is None:
+            return None
+        record = RobotsRecord.unpack(packed)
+        if parse_robots(record.body, self._token).allowed(address.url):
+            return None
+        rule = deciding_rule(record.body, self._token, address.url)
+        line = f"Disallow: {rule.pattern}" if rule is not None else "a rule"
+        return f"{line} (robots.txt of {moment(record.fetched_at)})"
+
+    def _robots_fact(self, host: Host, scheme: str) -> str | None:
+        until = host.robots_until(scheme)
+        packed = self._store.robots(f"{scheme}://{host.name}")
+        if until < 0:
+            return f"cannot be reached; asked again from {moment(-until)}"
+        if packed is None:
+            return None
+        record = RobotsRecord.unpack(packed)
+        rules = parse_robots(record.body, self._token)
+        said = f"status {record.status}, {len(record.body):,} bytes, of {moment(record.fetched_at)}"
+        wishes = []
+        if rules.crawl_delay_seconds:
+            wishes.append(f"Crawl-delay: {rules.crawl_delay_seconds:g}")
+        if rules.request_rate_seconds:
+            wishes.append(f"Request-rate: one in {rules.request_rate_seconds:g} s")
+        return "; ".join([said, *wishes])
+
+    # --- clocks ---------------------------------------------------------------------------------
+
+    def _clock(self, host: Host) -> dict[str, Any]:
+        free = max(host.next_free, host.rest_until)
+        facts: dict[str, Any] = {
+            "free_at": moment(free) if free > self._now else None,
+            "free_in_seconds": round(max(0.0, free - self._now), 3),
+            "pace_seconds": round(host.delay_seconds, 3),
+            "pace_from": pace_source(host),
+        }
+        if host.rest_until > self._now:
+            facts["rests_until"] = moment(host.rest_until)
+        return facts
+
+    def _host(self, name: str) -> Host:
+        packed = self._store.host(name)
+        return Host(name, 0.0) if packed is None else Host.unpack(name, packed)
+
+    def _row(self, address: Address) -> tuple[QueuedPage | None, int]:
+        """The URL's queue row and its place, from 1. Reads the queue up to it."""
+        if not self._store.known([address.key])[0]:
+            return None, 0
+        for place, row in enumerate(self._store.queue(address.host), 1):
+            if row.key == address.key:
+                return row, place
+        return None, 0
+
+
+def host_state(host: Host, now: float, *, leased: bool = False) -> str:
+    """One word: ``in-flight``, ``parked``, ``resting``, ``waiting`` (for its pace), ``free`` or ``done``."""
+    if leased:
+        return "in-flight"
+    if host.given_up:
+        return "parked"
+    if not host.rows:
+        return "done"
+    if host.rest_until > now:
+        return "resting"
+    return "waiting" if host.next_free > now else "free"
+
+
+def pace_source(host: Host) -> str:
+    """Where the pause between two requests to the host comes from."""
+    samples = host.samples
+    if host.floor_seconds and host.delay_seconds <= host.floor_seconds:
+        return f"robots.txt asks for {host.floor_seconds:g} s"
+    if not samples:
+        return "PACE_START_SECONDS: no response time is known yet"
+    mean = sum(samples) / len(samples)
+    return f"mean response time {mean * 1000:.0f} ms of the last {len(samples)} answers, within PACE_MIN and PACE_MAX"
+
+
+def moment(epoch_seconds: float) -> str:
+    """``2026-01-31 12:00:00 UTC``; a dash for no moment at all."""
+    if epoch_seconds <= 0:
+        return "–"
+    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def sentences(answer: Answer) -> list[str]:
+    """The answer for a person: the verdict first, one fact a line after it."""
+    verdict = f"{answer.url}\n  {answer.state}" + (f" ({answer.reason})" if answer.reason else "")
+    lines = [verdict]
+    for name, value in answer.facts.items():
+        if value is None or value == "" or name == "before_it":
+            continue
+        text = human_seconds(value) if name.endswith("_seconds") else str(value)
+        lines.append(f"  {name.removesuffix('_seconds').replace('_', ' ')}: {text}")
+    return lines
+
+
+_SYNTAX: dict[Reason, str] = {
+    Reason.INVALID_URL: "not an absolute URL, or one whose host or port cannot exist",
+    Reason.SCHEME: "neither http nor https",
+}
+_RULES: dict[Reason, str] = {
+    Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
+    Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
+    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
+    Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
+    Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
+}

@@ -1,0 +1,117 @@
+"""Whoever looks at a crawl from outside: its folder, the settings it was started with, and how it stands.
+
+The base of the commands that answer questions (``why``, ``hosts``, ``status`` ...). Nothing here changes a crawl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+
+from crawlerproject.crawl import gates_of
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.trap_desk import TrapDesk
+from crawlerproject.frontier.why import Why
+from crawlerproject.identity import identity
+from crawlerproject.preflight import crawl_folder
+from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
+from crawlerproject.stores.trap_allow import TrapAllowFile
+
+_CMDLINE = SETTINGS_PRIORITIES["cmdline"]
+# Settings that name a file of the operator's: relative to where the crawl was started.
+_PATHS = ("NEVERCRAWL_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
+
+
+class Onlooker:
+    """One look at one crawl folder; ``now`` is the moment of the look. Raises OperatorError when it is none."""
+
+    def __init__(self, settings: BaseSettings, spider_name: str = "web") -> None:
+        self.folder: Path = crawl_folder(settings, spider_name)
+        if not self.folder.is_dir():
+            raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
+        self.now = time.time()
+        self.run = read_facts(self.folder, RUN_FILE)
+        self.status = read_facts(self.folder, STATUS_FILE)
+        self.running = running(self.status, self.now)
+        self.settings = self._as_started(settings)
+
+    def store(self) -> FrontierView:
+        """The frontier as of its last commit; close it."""
+        return FrontierView(self.folder / "frontier")
+
+    def gates(self, store: FrontierView) -> Gates:
+        """The gates of the crawl as it was started."""
+        traps = TrapDesk(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
+        return gates_of(self.settings, self.run.get("scope", "any"), self.run.get("seed_hosts", []), traps)
+
+    def leases(self) -> dict[str, dict[str, Any]]:
+        """What is on its way now, by host; empty when the crawl does not run."""
+        return {lease["host"]: lease for lease in self.status.get("leases", [])} if self.running else {}
+
+    def why(self, store: FrontierView) -> Why:
+        """Who answers why a URL is where it is."""
+        return Why(store, self.gates(store), identity(self.settings).token, self.now, self.leases())
+
+    def _as_started(self, settings: BaseSettings) -> BaseSettings:
+        """The settings of the crawl's last start; what this command line says wins."""
+        merged = settings.copy()
+        for name, value in self.run.get("settings", {}).items():
+            if (merged.getpriority(name) or 0) < _CMDLINE:
+                if name in _PATHS and value:
+                    value = str(Path(self.run.get("cwd", "."), value))
+                merged.set(name, value, "cmdline")
+        return merged
+
+
+class LookingCommand(ScrapyCommand):
+    """A command that answers in text, or with ``--json`` for programs; what the operator can mend is one sentence."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+    example = ""
+
+    def long_desc(self) -> str:
+        return f"{self.short_desc()}. Example: {self.example} (-s CRAWL_DIR=DIR for another crawl than crawls/web)"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="for programs: JSON instead of text")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self.answer(args, opts)
+        except OperatorError as error:
+            raise UsageError(str(error), print_help=False) from None
+        except BrokenPipeError:  # `| head` has seen enough
+            sys.stderr.close()
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        """What the command does."""
+        raise NotImplementedError
+
+    def look(self) -> Onlooker:
+        """A look at the crawl that the settings name."""
+        assert self.settings is not None
+        return Onlooker(self.settings)
+
+
+def one_argument(args: list[str], what: str, example: str) -> str:
+    """The only argument; OperatorError with an example when it is missing or not alone."""
+    if len(args) != 1:
+        raise OperatorError(f"Give {what}, for example: {example}")
+    return args[0]
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    print(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())

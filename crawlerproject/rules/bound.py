@@ -1,0 +1,53 @@
+"""Decides what a running crawl is bound by at this moment: the one thing that, were it more, would make it faster."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+# A process that computes for this share of the time has no room left (one core; the rest is the system's share).
+CPU_SHARE = 0.85
+# A beat that comes this late says the same: the loop was busy with something else.
+LAG_SECONDS = 0.25
+# Leases out, of those allowed.
+LEASE_SHARE = 0.95
+
+
+class Load(NamedTuple):
+    """What the running process says of itself."""
+
+    paused: str
+    cpu_share: float  # of one core
+    lag_seconds: float
+    in_flight: int
+    max_in_flight: int
+    ready: int  # hosts that could be asked now but for a lease
+    waiting: int  # hosts that keep their pause
+    resting: int
+
+
+class Bound(NamedTuple):
+    """``what``: disk, cpu, leases, politeness, network, rests or nothing; ``text`` for a person."""
+
+    what: str
+    text: str
+
+
+def bound_by(load: Load) -> Bound:
+    """The bottleneck; what stops everything comes first."""
+    if load.paused:
+        return Bound("disk", f"the disk: {load.paused}")
+    if load.cpu_share >= CPU_SHARE or load.lag_seconds >= LAG_SECONDS:
+        return Bound(
+            "cpu", f"the CPU: {load.cpu_share:.0%} of one core is in use, the loop is {load.lag_seconds:.2f} s late"
+        )
+    if load.in_flight >= LEASE_SHARE * load.max_in_flight and load.ready:
+        return Bound("leases", f"FRONTIER_MAX_IN_FLIGHT={load.max_in_flight:,}: {load.ready:,} hosts could be asked")
+    if load.waiting > load.in_flight:
+        return Bound("politeness", f"politeness: {load.waiting:,} hosts with work keep their pause")
+    if load.in_flight:
+        return Bound("network", f"the network: {load.in_flight:,} answers are on their way")
+    if load.waiting:
+        return Bound("politeness", f"politeness: {load.waiting:,} hosts with work keep their pause")
+    if load.resting:
+        return Bound("rests", f"rests: all {load.resting:,} hosts with work have failed or asked to be left alone")
+    return Bound("nothing", "nothing: no host has work")

@@ -1,0 +1,223 @@
+"""why, hosts, status and forecast, asked beside a running crawl of the synthetic web and after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from scrapy.utils.project import get_project_settings
+
+from crawlerproject.frontier.why import Answer, State
+from crawlerproject.onlooker import Onlooker
+from crawlerproject.stores.request_log import read_log
+from tests.commands.crawled import ask, scrapy
+from tests.web.running import RunningWeb, crawl_command, small_settings, start, synthetic_web
+
+DEADLINE_SECONDS = 60.0
+# Small enough that the small web meets them.
+BOUNDS = {"SCOPE_MAX_DEPTH": "6", "SCOPE_MAX_URLS_PER_HOST": "18", "BACKOFF_MAX_SECONDS": "2"}
+PATIENCE = {"FRONTIER_PATIENCE_SECONDS": "3"}
+
+
+class Crawled(NamedTuple):
+    """A finished crawl and what was said while it ran."""
+
+    web: RunningWeb
+    folder: Path
+    leased: Answer
+    waiting: Answer
+    status: dict[str, Any]
+    output: str
+
+
+def onlooker(folder: Path) -> Onlooker:
+    """A look in this process, quick enough to meet a page that is on its way."""
+    settings = get_project_settings()
+    settings.set("CRAWL_DIR", str(folder), "cmdline")
+    return Onlooker(settings)
+
+
+def seen(folder: Path, state: State) -> Answer:
+    """The answer for a URL of the slow host that is in this state now."""
+    until = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < until:
+        if (folder / "frontier" / "CURRENT").exists():
+            crawl = onlooker(folder)
+            with crawl.store() as store:
+                why = crawl.why(store)
+                slow = [name for name, _ in store.hosts() if name.startswith("slow.test")]
+                for row in [row for name in slow for row in store.queue(name)]:
+                    answer = why.url(row.url)
+                    if answer.state is state:
+                        return answer
+        time.sleep(0.2)
+    raise AssertionError(f"no URL was ever {state}")
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    """The crawl that all tests here look at."""
+    folder = tmp_path_factory.mktemp("looked")
+    crawl_dir = folder / "crawl"
+    with synthetic_web(folder / "web") as web:
+        settings = {**small_settings(web), **PATIENCE, **BOUNDS}
+        command = crawl_command(web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", settings)
+        with (folder / "crawl.log").open("wb") as output:
+            process = start(command, output)
+        try:
+            leased, waiting = seen(crawl_dir, State.LEASED), seen(crawl_dir, State.WAITING)
+            status = ask(crawl_dir, "status")
+            assert process.wait(DEADLINE_SECONDS) == 0
+        finally:
+            process.kill()
+        yield Crawled(web, crawl_dir, leased, waiting, status, (folder / "crawl.log").read_text())
+
+
+def test_looking_on_does_not_disturb_the_crawl(crawled: Crawled) -> None:
+    """The crawl ended well, and no onlooker left anything but what the crawl itself writes."""
+    assert "Traceback" not in crawled.output
+    assert "is in use" not in crawled.output
+    assert crawled.leased.url.startswith("http://slow.test")
+
+
+def test_while_it_runs_urls_are_leased_or_wait(crawled: Crawled) -> None:
+    """One page of the slow host is on its way to an address; another waits at a place, for a moment, at a pace."""
+    assert crawled.leased.facts["ip"].startswith("127.")
+    assert crawled.waiting.facts["place"] >= 1
+    assert crawled.waiting.facts["pace_seconds"] >= 0.25
+    assert crawled.waiting.facts["via"].startswith("http://")
+
+
+def test_status_while_it_runs(crawled: Crawled) -> None:
+    """It runs, it is bound by something, and what is left is counted with rests apart."""
+    status = crawled.status
+
+    assert status["running"] is True
+    assert status["bound_by"] in ("politeness", "network", "cpu", "rests")
+    assert status["politeness_ceiling_per_second"] >= 0
+    assert set(status["hosts"]) <= {"in-flight", "free", "waiting", "resting", "parked", "done"}
+
+
+def test_why_after_the_crawl(crawled: Crawled) -> None:
+    """One URL of every state and reason that the small web makes, each with its rule or its capture."""
+    port = crawled.web.port
+    attempted = {str(row["url"]) for row in read_log(crawled.folder / "log")}
+    redirected = [f"http://redirects.test:{port}/{name}" for name in ("permanent", "found", "other", "temporary")]
+    deepest = f"http://trap.test:{port}/calendar/6"
+    table = [
+        ("http://[broken/", None, "refused", "invalid-url"),
+        ("ftp://plain1.test/file", None, "refused", "unsupported-scheme"),
+        (f"http://plain1.test:{port}/nobody/links/here", None, "never-seen", None),
+        (f"http://sub.excluded.test:{port}/deep", None, "refused", "nevercrawl"),
+        (f"http://etiquette.test:{port}/quiet/archive.zip", None, "refused", "extension"),
+        (f"http://rules.test:{port}/private/1", None, "refused", "robots"),
+        ("http://10.0.0.1/private", None, "refused", "private-address"),
+        (f"http://trap.test:{port}/nest/nest/nest/nest/nest/", None, "refused", "trap"),
+        (f"http://plain1.test:{port}/{'x' * 2000}", None, "refused", "url-too-long"),
+        (f"http://etiquette.test:{port}/quiet/link", f"http://etiquette.test:{port}/rel", "refused", "nofollow"),
+        (f"http://etiquette.test:{port}/quiet/meta", f"http://etiquette.test:{port}/meta", "refused", "nofollow"),
+        (f"http://trap.test:{port}/calendar/7", f"http://trap.test:{port}/calendar/6", "refused", "too-deep"),
+        (f"http://plain1.test:{port}/", None, "done", "fetched"),
+        (next(url for url in redirected if url in attempted), None, "done", "redirect"),
+        (f"http://plain1.test:{port}/gone.html", None, "done", "http-error"),
+        (f"http://broken.test:{port}/garbage", None, "failed", "bad-response"),
+        (f"http://down.test:{port}/", None, "waiting", "host-parked"),
+    ]
+    over = [
+        f"http://formats.test:{port}/{name}" for name in ("kana", "cyrillic", "forbidden", "no-type", "found-inside")
+    ]
+    table += [(url, None, "refused", "host-budget") for url in over if url not in attempted][:1]
+    assert deepest in attempted
+    crawl = onlooker(crawled.folder)
+    with crawl.store() as store:
+        why = crawl.why(store)
+        answers = {url: why.url(url) for url, via, _, _ in table if via is None}
+
+    wrong = [
+        (url, str(answers[url].state), str(answers[url].reason))
+        for url, via, state, reason in table
+        if via is None and (answers[url].state, answers[url].reason or None) != (state, reason)
+    ]
+    assert wrong == []
+    for url, via, state, reason in table:
+        if via is not None:
+            answer = ask(crawled.folder, "why", url, "--via", via)
+            assert (answer["state"], answer["reason"], bool(answer["rule"])) == (state, reason, True)
+
+
+def test_why_names_the_line_and_the_capture(crawled: Crawled) -> None:
+    """As an operator reads it: the line of the list, the rule of robots.txt, the place in the archive, the cause."""
+    port = crawled.web.port
+    list_file = crawled.web.folder / "nevercrawl.txt"
+
+    excluded = scrapy("why", f"http://excluded.test:{port}/", folder=crawled.folder).stdout
+    fetched = ask(crawled.folder, "why", f"http://plain1.test:{port}/")
+    parked = scrapy("why", f"http://down.test:{port}/", folder=crawled.folder).stdout
+    host = scrapy("why", f"delay.test:{port}", folder=crawled.folder).stdout
+
+    assert f"line 1 of {list_file}: excluded.test" in excluded
+    file, _, place = fetched["capture"].partition(" at byte ")
+    assert (crawled.folder / "warc" / file).is_file()
+    assert place
+    assert "/robots.txt rate-limited" in parked or "/robots.txt http-error" in parked
+    assert "robots.txt asks for 2 s" in host
+
+
+def test_hosts_sort_by_any_column(crawled: Crawled) -> None:
+    """A table for people, rows for programs, the same numbers in both."""
+    rows = ask(crawled.folder, "hosts", "--sort", "done")
+    table = scrapy("hosts", "--sort", "host", "--limit", "3", folder=crawled.folder).stdout
+    parked = ask(crawled.folder, "hosts", "--state", "parked")
+
+    assert [row["done"] for row in rows] == sorted((row["done"] for row in rows), reverse=True)
+    assert table.index("away.test") < table.index("broken.test")
+    assert f"3 of {len(rows)} hosts" in table
+    assert f"down.test:{crawled.web.port}" in [row["host"] for row in parked]
+
+
+def test_status_after_it_ended(crawled: Crawled) -> None:
+    """Not running, how it ended, and what is left apart."""
+    status = ask(crawled.folder, "status")
+    text = scrapy("status", folder=crawled.folder).stdout
+
+    assert (status["running"], status["finish_reason"]) == (False, "finished")
+    assert status["parked_queued"] >= 1
+    assert "ended" in text
+    assert "parked hosts wait for the next start" in text
+
+
+def test_forecast_needs_no_crawl(crawled: Crawled, tmp_path: Path) -> None:
+    """Seeds, pace, ceiling and times, before anything is sent or made."""
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text("https://a.example/\nhttps://a.example/2\nhttps://b.example/\nhttps://c.excluded.test/\n")
+    never = f"NEVERCRAWL_FILE={crawled.web.folder / 'nevercrawl.txt'}"
+
+    told = ask(tmp_path / "nothing", "forecast", str(seeds), "--pages", "700", "-s", never)
+
+    assert (told["seeds"], told["excluded"], told["hosts"]) == (4, 1, 2)
+    assert (told["pages_per_second_at_most"], told["largest_host"]) == (0.4, "a.example")
+    assert told["seconds_by_pages_of_each_host"] == {"2": 10.0, "700": 3500.0}
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["why"], "Give a URL or a host, for example: scrapy why "),
+        (["why", "http://a.test/"], "is not there; set CRAWL_DIR"),
+        (["hosts", "--sort", "colour"], "There is no column 'colour'"),
+        (["status"], "is not there; set CRAWL_DIR"),
+        (["forecast"], "Give a file of seeds"),
+        (["forecast", "/no/such/file.txt"], "does not exist"),
+    ],
+)
+def test_a_mistake_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    """No traceback, status 2, and what to do."""
+    ended = scrapy(*arguments, folder=tmp_path / "nowhere")
+
+    assert ended.returncode == 2
+    assert sentence in ended.stderr
+    assert "Traceback" not in ended.stderr
