@@ -27,6 +27,8 @@ MAY_IMPORT = {
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",
         "archived_page",
+        "page_view",
+        "shell_manners",
         "crawl",
         "identity",
         "frontier.why",

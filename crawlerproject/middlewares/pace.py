@@ -89,6 +89,14 @@ class PaceMiddleware:
         """A failure ends a request too."""
         self._leave(request, None)
 
+    def outlook(self, host: str, floor_seconds: float = 0.0) -> tuple[float, float | None]:
+        """The pause promised to a host now, and the seconds until it may be asked (None: a request is in flight)."""
+        moment = self.hosts.known(host)
+        samples, seen = (moment.samples, moment.address) if moment else ((), "")
+        delay = delay_seconds(self.preset, samples, floor_seconds)
+        wait = self._wait_seconds(host, seen, self.clock(), delay)
+        return delay, None if wait is None else max(0.0, wait)
+
     async def _wait(self, request: Request) -> None:
         """Until host and address are free. Between the last look and ``_enter`` nothing else can run."""
         host, meta = host_key(request.url), request.meta

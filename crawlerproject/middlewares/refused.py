@@ -28,5 +28,5 @@ def refused(stats: StatsCollector | None, request: Request, reason: Reason, deta
         stats.inc_value(f"refused/{reason}")
     # In the shell and in other spiders a refusal is news; in a crawl the request log has it.
     level = logging.DEBUG if "lease" in request.meta else logging.INFO
-    logger.log(level, "Refused (%s) %s %s", reason, request, detail)
+    logger.log(level, "Refused (%s): %s %s", reason, request.url, detail)
     return Refused(reason, detail)

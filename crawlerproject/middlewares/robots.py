@@ -26,12 +26,15 @@ from crawlerproject.rules.robots import (
     MAX_REDIRECTS,
     RobotsRules,
     RobotsVerdict,
+    deciding_rule,
     parse_robots,
     robots_verdict,
 )
 
 # Origins whose rules are kept at hand: a spider outside a crawl meets few.
 _KEPT = 10_000
+# A robots.txt up to this size is kept as text, to name the rule that refuses (99 % of 4,231 real ones are smaller).
+_NAMED_BYTES = 16_384
 _REDIRECTS = {301, 302, 303, 307, 308}
 _META = {"robots_checked": True, "dont_redirect": True, "dont_retry": True, "handle_httpstatus_all": True}
 
@@ -41,6 +44,8 @@ class _Known(NamedTuple):
 
     rules: RobotsRules | None
     until: float
+    body: bytes = b""  # for naming the rule; of long files nothing is kept
+    why: str = ""  # it is unreachable
 
 
 class RobotsMiddleware:
@@ -63,7 +68,7 @@ class RobotsMiddleware:
         self.retry_seconds = retry_seconds
         self.clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._under_way: dict[str, asyncio.Future[RobotsRules | None]] = {}
+        self._under_way: dict[str, asyncio.Future[_Known]] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -92,11 +97,26 @@ class RobotsMiddleware:
         if parts.path == "/robots.txt":
             return
         rules = await self.rules(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+        origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         if rules is None:
-            raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE)
+            raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, f"{origin}/robots.txt: {self._why(origin)}")
         if not rules.allowed(request.url):
-            raise refused(self.stats, request, Reason.ROBOTS)
+            raise refused(self.stats, request, Reason.ROBOTS, self._rule(origin, request.url))
         request.meta["floor_seconds"] = rules.floor_seconds  # for the pace, further down the chain
+
+    def known(self, origin: str) -> RobotsRules | None:
+        """The origin's rules when they are known now; asks nobody."""
+        known = self._known.get(origin)
+        return known.rules if known is not None else None
+
+    def _rule(self, origin: str, url: str) -> str:
+        known = self._known.get(origin)
+        rule = deciding_rule(known.body, self.token, url) if known is not None and known.body else None
+        return f"Disallow: {rule.pattern} in {origin}/robots.txt" if rule is not None else f"{origin}/robots.txt"
+
+    def _why(self, origin: str) -> str:
+        known = self._known.get(origin)
+        return (known.why if known is not None else "") or "no answer"
 
     async def rules(self, origin: str) -> RobotsRules | None:
         """The origin's rules; None while its robots.txt is unreachable. Asked for once, however many wait."""
@@ -109,27 +129,31 @@ class RobotsMiddleware:
             under_way = asyncio.ensure_future(self._fetch(f"{origin}/robots.txt"))
             self._under_way[origin] = under_way
             under_way.add_done_callback(lambda _: self._under_way.pop(origin, None))
-        rules = await asyncio.shield(under_way)
+        found = await asyncio.shield(under_way)
+        rules = found.rules
         lasts = self.ttl_seconds if rules is not None else self.retry_seconds
-        self._known[origin] = _Known(rules, self.clock() + lasts)
+        self._known[origin] = found._replace(until=self.clock() + lasts)
         if len(self._known) > _KEPT:
             self._known.popitem(last=False)
         return rules
 
-    async def _fetch(self, url: str) -> RobotsRules | None:
+    async def _fetch(self, url: str) -> _Known:
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 response = await self.download(Request(url, callback=NO_CALLBACK, meta=dict(_META), dont_filter=True))
-            except Exception:  # whatever failed, the rules are unknown, and unknown means no
-                return None
+            except Exception as error:  # whatever failed, the rules are unknown, and unknown means no
+                return _Known(None, 0.0, why=str(error))
             verdict = robots_verdict(response.status)
             location = response.headers.get("Location")
             if verdict is RobotsVerdict.REDIRECT and location and response.status in _REDIRECTS:
                 url = urljoin(url, location.decode("utf-8", "replace"))
                 if not url.startswith(("http://", "https://")):
-                    return ALLOW_ALL
+                    return _Known(ALLOW_ALL, 0.0)
                 continue
             if verdict is RobotsVerdict.WAIT:
-                return None
-            return parse_robots(response.body, self.token) if verdict is RobotsVerdict.PARSE else ALLOW_ALL
-        return ALLOW_ALL  # RFC 9309 2.3.1.2: beyond five redirects it counts as unavailable
+                return _Known(None, 0.0, why=f"status {response.status}")
+            if verdict is not RobotsVerdict.PARSE:
+                return _Known(ALLOW_ALL, 0.0)
+            body = response.body
+            return _Known(parse_robots(body, self.token), 0.0, body if len(body) <= _NAMED_BYTES else b"")
+        return _Known(ALLOW_ALL, 0.0)  # RFC 9309 2.3.1.2: beyond five redirects it counts as unavailable

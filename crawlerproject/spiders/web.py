@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
@@ -15,6 +15,7 @@ from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
+from crawlerproject.page_view import PageView
 from crawlerproject.preflight import seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page import is_html, read_html
@@ -74,9 +75,11 @@ class WebSpider(Spider):
         for request in nothing:
             yield request
 
-    def parse(self, response: Response, **kwargs: Any) -> Page:
+    def parse(self, response: Response, **kwargs: Any) -> Any:
         """Any answer: a page, a redirect, an error, a robots.txt."""
         meta = response.request.meta if response.request else {}
+        if "lease" not in meta:  # not a crawl of ours: `scrapy parse` asks what is read here
+            return self._read_for_a_person(response)
         lease: Lease = meta["lease"]
         wire: Wire = meta["wire"]
         page = Page(lease, lease.row.url, _reason(response.status), wire, body=response.body)
@@ -110,6 +113,24 @@ class WebSpider(Spider):
             logger.error("unexpected failure of %s", page.url, exc_info=(failure.type, error, failure.tb))  # type: ignore[arg-type]
             self.count_error()
         return page
+
+    def _read_for_a_person(self, response: Response) -> list[Any]:
+        """The facts of a page as one plain item, and a Request for each link, which every gate judges."""
+        page = PageView(self.crawler, response)
+        facts = {
+            "url": page.url,
+            "status": page.status,
+            "title": page.title,
+            "words": page.words,
+            "encoding": page.facts.encoding,
+            "canonical": page.canonical,
+            "noindex": page.facts.noindex,
+            "nofollow": page.facts.nofollow,
+            "triage": str(page.triage or ""),
+            "robots": page.robots,
+            "links": {link.url: link.refusal or "open" for link in page.links},
+        }
+        return [facts, *(Request(link.url) for link in page.links if not link.refusal)]
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -1,0 +1,17 @@
+"""``scrapy fetch``: Scrapy's own, with every polite rule in force."""
+
+from __future__ import annotations
+
+from scrapy.commands.fetch import Command as ScrapyFetch
+
+from crawlerproject.shell_manners import Manners
+
+
+class Command(Manners, ScrapyFetch):
+    """Opens no crawl's files, so it runs beside a crawl."""
+
+    def long_desc(self) -> str:
+        return (
+            "Fetch one URL under every polite rule and print its body (--headers: both headers). "
+            "A refusal is one line and exit status 1. Example: scrapy fetch https://example.org/"
+        )

@@ -1,0 +1,24 @@
+"""``scrapy parse``: what the spider reads on one page, with every polite rule in force."""
+
+from __future__ import annotations
+
+import argparse
+
+from scrapy.commands.parse import Command as ScrapyParse
+
+from crawlerproject.shell_manners import Manners, web_spider_unless_named
+
+
+class Command(Manners, ScrapyParse):
+    """Opens no crawl's files, so it runs beside a crawl."""
+
+    def long_desc(self) -> str:
+        return (
+            "Fetch one URL under every polite rule and print what the web spider reads there: its facts and its links. "
+            "Example: scrapy parse https://example.org/"
+        )
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """The project's spider serves every page unless another is named."""
+        web_spider_unless_named(opts)
+        super().process_options(args, opts)
