@@ -15,9 +15,10 @@ TEST_PACKAGES := redis-server
 
 SEEDS ?=
 ARGS ?=
+TARGET ?= local
 export SEEDS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test check format packages bench
+.PHONY: help crawl test check format deploy packages bench
 .DEFAULT_GOAL := help
 
 help:
@@ -49,6 +50,10 @@ $(PEERS)/.ready: requirements-bench.txt
 	@$(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-bench.txt
 	@touch $@
+
+# Builds the egg and hands it to the scrapyd that scrapy.cfg names under [deploy:$(TARGET)].
+deploy: $(READY)
+	@$(VENV)/bin/scrapyd-deploy $(TARGET)
 
 # `make bench-real-pages` runs benchmarks/real_pages; ARGS go to it.
 bench-%: $(READY)

@@ -1,0 +1,168 @@
+"""A real scrapyd on loopback: deploy, schedule, cancel in the middle, schedule again, finish."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import ProxyHandler, Request, build_opener
+
+import pytest
+
+from tests.web.judge import judge_folder
+from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages, small_settings, synthetic_web
+
+DEADLINE_SECONDS = 90.0
+LOOK_SECONDS = 0.1
+PAGES_BEFORE_CANCEL = 60
+
+CONFIG = """[scrapyd]
+bind_address = 127.0.0.1
+http_port = {port}
+eggs_dir = eggs
+logs_dir = logs
+dbs_dir = dbs
+poll_interval = 0.5
+"""
+
+_open = build_opener(ProxyHandler({})).open
+
+
+class Scrapyd:
+    """Scrapyd's JSON interface."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.folder = folder
+
+    def ask(self, service: str, **fields: Any) -> dict[str, Any]:
+        """POST when there is something to do, GET otherwise."""
+        reading = service in ("daemonstatus", "listprojects", "listspiders", "listjobs")
+        data = urlencode([(k, v) for k, vs in fields.items() for v in (vs if isinstance(vs, list) else [vs])])
+        url = f"{self.url}/{service}.json" + (f"?{data}" if reading else "")
+        with _open(Request(url, None if reading else data.encode()), timeout=10) as answer:
+            said: dict[str, Any] = json.load(answer)
+        assert said["status"] == "ok", said
+        return said
+
+    def state(self, job: str) -> str:
+        """pending, running, finished or gone."""
+        jobs = self.ask("listjobs", project="crawlerproject")
+        return next((s for s in ("pending", "running", "finished") if job in [j["id"] for j in jobs[s]]), "gone")
+
+
+def until(true: Callable[[], bool], what: str) -> None:
+    """Wait for it; the deadline is a failure."""
+    end = time.monotonic() + DEADLINE_SECONDS
+    while not true():
+        assert time.monotonic() < end, f"never {what}"
+        time.sleep(LOOK_SECONDS)
+
+
+@contextmanager
+def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
+    """``scrapyd`` in a process of its own, ended on leaving."""
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (folder / "scrapyd.conf").write_text(CONFIG.format(port=port))
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    with (folder / "scrapyd.log").open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapyd"], cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+    scrapyd = Scrapyd(port, folder)
+
+    def answers() -> bool:
+        assert process.poll() is None, (folder / "scrapyd.log").read_text()
+        try:
+            return bool(scrapyd.ask("daemonstatus"))
+        except OSError:
+            return False
+
+    try:
+        until(answers, "answered")
+        yield scrapyd
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_SECONDS)
+
+
+def deploy(scrapyd: Scrapyd, folder: Path) -> subprocess.CompletedProcess[str]:
+    """``make deploy`` in a copy of the project, so that nothing is built in the real one."""
+    names = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "crawlerproject", "setup.py", "Makefile"],
+        cwd=PROJECT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(PROJECT / name, folder / name)
+    target = f"[deploy:local]\nurl = {scrapyd.url}/\nproject = crawlerproject\n"
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = crawlerproject.settings\n" + target)
+    # The tests' own environment instead of .venv.
+    command = ["make", "deploy", "READY=", f"VENV={Path(sys.executable).parent.parent}"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
+
+
+def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path) -> str:
+    """Start a crawl of the synthetic web; the job's id."""
+    settings = {
+        **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(crawl_dir),
+        "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "PROGRESS_LOG_SECONDS": "1",
+    }  # fmt: skip
+    said = scrapyd.ask(
+        "schedule", project="crawlerproject", spider="web", seeds=str(web.folder / "seeds.txt"), scope="any",
+        setting=[f"{name}={value}" for name, value in settings.items()],
+    )  # fmt: skip
+    return str(said["jobid"])
+
+
+@pytest.mark.timeout(300)
+def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
+    """Cancelled gracefully, continued in the same CRAWL_DIR by another job: nothing missing, nothing twice."""
+    crawl_dir = tmp_path / "crawl"
+    with synthetic_web(tmp_path / "web") as web, running_scrapyd(tmp_path / "scrapyd") as scrapyd:
+        deployed = deploy(scrapyd, tmp_path / "project")
+        assert '"status": "ok"' in deployed.stdout, deployed.stdout + deployed.stderr
+        assert scrapyd.ask("listspiders", project="crawlerproject")["spiders"] == ["web"]
+
+        first = schedule(scrapyd, web, crawl_dir)
+        served = web.folder / "server.jsonl"
+        until(lambda: read_pages(served) >= PAGES_BEFORE_CANCEL, "crawled")
+        assert scrapyd.state(first) == "running"
+        scrapyd.ask("cancel", project="crawlerproject", job=first)
+        until(lambda: scrapyd.state(first) == "finished", "cancelled")
+        cancelled_at = read_pages(served)
+        assert not list((crawl_dir / "warc").glob("*.open"))  # in good order
+
+        second = schedule(scrapyd, web, crawl_dir)
+        until(lambda: scrapyd.state(second) == "finished", "finished")
+        assert read_pages(served) > cancelled_at
+        verdict = judge_folder(web.folder, crawl_dir, host_seconds=0.25, ip_seconds=0.5)
+        logs = {job: next((tmp_path / "scrapyd" / "logs").rglob(f"{job}.log")).read_text() for job in (first, second)}
+
+    assert verdict.faults == []
+    assert "pages/s" in logs[first]
+    assert "'finish_reason': 'shutdown'" in logs[first]
+    assert "'finish_reason': 'finished'" in logs[second]
+    assert "Traceback" not in logs[first] + logs[second]
+
+
+def test_nothing_opens_files_beside_the_code() -> None:
+    """Scrapyd does not unpack the egg, so that a path made from ``__file__`` leads nowhere."""
+    guilty = [
+        path.name
+        for path in (PROJECT / "crawlerproject").rglob("*.py")
+        if "__file__" in path.read_text(encoding="utf-8")
+    ]
+
+    assert guilty == []
