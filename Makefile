@@ -1,7 +1,8 @@
 # make crawl   crawls (without SEEDS: the synthetic web that ships with the project)
 # make test    checks and tests, all of them
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
-# Both make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
+# make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
+# They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
 
 PYTHON ?= python3
 VENV := .venv

@@ -12,37 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.request_line import Attempt, line
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-LOG_COLUMNS = {
-    "time": "VARCHAR",
-    "end": "VARCHAR",
-    "url": "VARCHAR",
-    "method": "VARCHAR",
+_TYPES = {
     "status": "INTEGER",
-    "reason": "VARCHAR",
-    "host": "VARCHAR",
-    "ip": "VARCHAR",
-    "via": "VARCHAR",
     "depth": "INTEGER",
-    "hop": "VARCHAR",
-    "mime": "VARCHAR",
+    "tries": "INTEGER",
     "bytes": "BIGINT",
-    "location": "VARCHAR",
+    "offset": "BIGINT",
+    "length": "BIGINT",
     "ttfb_seconds": "DOUBLE",
     "seconds": "DOUBLE",
     "delay_seconds": "DOUBLE",
-    "digest": "VARCHAR",
-    "warc": "VARCHAR",
-    "offset": "BIGINT",
-    "length": "BIGINT",
-    "error": "VARCHAR",
-    "tries": "INTEGER",
-    "truncated": "VARCHAR",
     "rendered": "BOOLEAN",
 }
+LOG_COLUMNS = {name: _TYPES.get(name, "VARCHAR") for name in line(Attempt(0.0, 0.0, "", ""))}
 """The fields of a line and their SQL types. Times are ISO 8601 in UTC, which sorts and compares as text."""
 
 # A question may run beside a crawl that has 400 MB to itself on a small machine.
@@ -69,14 +56,16 @@ def open_log(folder: Path, since: str = "", until: str = "") -> DuckDBPyConnecti
     if lines:
         parts.append(f"SELECT * FROM {_read_lines(lines)}")
     if twins:
-        parts.append(f"SELECT {_names()} FROM read_parquet({_quoted(twins)})")
-    if not parts:
-        parts.append("SELECT " + ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in LOG_COLUMNS.items()))
+        parts.append(f"SELECT * FROM read_parquet({_quoted(twins)}, union_by_name=true)")
+    # Every column, also when no file of the days wanted is there, or only twins of an older version.
+    parts.append("SELECT " + ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in LOG_COLUMNS.items()))
     bounds = [f"time >= {_text(since)}"] if since else []
     if until:
         bounds.append(f"time < {_text(until)}")
     bounds.append("time IS NOT NULL AND url IS NOT NULL")
-    connection.execute(f"CREATE VIEW log AS SELECT * FROM ({' UNION ALL '.join(parts)}) WHERE {' AND '.join(bounds)}")
+    connection.execute(
+        f"CREATE VIEW log AS SELECT * FROM ({' UNION ALL BY NAME '.join(parts)}) WHERE {' AND '.join(bounds)}"
+    )
     return connection
 
 

@@ -117,7 +117,8 @@ def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path) -> str:
     """Start a crawl of the synthetic web; the job's id."""
     settings = {
         **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(crawl_dir),
-        "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "PROGRESS_LOG_SECONDS": "1",
+        "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
+        "PROGRESS_LOG_SECONDS": "1",
     }  # fmt: skip
     said = scrapyd.ask(
         "schedule", project="crawlerproject", spider="web", seeds=str(web.folder / "seeds.txt"), scope="any",

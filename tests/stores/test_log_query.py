@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from crawlerproject.errors import OperatorError
@@ -24,9 +25,21 @@ def entry(at: float, url: str, host: str = "a.test", **more: Any) -> bytes:
     return json.dumps(line(Attempt(at, at + 0.5, url, "fetched", status=200, host=host, **more))).encode() + b"\n"
 
 
-def test_the_columns_are_the_fields_of_a_line() -> None:
-    """No field of the log is left out."""
-    assert list(LOG_COLUMNS) == list(line(Attempt(0.0, 0.0, "", "")))
+def test_a_twin_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """A field that came later is empty in it, not an error."""
+    packed = tmp_path / "requests-1970-01-01.jsonl.gz"
+    packed.write_bytes(gzip.compress(entry(1, "http://a.test/1")))
+    twin = write_twin(packed)
+    older = tmp_path / "older.parquet"
+    duckdb.sql(f"COPY (SELECT * EXCLUDE (truncated, tries) FROM '{twin}') TO '{older}'")
+    older.replace(twin)
+    (tmp_path / "requests-1970-01-02.jsonl").write_bytes(entry(DAY + 1, "http://a.test/2", tries=3))
+
+    assert [(row["url"], row["tries"]) for row in attempts(tmp_path)] == [
+        ("http://a.test/1", None),
+        ("http://a.test/2", 3),
+    ]
+    assert set(attempts(tmp_path)[0]) == set(LOG_COLUMNS)
 
 
 def test_a_host_over_plain_and_compressed_days(tmp_path: Path) -> None:
