@@ -22,6 +22,7 @@ from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.turns import Lookup, Turns
 from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.rules.urls import origin
 from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord
 
 
@@ -122,6 +123,10 @@ class Frontier:
         """The refusals since the last call, by reason."""
         refused, self.books.refused = self.books.refused, Counter()
         return refused
+
+    def content_signals(self, url: str) -> tuple[str, ...]:
+        """Content-Signal and Content-Usage of the URL's robots.txt, as written; consulted for its lease, so at hand."""
+        return self.books.robots.rules(origin(url)).content_signals
 
     def hosts(self) -> Iterator[Host]:
         """Every host in memory."""

@@ -129,6 +129,10 @@ class FrontierScheduler:
         self.crawl.put_back(page)
         self.leases.pop(page.lease.host.name, None)
 
+    def content_signals(self, url: str) -> tuple[str, ...]:
+        """What the robots.txt of the URL's origin says to us about the use of its content."""
+        return self.crawl.frontier.content_signals(url)
+
     def resume(self) -> None:
         """Go on after a pause."""
         self._timer_at = 0.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser
 
+from crawlerproject.rules.ai_use import stated_by_page
 from crawlerproject.rules.bombs import is_bomb
 from crawlerproject.rules.encoding import decode
 from crawlerproject.rules.links import Link, gather, has_rel, link_target, refresh_target
@@ -42,6 +43,7 @@ class PageFacts:
     words: int = 0  # visible; a CJK character is one
     title: str = ""
     text: str = ""  # visible, without links and frame: what SimHash compares
+    ai_use: list[tuple[str, str]] = field(default_factory=list)  # lines of the metadata record, rules/ai_use.py
     nofollow_links: int = 0  # links left out for rel=nofollow, or all of them when the page says so
     unparsed: bool = False  # a parser bomb: nothing but the X-Robots-Tag was read
 
@@ -92,6 +94,7 @@ def read_html(body: bytes, *, url: str, content_type: str | None, x_robots: Sequ
         words=words,
         title=title,
         text=plain,
+        ai_use=stated_by_page(found.metas, robots.ai),
         nofollow_links=nofollow_links,
     )
 

@@ -11,10 +11,13 @@ class PageRobots(NamedTuple):
 
     nofollow: bool  # follow no link of this page
     noindex: bool  # recorded, not acted upon: an archive is not a search index
+    ai: tuple[str, ...] = ()  # words on use by artificial intelligence, in order: recorded for whoever uses the archive
 
 
 # Directives that take a value after a colon: without this list "max-snippet: 20" would read as an agent's name.
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+# Of no standard; noai and noimageai come from DeviantArt, noml from Mojeek.
+_AI_WORDS = frozenset({"noai", "noimageai", "noml"})
 FREE = PageRobots(False, False)
 
 
@@ -34,7 +37,7 @@ def page_robots(metas: Iterable[tuple[str, str]], x_robots: Iterable[str], token
     if not words:
         return FREE
     none = "none" in words
-    return PageRobots(none or "nofollow" in words, none or "noindex" in words)
+    return PageRobots(none or "nofollow" in words, none or "noindex" in words, tuple(sorted(words & _AI_WORDS)))
 
 
 def _words(content: str) -> list[str]:

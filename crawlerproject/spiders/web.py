@@ -18,6 +18,7 @@ from crawlerproject.middlewares.refused import Refused
 from crawlerproject.page_view import PageView
 from crawlerproject.preflight import seeds_and_scope
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.ai_use import HEADERS, stated_by_site
 from crawlerproject.rules.page import is_html, read_html
 from crawlerproject.rules.priority import priority
 from crawlerproject.rules.templates import text_mark
@@ -93,6 +94,7 @@ class WebSpider(Spider):
                 self._redirect(page, _header(headers, "Location"))
             elif response.status == 200 and not lease.is_robots:
                 self._read(page, response)
+                page.notes += self._ai_use(page, response)
             self.errors_in_a_row = 0
         except Exception:
             self._ours(page)
@@ -172,6 +174,12 @@ class WebSpider(Spider):
             hops = (row.hops + link.kind)[-_MAX_HOPS:]
             page.found.append(Found(link.address, depth, hops, row.url, priority(depth, link.kind)))
 
+    def _ai_use(self, page: Page, response: Response) -> list[tuple[str, str]]:
+        """What robots.txt and this answer's headers say about use by artificial intelligence."""
+        headers = [(name, text) for name in HEADERS if (text := _header(response.headers, name))]
+        signals: tuple[str, ...] = self._scheduler.content_signals(page.url)
+        return stated_by_site(signals, headers)
+
     # --- our own errors -------------------------------------------------------------------------
 
     def _ours(self, page: Page) -> None:
@@ -199,6 +207,7 @@ def page_notes(facts: Any) -> list[tuple[str, str]]:
         notes.append(("robots-meta", "noindex"))
     if facts.nofollow:
         notes.append(("robots-meta", "nofollow"))
+    notes.extend(facts.ai_use)
     return notes
 
 

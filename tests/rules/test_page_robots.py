@@ -27,4 +27,10 @@ def test_strictest_word_for_us_wins(
     metas: list[tuple[str, str]], headers: list[str], nofollow: bool, noindex: bool
 ) -> None:
     """Names match without case; another agent's words are not ours."""
-    assert page_robots(metas, headers, "OurBot") == (nofollow, noindex)
+    assert page_robots(metas, headers, "OurBot")[:2] == (nofollow, noindex)
+
+
+def test_words_on_artificial_intelligence_are_told() -> None:
+    """Those of pages and headers together, each once; other agents' are not ours."""
+    metas, headers = [("robots", "noai, noimageai")], ["noai, nofollow", "otherbot: noml"]
+    assert page_robots(metas, headers, "OurBot") == (True, False, ("noai", "noimageai"))
