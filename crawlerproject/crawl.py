@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from crawlerproject import __version__
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.resolver import resolver_for
@@ -38,12 +36,13 @@ from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.warc_records import NOT_MODIFIED, Context, Exchange, Original, payload_digest
 from crawlerproject.setting_values import list_of
-from crawlerproject.stores.archive import ARCHIVE_FACT, Archive, Written
+from crawlerproject.stores.archive import Archive, Written
+from crawlerproject.stores.lost import rows_lost
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, PageRecord
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.trap_allow import TrapAllowFile
-from crawlerproject.stores.warc_files import OpenFile
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, pack_open, unpack_open
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -94,13 +93,14 @@ class Crawl:
         clean = self.store.fact(_CLEAN_FACT)
         self.archive = Archive(
             self.folder,
-            OpenFile(*orjson.loads(committed)) if committed else None,
+            unpack_open(committed),
             prefix=settings["WARC_PREFIX"],
             max_bytes=settings.getint("WARC_MAX_BYTES"),
             host_name=socket.gethostname(),
             keep_days=settings.getint("LOG_KEEP_DAYS"),
             description=_description(settings, who.user_agent, self.folder.resolve().name),
             clock=self.now,
+            lost=lambda rows, kept: rows_lost(self.store, rows, kept, self.now()),
         )
         for message in self.archive.messages:
             logger.warning(message)
@@ -293,7 +293,7 @@ class Crawl:
         """What the next commit holds: all ends up to now, and the archive's length that covers them."""
         self.archive.flush()
         state = self.archive.warc.state()
-        facts = [(ARCHIVE_FACT, orjson.dumps(tuple(state)))] if state else []
+        facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         return self.frontier.take_changes(), facts + self.traps.facts()
 
     def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:

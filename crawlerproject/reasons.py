@@ -12,6 +12,7 @@ class Reason(StrEnum):
     REDIRECT = "redirect"
     HTTP_ERROR = "http-error"
     RATE_LIMITED = "rate-limited"
+    LOST = "lost"
 
     # Refusals: never asked for.
     INVALID_URL = "invalid-url"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import orjson
 from xxhash import xxh3_64_intdigest
 
 from crawlerproject.errors import OperatorError, StorageError
@@ -19,12 +18,12 @@ from crawlerproject.rules.cdxj import Row
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.rules.warc_members import Member
 from crawlerproject.rules.warc_records import digest_text
-from crawlerproject.stores.archive import ARCHIVE_FACT, parquet_of
+from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import JOURNAL_SUFFIX
 from crawlerproject.stores.looking import FrontierView
 from crawlerproject.stores.parquet_files import ParquetFiles, read_part
 from crawlerproject.stores.protocols import PageRecord
-from crawlerproject.stores.warc_files import OpenFile
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, Progress, first_member
 
 _AT_A_TIME = 4096  # rows compared with one call
@@ -80,7 +79,6 @@ class Verification:
         self.folder = folder
         self.found = Findings()
         self.captured = Captured()
-        self.damaged: list[Path] = []  # closed files that are not good throughout
         self.lost: list[PageRecord] = []  # of the frontier, without a capture
         self._progress = progress
         self._parquet: ParquetFiles = parquet_of(folder)
@@ -98,7 +96,7 @@ class Verification:
             self._files(closed, None, None)
         else:
             with view:
-                self._files(closed, committed_file(view.fact(ARCHIVE_FACT)), view)
+                self._files(closed, unpack_open(view.fact(ARCHIVE_FACT)), view)
                 self._pages(view)
         self._left_over(closed)
         return self.found
@@ -125,8 +123,6 @@ class Verification:
             self.found.problems.append(
                 f"{path.name} is {report.file_bytes} bytes long; {committed.length} were committed"
             )
-        if any(not flaw.what.endswith("does not hold") for flaw in report.flaws):
-            self.damaged.append(path)
         self._cdxj(path, rows)
         self._parquet_parts(path, rows)
 
@@ -227,11 +223,6 @@ class Verification:
 def not_ours(path: Path) -> str:
     """The note about a file of someone else's."""
     return f"{path.name} was written by another program: whether its captures are whole is not checked"
-
-
-def committed_file(fact: bytes | None) -> OpenFile | None:
-    """The open file and its length as the frontier knows them."""
-    return OpenFile(*orjson.loads(fact)) if fact else None
 
 
 def _add_key(keys: dict[bytes, str], url: str) -> None:

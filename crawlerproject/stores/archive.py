@@ -15,7 +15,7 @@ from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.request_log import RequestLog
 from crawlerproject.stores.robots_copies import save_robots
 from crawlerproject.stores.warc_files import OpenFile, WarcFiles, new_record_id
-from crawlerproject.stores.warc_recovery import recover
+from crawlerproject.stores.warc_recovery import RowsLost, recover
 
 
 @dataclass(slots=True, frozen=True)
@@ -33,10 +33,6 @@ class Written:
     def digest_text(self) -> str:
         """As Common Crawl's index writes it: base32 without a label."""
         return b32encode(self.digest).decode("ascii")
-
-
-ARCHIVE_FACT = "warc"
-"""The frontier's fact that says how much of the archive is committed: the open file's name and length."""
 
 
 def parquet_of(folder: Path) -> ParquetFiles:
@@ -58,10 +54,11 @@ class Archive:
         keep_days: int,
         description: Sequence[tuple[str, str]],
         clock: Callable[[], float],
+        lost: RowsLost | None = None,
     ) -> None:
         self._log_folder = folder / "log"
         self._index = CdxjFiles(folder / "index", parquet_of(folder))
-        recovery = recover(folder / "warc", committed, self._index)
+        recovery = recover(folder / "warc", committed, self._index, lost)
         self.messages = [*recovery.messages, *self._index.catch_up(folder / "warc")]
 
         def first_record(filename: str, record_id: str, now: float) -> bytes:

@@ -58,6 +58,18 @@ class CdxjFiles:
             rows = [row for row in _journal_rows(journal) if row.end <= length]
             replace_file(journal, b"".join([cdxj.pack(row) for row in rows]))
 
+    def boundary(self, filename: str, before: int) -> int:
+        """The last byte up to ``before`` at which a capture begins, as the journal knows them; 0 when it knows none."""
+        journal = self._journal(filename)
+        rows = _journal_rows(journal) if journal.exists() else []
+        return max((row.start for row in rows if row.start <= before), default=0)
+
+    def journal_between(self, filename: str, start: int, end: int) -> list[Row]:
+        """The rows of captures that lie within a span of an open WARC, each once."""
+        journal = self._journal(filename)
+        rows = _journal_rows(journal) if journal.exists() else []
+        return list({row.start: row for row in rows if row.start >= start and row.end <= end}.values())
+
     def finish(self, warc: Path) -> list[str]:
         """Write the index of a closed WARC and drop its journal; what was odd, as sentences."""
         journal = self._journal(warc.name)

@@ -82,7 +82,11 @@ class MemoryStore:
         self._robots.update(changes.robots)
         self._facts.update(changes.facts)
         self._fingerprints.update({(made.host, made.value): made for made in changes.fingerprints})
-        self._originals.update(changes.payloads)
+        for digest, original in changes.payloads:
+            if original is None:
+                self._originals.pop(digest, None)
+            else:
+                self._originals[digest] = original
 
     def sync(self) -> None:
         """Nothing here survives a power loss."""

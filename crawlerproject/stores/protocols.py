@@ -71,7 +71,7 @@ class Changes:
     robots: list[tuple[str, bytes]] = field(default_factory=list)  # origin, packed robots record
     facts: list[tuple[str, bytes]] = field(default_factory=list)  # crawl-wide: "warc", "format", ...
     fingerprints: list[Fingerprint] = field(default_factory=list)
-    payloads: list[tuple[bytes, Original]] = field(default_factory=list)  # sha1 of a payload, its first capture
+    payloads: list[tuple[bytes, Original | None]] = field(default_factory=list)  # sha1 of a payload, its first capture
 
     def __bool__(self) -> bool:
         first = self.queued or self.removed or self.pages or self.hosts or self.robots or self.facts

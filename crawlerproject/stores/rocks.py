@@ -237,7 +237,10 @@ class RocksStore:
                 page = b"" if table else made.key
                 put(table_key(table, across.rotated(made.value, table)), page, self._prints_handle)
         for digest, original in changes.payloads:
-            put(digest, pack_original(original), self._payloads_handle)
+            if original is None:  # its capture is gone
+                batch.delete(digest, self._payloads_handle)
+            else:
+                put(digest, pack_original(original), self._payloads_handle)
         for name, packed in changes.facts:
             put(name.encode(), packed)
         return batch

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import orjson
+
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.warc_members import CHUNK_BYTES, Member, walk
 from crawlerproject.stores.cdxj_files import CdxjFiles
@@ -47,6 +49,20 @@ class OpenFile(NamedTuple):
 
     filename: str
     length: int
+
+
+ARCHIVE_FACT = "warc"
+"""The frontier's fact that says how much of the archive is committed: the open file's name and length."""
+
+
+def pack_open(state: OpenFile | None) -> bytes:
+    """The value of ARCHIVE_FACT."""
+    return orjson.dumps(tuple(state)) if state else b""
+
+
+def unpack_open(fact: bytes | None) -> OpenFile | None:
+    """What ``pack_open`` packed; None also when there is no fact yet."""
+    return OpenFile(*orjson.loads(fact)) if fact else None
 
 
 WarcinfoBuilder = Callable[[str, str, float], bytes]
@@ -173,6 +189,11 @@ class WarcFiles:
                 self._index.flush()
             self._index.finish_in_background(final)
         return final.name
+
+
+def has_our_name(path: Path) -> bool:
+    """Whether a file is named as we name them, whatever is in it."""
+    return _SERIAL.search(path.name) is not None
 
 
 def new_record_id() -> str:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
-from crawlerproject.rules.warc_members import CHUNK_BYTES, walk, whole_length
+from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.warc_members import whole_length
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.durable import storage_errors, sync_folder, unused
 from crawlerproject.stores.warc_files import OpenFile
-from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX
+from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, members
 
 TORN_SUFFIX = ".torn"
+
+# How far before its end a file is read again after a crash: what was in flight to the disk when the power went (ours).
+_TAIL_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
@@ -25,7 +31,13 @@ class Recovery:
     messages: list[str] = field(default_factory=list)  # for the log, one sentence each
 
 
-def recover(folder: Path, committed: OpenFile | None, index: CdxjFiles | None = None) -> Recovery:
+RowsLost = Callable[[list[Row], OpenFile | None], int]
+"""Told which committed captures a power loss took and what of the open file is kept; how many pages come back."""
+
+
+def recover(
+    folder: Path, committed: OpenFile | None, index: CdxjFiles | None = None, lost: RowsLost | None = None
+) -> Recovery:
     """Cut the open file to what was committed and move files begun after the last commit aside.
 
     Runs again safely after a crash at any point of it; earlier ``.torn`` files are never overwritten.
@@ -36,26 +48,39 @@ def recover(folder: Path, committed: OpenFile | None, index: CdxjFiles | None = 
         filename = path.name.removesuffix(OPEN_SUFFIX)
         with storage_errors(path):
             if committed is not None and filename == committed.filename:
-                _mend(path, committed, recovery)
+                _mend(path, committed, recovery, index)
             else:
                 _move_aside(path, recovery, "begun after the last commit")
     if committed is not None and recovery.open_file is None and not (folder / committed.filename).exists():
         recovery.messages.append(f"{committed.filename} is missing; {committed.length} bytes of it were committed")
     if index is not None:
+        if committed is not None and recovery.open_file != committed and not (folder / committed.filename).exists():
+            _tell(committed, recovery, index, lost)
         if recovery.open_file is not None:
             index.cut(*recovery.open_file)
         recovery.messages += index.catch_up(folder)
     return recovery
 
 
-def _mend(path: Path, committed: OpenFile, recovery: Recovery) -> None:
+def _tell(committed: OpenFile, recovery: Recovery, index: CdxjFiles, lost: RowsLost | None) -> None:
+    """Say which captures are gone, before the journal forgets them."""
+    kept = recovery.open_file.length if recovery.open_file else 0
+    rows = index.journal_between(committed.filename, kept, committed.length)
+    if lost is not None:
+        count = lost(rows, recovery.open_file)
+        recovery.messages.append(f"{count} pages whose captures are gone wait in the frontier again")
+    if sum(row.end - row.start for row in rows) < committed.length - kept:
+        recovery.messages.append("Not every capture that is gone is known: scrapy recover finds the rest")
+
+
+def _mend(path: Path, committed: OpenFile, recovery: Recovery, index: CdxjFiles | None) -> None:
     """Leave exactly the committed bytes, or the last whole capture where a power loss took some of them."""
     size, length = path.stat().st_size, committed.length
-    if size < length:
-        with path.open("rb", buffering=0) as file:
-            length = whole_length(walk(iter(lambda: file.read(CHUNK_BYTES), b"")))
+    boundary = index.boundary(committed.filename, length - _TAIL_BYTES) if index is not None else 0
+    if size < length or _whole_end(path, boundary, length) != length:
+        length = _whole_end(path, 0, length)
         recovery.messages.append(
-            f"{path.name} has only {size} of its {committed.length} committed bytes, whole captures end at {length}:"
+            f"{path.name} has {size} bytes, {committed.length} were committed and whole captures end at {length}:"
             " the file system lost the rest"
         )
     if length == 0:
@@ -64,6 +89,11 @@ def _mend(path: Path, committed: OpenFile, recovery: Recovery) -> None:
     if size > length:
         _cut(path, length, recovery)
     recovery.open_file = OpenFile(committed.filename, length)
+
+
+def _whole_end(path: Path, start: int, until: int) -> int:
+    """End of the last whole capture from ``start``, where a record begins, to ``until``; 0 when there is none."""
+    return whole_length(takewhile(lambda member: member.offset < until, members(path, start)))
 
 
 def _cut(path: Path, length: int, recovery: Recovery) -> None:

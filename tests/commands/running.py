@@ -10,9 +10,13 @@ from typing import NamedTuple
 
 from scrapy.cmdline import execute
 
-from crawlerproject.rules.warc_records import Context, Exchange
+from crawlerproject.rules.urls import parse
+from crawlerproject.rules.warc_records import Context, Exchange, Original
 from crawlerproject.stores.archive import Archive, Written
-from tests.warc_samples import STARTED_AT, exchange
+from crawlerproject.stores.protocols import Changes, PageRecord
+from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, pack_open
+from tests.warc_samples import PAGE, STARTED_AT, exchange
 from tests.web.running import PROJECT
 
 URLS = ("http://a.example.com/", "http://a.example.com/robots.txt", "https://b.example.com/x?y=1")
@@ -68,3 +72,31 @@ def archive(folder: Path, urls: Sequence[str] = URLS) -> Path:
         write(made, url)
     made.close()
     return folder / "crawl"
+
+
+def crawl(folder: Path, count: int = 20, *, close: bool = True) -> list[str]:
+    """A whole crawl folder with a frontier that knows its captures; the URLs archived, in order.
+
+    ``close=False``: the process died after its last commit.
+    """
+    (folder / "frontier").mkdir(parents=True)
+    urls = [f"http://h{number % 3}.example.com/{number}" for number in range(count)]
+    made = archive_of(folder)
+    store = RocksStore(folder / "frontier")
+    changes = Changes()
+    for number, url in enumerate(urls):
+        body = PAGE + b"<p>%d</p>" % number
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+        written = write(made, url, exchange(body, head))
+        changes.pages.append((parse(url).key, PageRecord(url, "fetched", 200, STARTED_AT, written.digest)))
+        changes.payloads.append((written.digest, Original(written.record_id, url, written.date)))
+    made.flush()
+    made.sync()
+    changes.facts = [(ARCHIVE_FACT, pack_open(made.warc.state()))]
+    store.apply(changes)
+    if close:
+        made.close()
+    else:
+        made.abandon()
+    store.close()
+    return urls

@@ -1,0 +1,146 @@
+"""``scrapy recover``: mends what a power loss or a bad disk left of a crawl's archive."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+
+from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.commands.verification import Verification
+from crawlerproject.preflight import take_lock
+from crawlerproject.reports.warc_walk import is_ours
+from crawlerproject.stores.archive import parquet_of
+from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.stores.looking import FrontierView
+from crawlerproject.stores.lost import Lost, fetch_again, rows_lost
+from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, has_our_name, unpack_open
+from crawlerproject.stores.warc_mend import good_spans, mend
+from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, first_member
+from crawlerproject.stores.warc_recovery import recover
+
+
+class Command(ScrapyCommand):
+    """Changes the archive, and keeps whatever it cuts out."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "[FOLDER]"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Mend damaged WARC files, rebuild the index, fetch again what was lost"
+
+    def long_desc(self) -> str:
+        """What ``scrapy recover -h`` says."""
+        return (
+            "Cut out of a stopped crawl's WARC files what is not good and keep it in .torn files beside them; make "
+            "both indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
+            "this: the next start of the crawl mends what it left. Exit status 0 when scrapy verify finds nothing any "
+            "more, 1 when something is left that cannot be mended. Example: scrapy recover crawls/web"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Mend, say what was done, and look again."""
+        assert self.settings is not None
+        with one_sentence():
+            folder = folder_of(args, self.settings)
+            lock = take_lock(folder)
+            try:
+                self._cut_out(folder)
+                self._open_file(folder)
+                self._index(folder)
+                self._frontier(folder)
+                with Bytes("Verifying", _size(folder)) as progress:
+                    found = Verification(folder, progress.advance).run()
+            finally:
+                os.close(lock)
+            for problem in found.problems:
+                print(f"Left as it is: {problem}", file=sys.stderr)
+            print(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
+            self.exitcode = 1 if found.problems else 0
+
+    def _cut_out(self, folder: Path) -> None:
+        """Keep what is good of every file; an open file that needs it is closed by that."""
+        committed = _committed(folder)
+        with Bytes("Reading", _size(folder)) as progress:
+            for path in _files(folder):
+                first = first_member(path)
+                ours = is_ours(first) or (first is None and has_our_name(path))
+                spans = good_spans(path, whole_captures=ours, progress=progress.advance)
+                if path.suffix == OPEN_SUFFIX and committed is not None:
+                    if path.name != f"{committed.filename}{OPEN_SUFFIX}":
+                        continue  # begun after the last commit: moved aside whole in a moment
+                    spans = [(start, min(end, committed.length)) for start, end in spans if start < committed.length]
+                    if spans == [(0, committed.length)]:
+                        continue
+                for message in mend(path, spans):
+                    print(message)
+
+    def _open_file(self, folder: Path) -> None:
+        """What the next start of the crawl does at once."""
+        index = CdxjFiles(folder / "index", parquet_of(folder))
+        if not _has_frontier(folder):
+            return
+        with closing(RocksStore(folder / "frontier")) as store:
+            committed = unpack_open(store.fact(ARCHIVE_FACT))
+            recovery = recover(
+                folder / "warc", committed, index, lambda rows, kept: rows_lost(store, rows, kept, time.time())
+            )
+        for message in recovery.messages:
+            print(message)
+
+    def _index(self, folder: Path) -> None:
+        index = CdxjFiles(folder / "index", parquet_of(folder))
+        with Bytes("Indexing", _size(folder)) as progress:
+            for warc in closed_warcs(folder):
+                index.rebuild(warc, progress.advance)
+        index.catch_up(folder / "warc")
+
+    def _frontier(self, folder: Path) -> None:
+        """Queue the pages that the frontier takes for archived and that are not."""
+        if not _has_frontier(folder):
+            return
+        with Bytes("Comparing", _size(folder)) as progress:
+            look = Verification(folder, progress.advance)
+            look.run()
+        with closing(RocksStore(folder / "frontier")) as store:
+            committed = unpack_open(store.fact(ARCHIVE_FACT))
+            # A mended file is closed, and its committed length means nothing any more.
+            closed = committed is not None and not (folder / "warc" / f"{committed.filename}{OPEN_SUFFIX}").exists()
+            facts = [(ARCHIVE_FACT, b"")] if closed else []
+            lost = [Lost(record.url, record.digest) for record in look.lost]
+            count = fetch_again(store, lost, time.time(), facts)
+            store.sync()
+        if count:
+            print(f"{count:,} pages whose captures are gone wait in the frontier again")
+
+
+def _files(folder: Path) -> list[Path]:
+    """Closed and open WARC files."""
+    return [path for path in sorted((folder / "warc").glob(f"*{WARC_SUFFIX}*")) if path.suffix in (".gz", OPEN_SUFFIX)]
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in _files(folder))
+
+
+def _has_frontier(folder: Path) -> bool:
+    return (folder / "frontier" / "CURRENT").exists()
+
+
+def _committed(folder: Path) -> OpenFile | None:
+    if not _has_frontier(folder):
+        return None
+    with FrontierView(folder / "frontier") as view:
+        return unpack_open(view.fact(ARCHIVE_FACT))

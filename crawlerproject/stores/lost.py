@@ -1,0 +1,73 @@
+"""Pages whose captures the disk lost: put back into the frontier, to be fetched and archived again."""
+
+from __future__ import annotations
+
+from base64 import b32decode
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.priority import SEED
+from crawlerproject.rules.urls import UrlRefused, parse
+from crawlerproject.rules.warc_records import Original
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, pack_open
+
+
+class Lost(NamedTuple):
+    """A capture that was committed and is gone."""
+
+    url: str
+    digest: bytes  # sha1 of its payload, b"" when that is not known
+
+
+class PageStore(Protocol):
+    """What of a frontier's store is needed here."""
+
+    def page(self, key: bytes) -> PageRecord | None: ...
+
+    def original(self, digest: bytes) -> Original | None: ...
+
+    def apply(self, changes: Changes) -> None: ...
+
+
+def lost_of_row(row: Row) -> Lost:
+    """The capture of an index row."""
+    return Lost(row.url, b32decode(row.digest) if len(row.digest) == 32 else b"")
+
+
+def rows_lost(store: PageStore, rows: Iterable[Row], kept: OpenFile | None, now: float) -> int:
+    """The open file was found shorter than committed: queue the pages of ``rows`` again and commit what is ``kept``."""
+    return fetch_again(store, map(lost_of_row, rows), now, [(ARCHIVE_FACT, pack_open(kept))])
+
+
+def fetch_again(store: PageStore, lost: Iterable[Lost], now: float, facts: list[tuple[str, bytes]]) -> int:
+    """Queue the pages of lost captures and apply ``facts``, all in one change; how many pages were queued.
+
+    ``now`` in epoch seconds. A page that has another capture by now, that waits in its queue or is no page of the
+    frontier (a robots.txt: asked for again when it is stale) is left as it is. No later capture may stand on the
+    payload of a lost one. How far the page is from a seed went with its capture: it is taken for a seed's neighbour.
+    """
+    changes = Changes(facts=list(facts))
+    arrival = int(now * 1_000_000)
+    queued: set[bytes] = set()
+    for url, digest in lost:
+        original = store.original(digest) if digest else None
+        if original is not None and original.url == url:
+            changes.payloads.append((digest, None))
+        try:
+            _, key, host, _ = parse(url)
+        except UrlRefused:
+            continue
+        record = store.page(key)
+        another = record is None or not record.status or (digest and record.digest and record.digest != digest)
+        if record is None or another or key in queued:
+            continue
+        queued.add(key)
+        # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
+        changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), 0, "", ""))
+        changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
+    if changes:
+        store.apply(changes)
+    return len(queued)

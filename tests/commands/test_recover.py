@@ -1,0 +1,137 @@
+"""``scrapy recover``: what a power loss or a bad disk left becomes good again, and nothing is thrown away."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from crawlerproject.preflight import take_lock
+from crawlerproject.rules.urls import parse
+from crawlerproject.stores.captures import Captures
+from crawlerproject.stores.rocks import RocksStore
+from tests.commands.running import archive, crawl, scrapy
+from tests.commands.test_verify import files_of, someone_elses, spoil, warc_of
+
+
+def states(folder: Path, urls: list[str]) -> dict[str, str]:
+    """For each URL: archived, or waiting in the frontier again, or lost."""
+    store = RocksStore(folder / "frontier")
+    waiting = {row.url for host in store.hosts_with_work() for row in store.head(host, 1000)}
+    originals = {url: store.page(parse(url).key) for url in urls}
+    store.close()
+    captures = Captures(folder)
+    found = {}
+    for url in urls:
+        archived, queued = len(captures.of_url(url)), url in waiting
+        record = originals[url]
+        assert record is not None
+        assert (record.reason == "lost") == queued
+        found[url] = "archived" if archived == 1 and not queued else "waiting" if queued and not archived else "lost"
+    return found
+
+
+@pytest.mark.parametrize(("closed", "at"), [(True, 0.01), (True, 0.3), (False, 0.5), (False, 0.999)])
+def test_a_bad_byte_anywhere(tmp_path: Path, closed: bool, at: float) -> None:
+    """Every good capture stays, the torn bytes are kept, lost pages wait again, and verify finds all well."""
+    folder = tmp_path / "crawl"
+    urls = crawl(folder, close=closed)
+    (warc,) = (folder / "warc").iterdir()
+    before = warc.read_bytes()
+    spoil(warc, at)
+
+    done = scrapy("recover", str(folder))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bytes were cut out" in done.stdout
+    verified = scrapy("verify", str(folder))
+    assert verified.returncode == 0, verified.stderr
+    found = list(states(folder, urls).values())
+    assert found.count("lost") == 0
+    assert found.count("waiting") <= 1
+    assert found.count("archived") >= len(urls) - 1
+    kept = sum(path.stat().st_size for path in (folder / "warc").iterdir())
+    assert kept >= len(before)
+    again = scrapy("recover", str(folder))
+    assert (again.returncode, "cut out" in again.stdout) == (0, False)
+
+
+def test_a_page_that_comes_back_is_archived_whole(tmp_path: Path) -> None:
+    """The payload of a lost capture is forgotten: the page that is fetched again is no revisit of it."""
+    folder = tmp_path / "crawl"
+    urls = crawl(folder)
+    spoil(warc_of(folder), 0.5)
+    store = RocksStore(folder / "frontier")
+    digests = {url: record.digest for url in urls if (record := store.page(parse(url).key))}
+    store.close()
+
+    scrapy("recover", str(folder))
+
+    store = RocksStore(folder / "frontier")
+    forgotten = [url for url in urls if store.original(digests[url]) is None]
+    store.close()
+    assert forgotten == [url for url, state in states(folder, urls).items() if state == "waiting"] != []
+
+
+def test_the_last_bytes_gone(tmp_path: Path) -> None:
+    """A power loss that took committed bytes of the open file: cut to whole captures, the rest waits again."""
+    folder = tmp_path / "crawl"
+    urls = crawl(folder, close=False)
+    (warc,) = (folder / "warc").iterdir()
+    os.truncate(warc, warc.stat().st_size - 3000)
+
+    done = scrapy("recover", str(folder))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "bytes were cut out" in done.stdout
+    assert scrapy("verify", str(folder)).returncode == 0
+    found = list(states(folder, urls).values())
+    assert found.count("lost") == 0
+    assert 2 <= found.count("waiting") <= 4
+
+
+def test_nothing_to_mend(tmp_path: Path) -> None:
+    """A good folder stays as it is, byte by byte, but for the frontier's own files."""
+    folder = tmp_path / "crawl"
+    crawl(folder)
+    before = {path: data for path, data in files_of(folder).items() if "frontier" not in path.parts}
+
+    done = scrapy("recover", str(folder))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{folder}: 20 captures in 1 WARC files are good\n"
+    assert {path: data for path, data in files_of(folder).items() if "frontier" not in path.parts} == {
+        **before,
+        folder / "lock": b"",
+    }
+
+
+def test_what_cannot_be_mended(tmp_path: Path) -> None:
+    """A digest that does not hold, a file that is no WARC: left as they are and said, exit status 1."""
+    folder = archive(tmp_path)
+    foreign = folder / "warc" / "theirs.warc.gz"
+    foreign.write_bytes(b"no gzip at all")
+    other = folder / "warc" / "packed.warc.gz"
+    someone_elses(other)
+    other.write_bytes(gzip.compress(gzip.decompress(other.read_bytes())))
+    before = {path: path.read_bytes() for path in (foreign, other)}
+
+    done = scrapy("recover", str(folder))
+
+    assert done.returncode == 1
+    assert "theirs.warc.gz has no good record; it is left as it is" in done.stdout
+    assert "Left as it is: packed.warc.gz, byte 0: several records in one gzip member" in done.stderr
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_running_crawl_is_left_alone(tmp_path: Path) -> None:
+    """The folder's lock is respected."""
+    folder = tmp_path / "crawl"
+    crawl(folder)
+    lock = take_lock(folder)
+
+    done = scrapy("recover", str(folder))
+
+    os.close(lock)
+    assert done.returncode == 2
+    assert "is in use by a running crawl" in done.stderr

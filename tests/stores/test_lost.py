@@ -1,0 +1,52 @@
+"""Pages whose captures are gone come back, once, and nothing later stands on what is gone."""
+
+from pathlib import Path
+
+import pytest
+
+from crawlerproject.rules.urls import parse
+from crawlerproject.rules.warc_records import Original
+from crawlerproject.stores.lost import Lost, fetch_again
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.rocks import RocksStore
+
+DIGEST, OTHER = b"d" * 20, b"o" * 20
+URL = "http://a.example/x"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RocksStore:
+    """A frontier that took one page for archived, and its payload for the first of its kind."""
+    made = RocksStore(tmp_path / "frontier")
+    original = Original("<urn:uuid:1>", URL, "2026-11-21T00:00:00Z")
+    page = (parse(URL).key, PageRecord(URL, "fetched", 200, 1.0, DIGEST, "etag"))
+    made.apply(Changes(pages=[page], payloads=[(DIGEST, original)]))
+    return made
+
+
+def queue(store: RocksStore) -> list[QueuedPage]:
+    """What waits."""
+    return store.head("a.example", 10)
+
+
+def test_queued_once(store: RocksStore) -> None:
+    """The page waits, its record asks for no conditional request, its payload is unknown, the facts are applied."""
+    assert fetch_again(store, [Lost(URL, DIGEST)] * 2, 5.0, [("warc", b"x")]) == 1
+    assert fetch_again(store, [Lost(URL, DIGEST)], 6.0, []) == 0
+
+    (row,) = queue(store)
+    assert (row.url, row.key, row.tries) == (URL, parse(URL).key, 0)
+    record = store.page(row.key)
+    assert record is not None
+    assert (record.reason, record.status, record.etag) == ("lost", 0, "")
+    assert store.original(DIGEST) is None
+    assert store.fact("warc") == b"x"
+
+
+@pytest.mark.parametrize("lost", [Lost(URL, OTHER), Lost("http://a.example/robots.txt", DIGEST), Lost("dns:x", b"")])
+def test_what_is_left_alone(store: RocksStore, lost: Lost) -> None:
+    """A page with a later capture, one that the frontier does not know, what is no page: nothing changes."""
+    assert fetch_again(store, [lost], 5.0, []) == 0
+
+    assert queue(store) == []
+    assert store.original(DIGEST) is not None
