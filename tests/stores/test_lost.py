@@ -18,7 +18,7 @@ URL = "http://a.example/x"
 def store(tmp_path: Path) -> RocksStore:
     """A frontier that took one page for archived, and its payload for the first of its kind."""
     made = RocksStore(tmp_path / "frontier")
-    original = Original("<urn:uuid:1>", URL, "2026-11-21T00:00:00Z")
+    original = Original("<urn:uuid:00000000-0000-4000-8000-000000000001>", URL, "2026-11-21T00:00:00.000000Z")
     page = (parse(URL).key, PageRecord(URL, "fetched", 200, 1.0, DIGEST, "etag"))
     made.apply(Changes(pages=[page], payloads=[(DIGEST, original)]))
     return made
