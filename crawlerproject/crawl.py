@@ -100,7 +100,7 @@ class Crawl:
             keep_days=settings.getint("LOG_KEEP_DAYS"),
             description=_description(settings, who.user_agent, self.folder.resolve().name),
             clock=self.now,
-            lost=lambda rows, kept: rows_lost(self.store, rows, kept, self.now()),
+            lost=lambda rows, kept: rows_lost(self.store, self.folder / "log", rows, kept, self.now()),
         )
         for message in self.archive.messages:
             logger.warning(message)

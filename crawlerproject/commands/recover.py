@@ -15,10 +15,11 @@ from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_
 from crawlerproject.commands.verification import Verification
 from crawlerproject.preflight import take_lock
 from crawlerproject.reports.warc_walk import is_ours
+from crawlerproject.rules.cdxj import Row
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.looking import FrontierView
-from crawlerproject.stores.lost import Lost, fetch_again, rows_lost
+from crawlerproject.stores.lost import Lost, fetch_again, places_of, rows_lost
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, has_our_name, unpack_open
 from crawlerproject.stores.warc_mend import good_spans, mend
@@ -94,9 +95,11 @@ class Command(ScrapyCommand):
             return
         with closing(RocksStore(folder / "frontier")) as store:
             committed = unpack_open(store.fact(ARCHIVE_FACT))
-            recovery = recover(
-                folder / "warc", committed, index, lambda rows, kept: rows_lost(store, rows, kept, time.time())
-            )
+
+            def lost(rows: list[Row], kept: OpenFile | None) -> int:
+                return rows_lost(store, folder / "log", rows, kept, time.time())
+
+            recovery = recover(folder / "warc", committed, index, lost)
         for message in recovery.messages:
             print(message)
 
@@ -120,7 +123,8 @@ class Command(ScrapyCommand):
             closed = committed is not None and not (folder / "warc" / f"{committed.filename}{OPEN_SUFFIX}").exists()
             facts = [(ARCHIVE_FACT, b"")] if closed else []
             lost = [Lost(record.url, record.digest) for record in look.lost]
-            count = fetch_again(store, lost, time.time(), facts)
+            places = places_of(folder / "log", (page.url for page in lost))
+            count = fetch_again(store, lost, places, time.time(), facts)
             store.sync()
         if count:
             print(f"{count:,} pages whose captures are gone wait in the frontier again")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import b32decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
@@ -12,6 +14,7 @@ from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.request_log import log_files, read_rows
 from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, pack_open
 
 
@@ -37,17 +40,43 @@ def lost_of_row(row: Row) -> Lost:
     return Lost(row.url, b32decode(row.digest) if len(row.digest) == 32 else b"")
 
 
-def rows_lost(store: PageStore, rows: Iterable[Row], kept: OpenFile | None, now: float) -> int:
+class Place(NamedTuple):
+    """How a page was found."""
+
+    depth: int = 0
+    hops: str = ""
+    via: str = ""
+
+
+def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Place]:
+    """How pages were found, by the request log; the newest days are read first, and no more than is needed."""
+    places: dict[str, Place] = {}
+    wanted = set(urls)
+    for path in reversed(log_files(log_folder)):
+        if not wanted:
+            break
+        with suppress(OSError, ValueError):  # what is not known of a page does not keep it from being fetched
+            for row in read_rows(path):
+                if row is not None and row["url"] in wanted:
+                    places[str(row["url"])] = Place(int(str(row["depth"])), str(row["hop"]), str(row["via"]))
+        wanted -= places.keys()
+    return places
+
+
+def rows_lost(store: PageStore, log_folder: Path, rows: list[Row], kept: OpenFile | None, now: float) -> int:
     """The open file was found shorter than committed: queue the pages of ``rows`` again and commit what is ``kept``."""
-    return fetch_again(store, map(lost_of_row, rows), now, [(ARCHIVE_FACT, pack_open(kept))])
+    places = places_of(log_folder, (row.url for row in rows))
+    return fetch_again(store, map(lost_of_row, rows), places, now, [(ARCHIVE_FACT, pack_open(kept))])
 
 
-def fetch_again(store: PageStore, lost: Iterable[Lost], now: float, facts: list[tuple[str, bytes]]) -> int:
+def fetch_again(
+    store: PageStore, lost: Iterable[Lost], places: Mapping[str, Place], now: float, facts: list[tuple[str, bytes]]
+) -> int:
     """Queue the pages of lost captures and apply ``facts``, all in one change; how many pages were queued.
 
     ``now`` in epoch seconds. A page that has another capture by now, that waits in its queue or is no page of the
     frontier (a robots.txt: asked for again when it is stale) is left as it is. No later capture may stand on the
-    payload of a lost one. How far the page is from a seed went with its capture: it is taken for a seed's neighbour.
+    payload of a lost one. A page that is not in ``places`` is taken for a seed.
     """
     changes = Changes(facts=list(facts))
     arrival = int(now * 1_000_000)
@@ -66,7 +95,7 @@ def fetch_again(store: PageStore, lost: Iterable[Lost], now: float, facts: list[
             continue
         queued.add(key)
         # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
-        changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), 0, "", ""))
+        changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Place())))
         changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
     if changes:
         store.apply(changes)

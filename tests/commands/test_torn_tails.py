@@ -39,7 +39,7 @@ class Process:
             keep_days=31,
             description=[("software", "crawlerproject/1.0")],
             clock=lambda: STARTED_AT,
-            lost=lambda rows, kept: rows_lost(self.store, rows, kept, time.time()),
+            lost=lambda rows, kept: rows_lost(self.store, folder / "log", rows, kept, time.time()),
         )
         self.changes = Changes()
         self.unfetched = [row for host in self.store.hosts_with_work() for row in self.store.head(host, 1000)]

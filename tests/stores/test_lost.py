@@ -6,7 +6,7 @@ import pytest
 
 from crawlerproject.rules.urls import parse
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores.lost import Lost, fetch_again
+from crawlerproject.stores.lost import Lost, Place, fetch_again, places_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
 
@@ -31,11 +31,14 @@ def queue(store: RocksStore) -> list[QueuedPage]:
 
 def test_queued_once(store: RocksStore) -> None:
     """The page waits, its record asks for no conditional request, its payload is unknown, the facts are applied."""
-    assert fetch_again(store, [Lost(URL, DIGEST)] * 2, 5.0, [("warc", b"x")]) == 1
-    assert fetch_again(store, [Lost(URL, DIGEST)], 6.0, []) == 0
+    assert (
+        fetch_again(store, [Lost(URL, DIGEST)] * 2, {URL: Place(3, "LL", "http://a.example/")}, 5.0, [("warc", b"x")])
+        == 1
+    )
+    assert fetch_again(store, [Lost(URL, DIGEST)], {}, 6.0, []) == 0
 
     (row,) = queue(store)
-    assert (row.url, row.key, row.tries) == (URL, parse(URL).key, 0)
+    assert (row.url, row.key, row.tries, row.depth, row.hops) == (URL, parse(URL).key, 0, 3, "LL")
     record = store.page(row.key)
     assert record is not None
     assert (record.reason, record.status, record.etag) == ("lost", 0, "")
@@ -46,7 +49,21 @@ def test_queued_once(store: RocksStore) -> None:
 @pytest.mark.parametrize("lost", [Lost(URL, OTHER), Lost("http://a.example/robots.txt", DIGEST), Lost("dns:x", b"")])
 def test_what_is_left_alone(store: RocksStore, lost: Lost) -> None:
     """A page with a later capture, one that the frontier does not know, what is no page: nothing changes."""
-    assert fetch_again(store, [lost], 5.0, []) == 0
+    assert fetch_again(store, [lost], {}, 5.0, []) == 0
 
     assert queue(store) == []
     assert store.original(DIGEST) is not None
+
+
+def test_how_a_page_was_found(tmp_path: Path) -> None:
+    """The last lines of the log that name it, from the newest day that does, torn lines looked past."""
+    line = '{"url":"%s","depth":%d,"hop":"%s","via":"%s"}\n'
+    (tmp_path / "requests-2026-11-20.jsonl").write_text(
+        line % (URL, 1, "L", "") + line % ("http://old.example/", 2, "LR", "v")
+    )
+    (tmp_path / "requests-2026-11-21.jsonl").write_text('{"url\n' + line % (URL, 3, "LL", "http://a.example/") + '{"u')
+
+    found = places_of(tmp_path, [URL, "http://old.example/", "http://never.example/"])
+
+    assert found == {URL: Place(3, "LL", "http://a.example/"), "http://old.example/": Place(2, "LR", "v")}
+    assert places_of(tmp_path / "nowhere", [URL]) == {}
