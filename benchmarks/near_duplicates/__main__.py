@@ -22,6 +22,7 @@ from simhash import Simhash  # type: ignore[import-untyped]
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
 from crawlerproject.rules.similarity import fingerprint, shingles, text_fingerprint, words_of
+from crawlerproject.settings import OURS
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 10)
 Scheme = Callable[[Page], int | None]
@@ -71,6 +72,23 @@ def pair_table(labelled: list[Pair], values: Values) -> None:
             precision = sum(hits) / len(hits) if hits else 1.0
             cells.append(f"{precision:.3f} / {sum(hits) / sum(pair.same for pair in labelled):.3f}")
         print(f"| {scheme} | {' | '.join(cells)} |", flush=True)
+
+
+def kind_table(labelled: list[Pair], values: Values) -> None:
+    """What ours finds of each kind of pair at the distance of the settings, rightly or wrongly."""
+    limit, (*_, ours) = OURS["NEAR_DUPLICATE_BITS"], SCHEMES
+    print(
+        f"\n| pairs | the same | of these within {limit} bits | not | of these within {limit} bits |\n|---|---|---|---|---|"
+    )
+    counts: dict[str, list[int]] = {}
+    for pair in labelled:
+        one, two = values.of(ours, pair.one), values.of(ours, pair.two)
+        row = counts.setdefault(pair.kind, [0, 0, 0, 0])
+        at = 0 if pair.same else 2
+        row[at] += 1
+        row[at + 1] += one is not None and two is not None and (one ^ two).bit_count() <= limit
+    for kind, row in sorted(counts.items()):
+        print(f"| {kind} | {' | '.join(map(str, row))} |", flush=True)
 
 
 def crawl_table(found: dict[str, list[Page]], values: Values) -> None:
@@ -136,14 +154,11 @@ def main() -> None:
     found = sites(given.most, given.pages, chance)
     print({site: len(pages) for site, pages in found.items()}, file=sys.stderr, flush=True)
     labelled = list(pairs(found, given.changed, chance))
-    kinds = Counter((pair.kind, pair.same) for pair in labelled)
     same = sum(pair.same for pair in labelled)
     print(f"{len(labelled)} pairs: {same} the same, {len(labelled) - same} not\n")
-    for (kind, is_same), count in sorted(kinds.items()):
-        print(f"- {kind}: {count} {'the same' if is_same else 'not'}")
-    print()
     values = Values()
     pair_table(labelled, values)
+    kind_table(labelled, values)
     crawl_table(found, values)
     cost_table(found)
     if failed["package"]:

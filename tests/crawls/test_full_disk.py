@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 import resource
+import shutil
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
+from crawlerproject.reports.warc_walk import check_file
 from tests.crawls.test_small_web import PATIENCE
-from tests.web.judge import judge_folder
-from tests.web.running import PROJECT, crawl_command, small_settings, synthetic_web
+from tests.web.judge import judge_folder, judge_pauses, judge_references, read_captures, read_visits
+from tests.web.running import PROJECT, crawl_command, read_pages, small_settings, synthetic_web
 
 # A file may not grow beyond this until the test lifts the limit: the kernel then refuses writes as a full disk does.
 SMALL_FILE_BYTES = 150_000
 DEADLINE_SECONDS = 60.0
+
+
+DISK_BYTES = 400_000_000
+# Between what the store keeps free for itself (100 MB) and the watermark.
+FREE_BYTES, WATERMARK_BYTES = 130_000_000, 180_000_000
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, which can be filled."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a file system is not allowed here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def _until(true: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + DEADLINE_SECONDS
+    while not true():
+        assert process.poll() is None, log.read_text()[-3000:]
+        assert time.monotonic() < until, log.read_text()[-3000:]
+        time.sleep(0.05)
 
 
 def _wait_for(log: Path, words: str, process: subprocess.Popen[bytes]) -> None:
@@ -43,4 +75,40 @@ def test_the_crawl_pauses_and_goes_on(tmp_path: Path) -> None:
         verdict = judge_folder(web.folder, tmp_path / "crawl", host_seconds=0.25, ip_seconds=0.5)
 
     assert verdict.faults == []
+    assert "Traceback" not in log.read_text()
+
+
+def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_disk: Path) -> None:
+    """Before a write fails: the reason is said, nothing is asked for meanwhile, nothing is missing afterwards."""
+    log, crawl, filler = tmp_path / "crawl.log", small_disk / "crawl", small_disk / "filler"
+    with synthetic_web(tmp_path / "web", "--profile", "broad", "--hosts", "40", "--response-seconds", "0.02") as web:
+        visits = web.folder / "server.jsonl"
+        settings = {**small_settings(web), "DISK_MIN_FREE_BYTES": str(WATERMARK_BYTES), "SCOPE_MAX_URLS_PER_HOST": "12"}
+        command = crawl_command(web.folder / "seeds.txt", crawl, web.folder / "hosts", settings)
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
+        try:
+            _until(lambda: read_pages(visits) > 100, process, log)
+            with filler.open("wb") as stream:
+                stream.write(bytes(shutil.disk_usage(small_disk).free - FREE_BYTES))
+            _until(lambda: "under DISK_MIN_FREE_BYTES" in log.read_text(), process, log)
+            asked = -1
+            while asked != (asked := read_pages(visits)):  # what was in flight comes to its end
+                time.sleep(2.0)  # many times the pause that a host is given
+            filler.unlink()
+            _until(lambda: "There is room again" in log.read_text(), process, log)
+            assert process.wait(DEADLINE_SECONDS) == 0
+        finally:
+            process.kill()
+        seen = read_visits(visits)
+        captures = read_captures(crawl / "warc")
+        flaws = [flaw for path in (crawl / "warc").iterdir() for flaw in check_file(path).flaws]
+        verdict = judge_pauses(seen, host_seconds=0.25, ip_seconds=0.5)
+        verdict.add(judge_references(crawl / "warc"))
+
+    assert 100 < asked < len(seen)
+    assert len(seen) >= 40 * 13  # robots.txt and the pages of each host
+    assert {sum(found.values()) for found in captures.values()} == {1}
+    assert len(captures) == len(seen)
+    assert flaws + verdict.faults == []
     assert "Traceback" not in log.read_text()
