@@ -77,9 +77,8 @@ def pair_table(labelled: list[Pair], values: Values) -> None:
 def kind_table(labelled: list[Pair], values: Values) -> None:
     """What ours finds of each kind of pair at the distance of the settings, rightly or wrongly."""
     limit, (*_, ours) = OURS["NEAR_DUPLICATE_BITS"], SCHEMES
-    print(
-        f"\n| pairs | the same | of these within {limit} bits | not | of these within {limit} bits |\n|---|---|---|---|---|"
-    )
+    within = f"of these within {limit} bits"
+    print(f"\n| pairs | the same | {within} | not | {within} |\n|---|---|---|---|---|")
     counts: dict[str, list[int]] = {}
     for pair in labelled:
         one, two = values.of(ours, pair.one), values.of(ours, pair.two)
