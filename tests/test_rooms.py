@@ -13,7 +13,7 @@ OURS = "crawlerproject"
 MAY_IMPORT = {
     "rules": ("rules", "reasons"),
     "stores": ("stores", "rules", "errors", "reasons", "fetch.wire"),
-    "reports": ("reports", "rules", "errors", "reasons", "fetch.wire", "stores.warc_reading"),
+    "reports": ("reports", "stores", "rules", "errors", "reasons", "fetch.wire", "stores.warc_reading"),
     "commands": (
         "commands",
         "reports",

@@ -106,6 +106,7 @@ class StatusFile:
     def status(self, scheduler: FrontierScheduler) -> dict[str, Any]:
         """The state of this moment; times in epoch seconds."""
         crawl = scheduler.crawl
+        crawl.gates.never_crawl.current(crawl.now())  # a crawl that only rests takes up the list all the same
         progress = scheduler.progress()
         stats = self._crawler.stats
         assert stats is not None

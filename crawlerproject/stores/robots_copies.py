@@ -19,8 +19,7 @@ def save_robots(folder: Path, origin: str, fetched_at: float, body: bytes) -> Pa
 
     ``fetched_at`` in epoch seconds; XX, two letters of the origin's sha1, keeps folders small.
     """
-    shard = sha1(origin.encode(), usedforsecurity=False).hexdigest()[:2]
-    home = folder / shard / quote(origin.replace("://", "_"), safe="")
+    home = _home(folder, origin)
     digest = sha1(body, usedforsecurity=False).hexdigest()[:DIGEST_LETTERS]
     moment = datetime.fromtimestamp(fetched_at, UTC).strftime("%Y%m%dT%H%M%SZ")
     path = home / f"{moment}-{digest}.txt"
@@ -37,3 +36,20 @@ def save_robots(folder: Path, origin: str, fetched_at: float, body: bytes) -> Pa
             part.unlink(missing_ok=True)
             raise
     return path
+
+
+def robots_versions(folder: Path, origin: str) -> list[tuple[datetime, Path]]:
+    """Every kept version of an origin's robots.txt, oldest first, with the moment at which it was first seen (UTC)."""
+    versions = []
+    for path in sorted(_home(folder, origin).glob("*.txt")):
+        try:
+            seen = datetime.strptime(path.name.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        except ValueError:  # not one of ours
+            continue
+        versions.append((seen, path))
+    return versions
+
+
+def _home(folder: Path, origin: str) -> Path:
+    shard = sha1(origin.encode(), usedforsecurity=False).hexdigest()[:2]
+    return folder / shard / quote(origin.replace("://", "_"), safe="")

@@ -1,0 +1,98 @@
+"""``scrapy reply HOST``: a courteous answer to a site's owner, with the facts filled in."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from crawlerproject.commands.requests import iso
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.progress import human_bytes, human_seconds
+from crawlerproject.identity import identity
+from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
+from crawlerproject.reports.host_story import HostStory, bare_host, host_story
+from crawlerproject.stores.nevercrawl import NeverCrawlFile
+
+
+class Command(LookingCommand):
+    """A draft: read it before you send it."""
+
+    example = "scrapy reply example.org --since 2026-01-31"
+
+    def syntax(self) -> str:
+        return "HOST [--since TIME] [--until TIME]"
+
+    def short_desc(self) -> str:
+        return "Draft the answer to a site's owner from the request log"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC")
+        parser.add_argument("--until", metavar="TIME", default="", help="the same; this moment itself is left out")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        if opts.json:
+            raise OperatorError("A letter has no JSON; scrapy requests HOST --json has the facts.")
+        host = bare_host(one_argument(args, "a host", self.example))
+        crawl = self.look()
+        since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
+        story = host_story(crawl.folder / "log", host, since, until, subdomains=True)
+        print("\n\n".join(letter(crawl, story)))
+
+
+def letter(crawl: Onlooker, story: HostStory) -> Iterator[str]:
+    """Paragraphs."""
+    who = identity(crawl.settings)
+    info, contact = crawl.settings["CRAWLER_INFO_URL"], crawl.settings["CRAWLER_CONTACT"]
+    yield f"Subject: {who.token} at {story.host}"
+    yield f"Hello,\n\nthank you for writing about {story.host}."
+    if not story.visits:
+        yield (
+            f"We looked through our request log of the last {crawl.settings['LOG_KEEP_DAYS']} days: {who.token} "
+            f"has not asked {story.host} for anything. Somebody else may use our name. If you send us some lines of "
+            "your log (address, time, User-Agent), we shall look again."
+        )
+    else:
+        yield _what_was_asked(who.token, story)
+        yield _robots(who.token, story)
+    yield _excluded(crawl, story)
+    yield f"Our crawler calls itself\n\n    {who.user_agent}" + (f"\n\nand is explained at {info}." if info else "")
+    yield f"We are sorry for the trouble.\n\n{contact or '(your name)'}"
+
+
+def _what_was_asked(token: str, story: HostStory) -> str:
+    first, last = (story.visits[at].attempt["time"][:16].replace("T", " ") for at in (0, -1))
+    counts = ", ".join(f"{count:,} × {name}" for name, count in story.statuses.most_common(4))
+    text = (
+        f"Yes, that was us: between {first} and {last} UTC {token} made {len(story.visits):,} requests, "
+        f"one at a time, and received {human_bytes(story.received_bytes)} ({counts})."
+    )
+    if story.pauses:
+        shortest, mean = min(story.pauses), sum(story.pauses) / len(story.pauses)
+        text += (
+            f" Between two requests it paused {human_seconds(mean)} on average, never under {human_seconds(shortest)}."
+        )
+    if story.too_soon:
+        text += f" {story.too_soon:,} of these pauses were shorter than we promise; we are looking into that."
+    return text
+
+
+def _robots(token: str, story: HostStory) -> str:
+    if not story.robots_then:
+        return "Your server gave us no robots.txt, which permits everything (RFC 9309)."
+    version = story.robots_then[-1]
+    return (
+        f"It went by {version.origin}/robots.txt as we saw it on {version.since}. "
+        f'To slow it, add "User-agent: {token}" and "Crawl-delay: 30" there; to stop it, "Disallow: /".'
+    )
+
+
+def _excluded(crawl: Onlooker, story: HostStory) -> str:
+    listed = NeverCrawlFile(crawl.settings["NEVERCRAWL_FILE"])
+    number = listed.current(0.0).line_of(story.host)
+    if number is not None:
+        return f"{story.host} and all names below it are on our list of sites that are never asked again."
+    return (
+        f"If you wish, we put {story.host} on the list of sites that are never asked again; a word is enough.\n"
+        f'[To do so now: scrapy never {story.host} --why "asked by their webmaster"]'
+    )

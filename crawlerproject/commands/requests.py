@@ -1,0 +1,86 @@
+"""``scrapy requests HOST``: everything that an answer to a site's owner needs."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.progress import human_bytes, human_seconds
+from crawlerproject.onlooker import LookingCommand, one_argument, print_json
+from crawlerproject.reports.host_story import HostStory, RobotsVersion, bare_host, host_story
+
+# A robots.txt up to this many lines is printed; of a longer one the file is named.
+_LINES = 40
+
+
+class Command(LookingCommand):
+    """Works while the crawl runs, and after."""
+
+    example = "scrapy requests example.org --since 2026-01-31"
+
+    def syntax(self) -> str:
+        return "HOST [--since TIME] [--until TIME] [--subdomains] [--json]"
+
+    def short_desc(self) -> str:
+        return "What was asked of a host: times, URLs, answers, pauses kept, robots.txt then and now"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC")
+        parser.add_argument("--until", metavar="TIME", default="", help="the same; this moment itself is left out")
+        parser.add_argument("--subdomains", action="store_true", help="the names below the host as well")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        host = bare_host(one_argument(args, "a host", self.example))
+        crawl = self.look()
+        since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
+        story = host_story(crawl.folder / "log", host, since, until, subdomains=opts.subdomains)
+        if opts.json:
+            print_json([visit.as_dict() for visit in story.visits])
+        else:
+            print("\n".join(_lines(story)))
+
+
+def iso(text: str, option: str) -> str:
+    """A moment as the log writes it, in UTC; OperatorError when it is none."""
+    if not text:
+        return ""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise OperatorError(f"{option} is {text!r}; write 2026-01-31 or 2026-01-31T12:00 (UTC).") from None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _lines(story: HostStory) -> list[str]:
+    if not story.visits:
+        return [f"{story.host}: no request in the log (LOG_KEEP_DAYS are kept)."]
+    lines = [f"{'time (UTC)':<23} {'answer':<20} {'pause':>10} {'promised':>10}  URL"]
+    for attempt, pause in story.visits:
+        answer = str(attempt["status"] or attempt["reason"])
+        promised = "" if pause is None or attempt["delay_seconds"] is None else f"{attempt['delay_seconds']:.2f} s"
+        kept = "" if pause is None else f"{pause:.2f} s"
+        lines.append(
+            f"{attempt['time'][:23].replace('T', ' ')} {answer:<20} {kept:>10} {promised:>10}  {attempt['url']}"
+        )
+    counts = ", ".join(f"{name}: {count:,}" for name, count in story.statuses.most_common())
+    lines += ["", f"{len(story.visits):,} requests, {human_bytes(story.received_bytes)}; {counts}"]
+    if story.pauses:
+        lines.append(f"Pauses: shortest {human_seconds(min(story.pauses))}, {story.too_soon:,} shorter than promised")
+    lines += _robots("robots.txt then", story.robots_then)
+    if [version.path for version in story.robots_now] != [version.path for version in story.robots_then]:
+        lines += _robots("robots.txt now", story.robots_now)
+    elif story.robots_now:
+        lines.append("robots.txt now: the same")
+    return lines
+
+
+def _robots(title: str, versions: list[RobotsVersion]) -> list[str]:
+    lines = []
+    for version in versions:
+        text = version.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines.append(f"{title}: {version.origin}/robots.txt, seen since {version.since} ({version.path})")
+        lines += [f"    {line}" for line in text] if len(text) <= _LINES else [f"    {len(text):,} lines"]
+    return lines
