@@ -29,6 +29,8 @@ from crawlerproject.identity import identity
 from crawlerproject.items import Page
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.preflight import crawl_folder, take_lock
+from crawlerproject.reasons import Reason
+from crawlerproject.render.ends import RenderEnds, renders_of
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.backoff import retry_after_seconds
 from crawlerproject.rules.priority import SEED
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from crawlerproject.fetch.wire import Wire
     from crawlerproject.rules.urls import Address
 
 logger = logging.getLogger(__name__)
@@ -70,7 +73,7 @@ class Crawl:
         self.bytes = 0
         self.errors = 0
         self._epoch = time.time() - time.monotonic()
-        self._retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
+        self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         self._unwritten: list[Page] = []
         self.commit_lock = asyncio.Lock()  # a commit in the loop and the last one never overlap
@@ -110,19 +113,22 @@ class Crawl:
         reload_seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")
         self.traps = TrapDesk(self.store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], reload_seconds))
         self.gates = gates_of(settings, spider.scope, [seed.host for seed in spider.seeds], self.traps)
+        workbench = Workbench(
+            per_ip=settings.getbool("PACE_PER_IP"),
+            ip_pause_seconds=ip_pause,
+            ips_free_from=now + ip_pause if clean is not None else 0.0,  # None: nobody ran before us
+        )
+        self.renders = RenderEnds(self)
         self.frontier = Frontier(
             self.store,
-            Workbench(
-                per_ip=settings.getbool("PACE_PER_IP"),
-                ip_pause_seconds=ip_pause,
-                ips_free_from=now + ip_pause if clean is not None else 0.0,  # None: nobody ran before us
-            ),
+            workbench,
             self.gates,
             Conduct(preset_of(settings), rest_limits_of(settings), max_failures=settings.getint("HOST_MAX_FAILURES")),
             RobotsDesk(self.store, who.token, settings.getfloat("ROBOTS_TTL_SECONDS")),
             rng=random.Random(),
             started_at=now,
             clean_start=clean != b"0",
+            renders=renders_of(settings, self.store, workbench),
         )
         self.contents = Contents(
             self.store,
@@ -171,22 +177,11 @@ class Crawl:
             self.frontier.put_back(page.lease, self.now())
 
     def _write(self, page: Page) -> Written | None:
+        if page.lease.is_render:
+            return self.renders.write(page)
         wire = page.wire
         if wire is None or not wire.status:
             return None
-        exchange = Exchange(
-            wire.request_bytes,
-            wire.head_bytes,
-            wire.body,
-            wire.status,
-            wire.chunked,
-            wire.ip,
-            wire.protocols,
-            wire.cipher,
-            wire.started_at,
-            wire.ended_at,
-            wire.truncated,
-        )
         lease = page.lease
         context = Context(
             page.url,
@@ -199,11 +194,28 @@ class Crawl:
         )
         digest = page.digest or payload_digest(wire.body)
         original = self._original(page, digest)
-        written = self.archive.write(exchange, context, digest, original)
+        written = self.archive.write(self.exchange_of(wire), context, digest, original)
         self._remember(page, written, original)
         if lease.is_robots and wire.status == 200:
             self.archive.robots_copy(lease.row.note, wire.started_at, page.body)
         return written
+
+    @staticmethod
+    def exchange_of(wire: Wire) -> Exchange:
+        """What crossed the wire, as the archive writes it."""
+        return Exchange(
+            wire.request_bytes,
+            wire.head_bytes,
+            wire.body,
+            wire.status,
+            wire.chunked,
+            wire.ip,
+            wire.protocols,
+            wire.cipher,
+            wire.started_at,
+            wire.ended_at,
+            wire.truncated,
+        )
 
     def _original(self, page: Page, digest: bytes) -> Original | None:
         """The capture that this one need not repeat."""
@@ -211,6 +223,8 @@ class Crawl:
             before = self.store.page(page.lease.row.key)
             original = self.contents.original(before.digest) if before else None
             return original and original._replace(profile=NOT_MODIFIED)
+        if page.to_render is not None:
+            return None  # the browser is given this very record
         return self.contents.original(digest) if page.payload else None
 
     def _remember(self, page: Page, written: Written, original: Original | None) -> None:
@@ -225,6 +239,9 @@ class Crawl:
         now = self.now()
         wire, lease = page.wire, page.lease
         self._count(page)
+        if lease.is_render:
+            self.renders.end(page, written)
+            return
         row = lease.row
         if wire is not None and wire.ended_at:
             lease.host.answered_at = wire.ended_at
@@ -265,13 +282,15 @@ class Crawl:
             page.reason,
             page.status,
             wire.ttfb_seconds if wire else None,
-            retry_after_seconds(page.retry_after or None, now, self._retry_after_max),
+            retry_after_seconds(page.retry_after or None, now, self.retry_after_max),
             page.location,
             row.tries,
+            render=self.renders.place(page, written),
         )
         record = PageRecord(page.url, page.reason, page.status or 0, now, digest, page.etag, page.last_modified)
         self.frontier.finish(lease, ending, record, page.body, now)
-        self.traps.learn(page, digest)
+        if page.to_render is None:  # a shell says nothing yet
+            self.traps.learn(page, digest)
 
     def _count(self, page: Page) -> None:
         stats = self.crawler.stats
@@ -282,7 +301,9 @@ class Crawl:
             self.bytes += page.wire.received_bytes
             if page.wire.truncated:
                 stats.inc_value(f"truncated/{page.wire.truncated}")
-        if page.status is None:
+        if page.lease.is_render:
+            self.errors += page.reason is not Reason.RENDERED
+        elif page.status is None:
             self.errors += 1
         elif not page.lease.is_robots:
             self.pages += 1
@@ -294,7 +315,7 @@ class Crawl:
         self.archive.flush()
         state = self.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
-        return self.frontier.take_changes(), facts + self.traps.facts()
+        return self.frontier.take_changes(), facts + self.traps.facts() + self.frontier.renders.take_facts()
 
     def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Apply a commit whose archive bytes are durable by now."""

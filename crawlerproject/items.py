@@ -9,6 +9,7 @@ from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.reasons import Reason
+from crawlerproject.render.rendered import Rendered
 from crawlerproject.rules.urls import Address
 
 
@@ -35,6 +36,10 @@ class Page:
     fingerprint: int | None = None  # SimHash of the text
     duplicate: Duplicate | None = None
     notes: list[tuple[str, str]] = field(default_factory=list)  # further lines of the metadata record
+    to_render: tuple[int, int] | None = None  # goes back for the browser; words and links without it
+    rendered: Rendered | None = None  # of a lease to render
+    gained: tuple[int, int] | None = None  # words and links with the browser
+    again: bool = False  # the browser's fault, not the page's: it is rendered another time
 
     @property
     def payload(self) -> bytes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
+from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.permuted_tables import MAX_BITS
 from crawlerproject.rules.seeds import read_seeds
@@ -44,6 +45,7 @@ _POSITIVE = frozenset(
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
 _WARC_MAX_BYTES = 2_000_000_000
 _PARTS = ("frontier", "warc", "index", "log")
+RENDER_MODES = ("auto", "never", "always")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -116,6 +118,9 @@ def check(settings: BaseSettings, folder: Path) -> None:
         raise OperatorError(
             f"NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above {MAX_BITS}; its index reaches no further."
         )
+    if settings["RENDER"] not in RENDER_MODES:
+        raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
+    find_chromium(settings["RENDER_BROWSER"])
     _check_folder(folder)
 
 

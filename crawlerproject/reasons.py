@@ -13,6 +13,8 @@ class Reason(StrEnum):
     HTTP_ERROR = "http-error"
     RATE_LIMITED = "rate-limited"
     LOST = "lost"
+    CHALLENGE = "challenge"
+    RENDERED = "rendered"
 
     # Refusals: never asked for.
     INVALID_URL = "invalid-url"
@@ -44,4 +46,6 @@ class Reason(StrEnum):
     DISCONNECTED = "disconnected"
     BAD_RESPONSE = "bad-response"
     HEADER_TOO_LARGE = "header-too-large"
+    RENDER_TIMEOUT = "render-timeout"
+    RENDER_FAILED = "render-failed"
     INTERNAL_ERROR = "internal-error"

@@ -51,6 +51,21 @@ OURS = {
     # What counts as the same text.
     "NEAR_DUPLICATE_BITS": 6,
     "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,
+    # Pages that need a browser.
+    "RENDER": "auto",
+    "RENDER_BROWSER": "",
+    "RENDER_MAX_IN_FLIGHT": 2,
+    "RENDER_MAX_PER_HOST": 1000,
+    "RENDER_MAX_PAGES": 100_000,
+    "RENDER_MAX_SUBREQUESTS": 40,
+    "RENDER_NAVIGATION_SECONDS": 15,
+    "RENDER_TIMEOUT_SECONDS": 30,
+    "RENDER_RECYCLE_PAGES": 200,
+    "RENDER_MAX_MEMORY_BYTES": 2 * 1024**3,
+    "RENDER_PAGE_MEMORY_BYTES": 512 * 1024**2,
+    "RENDER_CACHE_BYTES": 64 * 1024**2,
+    "RENDER_SCREENSHOT": False,
+    "RENDER_PROXIES": [],
     # Archive and frontier.
     "WARC_MAX_BYTES": 1_000_000_000,
     "WARC_PREFIX": "crawl",
@@ -75,8 +90,8 @@ COMMANDS_MODULE = "crawlerproject.commands"
 
 SCHEDULER = "crawlerproject.frontier.scheduler.FrontierScheduler"
 DOWNLOAD_HANDLERS = {
-    "http": "crawlerproject.fetch.handler.CrawlerDownloadHandler",
-    "https": "crawlerproject.fetch.handler.CrawlerDownloadHandler",
+    "http": "crawlerproject.render.handler.RenderingDownloadHandler",
+    "https": "crawlerproject.render.handler.RenderingDownloadHandler",
     "ftp": None,
     "s3": None,
 }
@@ -87,6 +102,7 @@ DOWNLOADER_MIDDLEWARES = {
     "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
     "crawlerproject.middlewares.robots.RobotsMiddleware": 40,
+    "crawlerproject.middlewares.triage.TriageMiddleware": 50,
     "crawlerproject.middlewares.pace.PaceMiddleware": 900,
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,

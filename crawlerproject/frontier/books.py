@@ -14,7 +14,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, Changes, FrontierStore, PageRecord, QueuedPage
 
 _UNSURE_FACT = "unsure-until"
 
@@ -102,6 +102,22 @@ class Books:
             self.waits(host, -host.waiting_urls)
             host.given_up = True
             self.given_up_hosts += 1
+
+    def leave_plain(self, row: QueuedPage, host: Host) -> None:
+        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
+        host.taken.add(row.arrival)
+        self.waits(host, -1)
+        self.changes.removed.append(row)
+        self.dirty[host.name] = host
+
+    def queue_to_render(self, row: QueuedPage, host: Host, record: PageRecord, place: str, now: float) -> None:
+        """A fetched page waits for its host's turn once more, for the browser; ``place`` is where its answer is."""
+        self.changes.removed.append(row)
+        self.changes.pages.append((row.key, record))
+        marked = row._replace(arrival=self.next_arrival(now), tries=0, flags=row.flags | FLAG_RENDER, note=place)
+        self.changes.queued.append(marked)
+        host.unstored += 1
+        self.waits(host, 1)
 
     def store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""

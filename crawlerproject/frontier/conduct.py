@@ -49,11 +49,12 @@ class Ending:
     # of the other, whose robots.txt was answered.
     other_scheme_good: bool = False
     robots: bool = False  # it was for a robots.txt
+    render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: stores/plain_answers.py
 
     @property
     def ok(self) -> bool:
         """Whether the host answered well, whatever the page's own fate."""
-        return self.status is not None and self.status != 429 and not 500 <= self.status < 600
+        return self.status is not None and self.status != 429 and not 500 <= self.status < 600 and not self.walled
 
     @property
     def counts(self) -> bool:
@@ -65,7 +66,12 @@ class Ending:
     @property
     def trouble(self) -> bool:
         """Whether the host asked us to wait or failed."""
-        return self.status is None or self.status in _REST_STATUSES
+        return self.status is None or self.status in _REST_STATUSES or self.walled
+
+    @property
+    def walled(self) -> bool:
+        """Whether an anti-bot wall answered: the host does not want us, and rests longer each time."""
+        return self.reason is Reason.CHALLENGE
 
 
 @dataclass(slots=True, frozen=True)
@@ -117,6 +123,9 @@ class Conduct:
                 wait = failure.base_wait_seconds * 2 ** min(max(host.failures, 1) - 1, 10)
                 host.rest_until = max(host.rest_until, now + min(wait, self.rests.max_seconds))
             return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
+        if ending.walled:  # asking again is what walls are against
+            self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            return Verdict(again=False, give_up=parked, parked=parked)
         if ending.status in _REST_STATUSES:
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
             return Verdict(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)

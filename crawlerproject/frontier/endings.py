@@ -11,6 +11,7 @@ from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.conduct import Conduct, Ending, Verdict
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.stores.protocols import PageRecord
 
@@ -24,9 +25,12 @@ _SERVERS_VIEW_SECONDS = 0.005
 class Endings:
     """Ends every lease exactly once."""
 
-    def __init__(self, books: Books, conduct: Conduct, robots_answers: RobotsAnswers, rng: random.Random) -> None:
+    def __init__(
+        self, books: Books, conduct: Conduct, robots_answers: RobotsAnswers, renders: Renders, rng: random.Random
+    ) -> None:
         self._books = books
         self._conduct = conduct
+        self._renders = renders
         self._robots_answers = robots_answers
         self._rng = rng
 
@@ -49,6 +53,8 @@ class Endings:
             self._robots_answers.answered(lease, ending, body, now)
         if lease.stored and verdict.again and not lease.is_robots:
             self._books.queue_again(lease.row, host, now)
+        elif lease.stored and ending.render:
+            self._books.queue_to_render(lease.row, host, record, ending.render, now)
         elif lease.stored:
             self._books.decide(lease.row, host, record, leased=True)
         self._books.dirty[host.name] = host
@@ -72,18 +78,41 @@ class Endings:
                 host.name, host.failures, ending.reason, moment,
             )  # fmt: skip
 
-    def _start_clock(self, host: Host, ended: float) -> None:
-        """The host's and its address's pause begin where the answer ended."""
+    def _start_clock(self, host: Host, ended: float, debt_seconds: float = 0.0) -> None:
+        """The host's and its address's pause begin where the answer ended; a debt makes the host's longer."""
         ended += _SERVERS_VIEW_SECONDS
-        host.pace_free = max(ended + self._conduct.jittered(host.delay_seconds, self._rng), host.rest_until)
+        delay = self._conduct.jittered(host.delay_seconds, self._rng) + debt_seconds
+        host.pace_free = max(ended + delay, host.rest_until)
         next_free = max(host.pace_free, host.held_until)
         self._books.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
+
+    def finish_render(self, lease: Lease, asked: int, now: float, *, again: bool) -> None:
+        """The end of a render: no answer of the host, but a debt for the ``asked`` requests it was sent.
+
+        What is known of the page stays what its plain answer said.
+        """
+        self._books.leased -= 1
+        lease.ended = True
+        host = lease.host
+        if again:
+            self._books.queue_again(lease.row, host, now)
+        else:
+            self._books.changes.removed.append(lease.row)
+        self._books.dirty[host.name] = host
+        host.promised_seconds = max(host.delay_seconds * (1 + asked), host.rest_until - now)
+        debt = sum(self._conduct.jittered(host.delay_seconds, self._rng) for _ in range(asked))
+        self._start_clock(host, now, debt)
+        self._renders.ended(now)
+        if asked:
+            self._books.store_now(host)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
         self._books.leased -= 1
         lease.ended = True
         host = lease.host
+        if lease.is_render:
+            self._renders.ended(now)
         if lease.stored:
             host.taken.discard(lease.row.arrival)
             self._books.waits(host, 1)

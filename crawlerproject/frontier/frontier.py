@@ -18,6 +18,8 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.intake import Intake
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.loans import Loans
+from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.turns import Lookup, Turns
@@ -40,8 +42,10 @@ class Frontier:
         rng: random.Random,
         started_at: float,
         clean_start: bool,
+        renders: Renders | None = None,
     ) -> None:
         self.workbench = workbench
+        self.renders = renders or Renders(store, workbench, rng)
         self.books = Books(
             store,
             workbench,
@@ -50,9 +54,12 @@ class Frontier:
             started_at=started_at,
             clean_start=clean_start,
         )
+        self.embed_refusal = gates.embed_refusal
         self._intake = Intake(self.books, gates)
-        self._turns = Turns(self.books, gates)
-        self._endings = Endings(self.books, conduct, RobotsAnswers(self.books, gates, conduct, rng), rng)
+        self._turns = Turns(self.books, gates, self.renders)
+        robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
+        self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
+        self.loans = Loans(self.books, conduct, robots_answers, rng)
 
     def load(self, now: float) -> None:
         """Take up every host that has work from an earlier run."""
@@ -80,6 +87,10 @@ class Frontier:
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
         self._endings.finish(lease, ending, record, body, now)
+
+    def finish_render(self, lease: Lease, asked: int, now: float, *, again: bool) -> None:
+        """A render's end; ``asked`` requests beyond the document are charged to the host's clock."""
+        self._endings.finish_render(lease, asked, now, again=again)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""

@@ -85,6 +85,12 @@ class Gates:
             return True
         return traps.refuses(address.host, address.url, now)
 
+    def embed_refusal(self, address: Address, now: float) -> Reason | None:
+        """Why a page in the browser may not ask for it, its host's robots.txt left out."""
+        if self.excluded(address, now):
+            return Reason.NEVERCRAWL
+        return Reason.PRIVATE_ADDRESS if self._literal_refused(host_name(address.host)) else None
+
     def _literal_refused(self, name: str) -> bool:
         """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""
         return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))

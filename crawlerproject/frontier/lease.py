@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crawlerproject.frontier.host import Host
-from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, QueuedPage
 
 
 @dataclass(slots=True)
@@ -24,6 +24,11 @@ class Lease:
     def is_robots(self) -> bool:
         """Whether this fetches a robots.txt."""
         return bool(self.row.flags & FLAG_ROBOTS)
+
+    @property
+    def is_render(self) -> bool:
+        """Whether the page was fetched before and now meets the browser."""
+        return bool(self.row.flags & FLAG_RENDER)
 
     @property
     def is_seed(self) -> bool:

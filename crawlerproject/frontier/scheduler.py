@@ -167,6 +167,8 @@ class FrontierScheduler:
             "verbatim_url": True,
             "download_slot": "all",
         }
+        if lease.is_render:
+            meta["render"] = True
         if error is not None:
             meta["fetch_error"] = error
         return Request(lease.row.url, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta)

@@ -8,16 +8,19 @@ from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.renders import LINE_SECONDS, Renders
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import FAILURES
 from crawlerproject.rules.priority import LAST
 from crawlerproject.rules.urls import parse
-from crawlerproject.stores.protocols import FLAG_ROBOTS, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, PageRecord, QueuedPage
 
 # Rows of one host that may be refused in a single turn before others get theirs (ours: 20 refusals cost 1 ms).
 _REFUSALS_PER_TURN = 20
 # A row that the next commit stores cannot be leased before: look again after a beat (COMMIT_SECONDS) and a bit.
 UNSTORED_WAIT_SECONDS = 1.3
+# Rows looked at for a page that needs no browser while the browser is busy: one read of the store.
+_ROWS_BEHIND = 20
 
 
 class Lookup(NamedTuple):
@@ -29,9 +32,10 @@ class Lookup(NamedTuple):
 class Turns:
     """Leases: robots.txt first, then the host's queue in its order."""
 
-    def __init__(self, books: Books, gates: Gates) -> None:
+    def __init__(self, books: Books, gates: Gates, renders: Renders) -> None:
         self._books = books
         self._gates = gates
+        self._renders = renders
 
     def next(self, now: float) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits."""
@@ -55,6 +59,15 @@ class Turns:
             return None
         for _ in range(_REFUSALS_PER_TURN):
             row = self._first_row(host)
+            if row is not None and row.flags & FLAG_RENDER and (self._renders.closed or self._renders.full):
+                if self._renders.closed:
+                    self._keep_for_later(row, host)
+                    continue
+                row = self._row_without_browser(host)
+                if row is None:
+                    self._renders.line_up(host)
+                    self._books.workbench.release(host, now, now + LINE_SECONDS, work=True)
+                    return None
             if row is None:
                 break
             refusal = self._gates.refusal_again(row, now)
@@ -65,7 +78,8 @@ class Turns:
                     self._let_others_first(row, host, now)
                     continue
                 if until <= now:
-                    return self._handed_out(self._robots_row(host, scheme, now), host, address, now, stored=False)
+                    robots = robots_row(host, scheme, self._books.next_arrival(now))
+                    return self._handed_out(robots, host, address, now, stored=False)
                 rules = self._books.robots.rules(f"{scheme}://{host.name}")
                 if not rules.allowed(row.url):
                     refusal = Reason.ROBOTS
@@ -73,8 +87,15 @@ class Turns:
                     host.closed_until = now + closed
                     self._books.workbench.release(host, now, host.closed_until, work=True)
                     return None
+            if refusal is None and row.flags & FLAG_RENDER and self._renders.given_up(row.url, host.name):
+                self._books.leave_plain(row, host)
+                continue
             if refusal is None:
                 return self._handed_out(row, host, address, now, stored=True)
+            if row.flags & FLAG_RENDER:
+                self._books.refused[refusal] += 1
+                self._books.leave_plain(row, host)
+                continue
             self._books.decide(row, host, PageRecord(row.url, refusal, 0, now))
             self._books.refused[refusal] += 1
         wait = now + UNSTORED_WAIT_SECONDS if row is None and host.unstored else now
@@ -102,17 +123,30 @@ class Turns:
             host.rows = len(taken)  # counts of a torn run: the rows themselves are the truth
         return None
 
-    def _robots_row(self, host: Host, scheme: str, now: float) -> QueuedPage:
-        origin = f"{scheme}://{host.name}"
-        url = origin + "/robots.txt"
-        return QueuedPage(
-            host.name, parse(url).key, url, 0, self._books.next_arrival(now), 0, "P", "", 0, FLAG_ROBOTS, origin
-        )
+    def _keep_for_later(self, row: QueuedPage, host: Host) -> None:
+        """Nothing can be rendered in this run: the row stays in its queue, untouched, for the next one."""
+        host.taken.add(row.arrival)
+        self._books.waits(host, -1)
+        self._renders.kept += 1
+
+    def _row_without_browser(self, host: Host) -> QueuedPage | None:
+        taken = host.taken
+        rows = self._books.store.head(host.name, len(taken) + _ROWS_BEHIND)
+        return next((row for row in rows if row.arrival not in taken and not row.flags & FLAG_RENDER), None)
 
     def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._books.leased += 1
         if stored:
             host.taken.add(row.arrival)
             self._books.waits(host, -1)
+        if row.flags & FLAG_RENDER:
+            self._renders.started()
         promised = max(host.delay_seconds, host.promised_seconds)
         return Lease(row, host, address, now, promised, stored)
+
+
+def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
+    """The row of a host's robots.txt, which no queue holds: the host's turn makes it up."""
+    origin = f"{scheme}://{host.name}"
+    url = origin + "/robots.txt"
+    return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)

@@ -122,6 +122,38 @@ class Workbench:
             self._push(ip, max(now, ip.next_free))
         self.wait(host, next_free, work=work)
 
+    def borrow(self, host: HostClock, address: str, now: float) -> bool:
+        """Take a host out of its turn, for a page in the browser: only when it and ``address`` are free now.
+
+        ``address`` "" when the borrower holds the host's address already.
+        """
+        if host.stage not in (Stage.IDLE, Stage.WAITING) or host.next_free > now:
+            return False
+        if self._per_ip and address:
+            ip = self._ips.get(address)
+            if ip is None:
+                ip = self._ips[address] = _IpClock(address, self._ips_free_from)
+            if ip.busy or ip.next_free > now or ip.line:
+                if not ip.busy and not ip.serial:
+                    self._push(ip, ip.next_free)
+                return False
+            ip.busy = True
+            ip.serial = 0
+        host.serial = 0
+        self._start(host)
+        return True
+
+    def returned(
+        self, host: HostClock, address: str, now: float, next_free: float, *, work: bool, asked: bool = True
+    ) -> None:
+        """The borrower is done: start the clocks of the host and of ``address``, unless nothing was ``asked``."""
+        self.in_flight -= 1
+        if self._per_ip and address and (ip := self._ips.get(address)) is not None:
+            ip.busy = False
+            ip.next_free = now + self._ip_pause_seconds if asked else ip.next_free
+            self._push(ip, max(now, ip.next_free))
+        self.wait(host, next_free, work=work)
+
     def wake_at(self) -> float | None:
         """The next moment at which ``take`` may have something; None when nothing waits for time."""
         heap = self._heap

@@ -99,6 +99,7 @@ class _Pairing:
         self._report = report
         self._request: Member | None = None
         self._answer: Member | None = None
+        self._conversion: Member | None = None
 
     def add(self, member: Member) -> None:
         if member.kind == "request":
@@ -106,6 +107,13 @@ class _Pairing:
             self._request, self._answer = member, None
         elif member.kind in ("response", "revisit"):
             self._answer = member
+        elif member.kind == "conversion":
+            self.end()
+            self._conversion = member
+        elif member.kind == "metadata" and self._conversion is not None:
+            if member.field("warc-refers-to") != self._conversion.field("warc-record-id"):
+                self._report.flaws.append(Flaw(member.offset, "metadata does not name its conversion"))
+            self._conversion = None
         elif member.kind == "metadata":
             if not _belong_together(self._request, self._answer, member):
                 what = "request, response and metadata do not name each other"
@@ -116,6 +124,9 @@ class _Pairing:
         if self._request is not None:
             self._report.flaws.append(Flaw(self._request.offset, "capture is not whole"))
             self._request = None
+        if self._conversion is not None:
+            self._report.flaws.append(Flaw(self._conversion.offset, "render is not whole"))
+            self._conversion = None
 
 
 def _belong_together(request: Member | None, answer: Member | None, metadata: Member) -> bool:

@@ -66,6 +66,18 @@ def redirect_target(head: bytes, status: int, url: str) -> str:
     return joined
 
 
+def header_pairs(head: bytes) -> list[tuple[str, str]]:
+    """Names and values of a stored head, in order; a folded line belongs to the one before."""
+    pairs: list[tuple[str, str]] = []
+    for line in head.decode("latin-1").splitlines()[1:]:
+        if line[:1] in (" ", "\t") and pairs:
+            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line.strip()}")
+        elif ":" in line:
+            name, _, value = line.partition(":")
+            pairs.append((name.strip(), value.strip()))
+    return pairs
+
+
 def _code(status_line: bytes) -> bytes:
     parts = status_line.split(None, 2)
     return parts[1] if len(parts) > 1 else b""

@@ -117,13 +117,13 @@ def capture(
     digest = digest or payload_digest(exchange.body)
     identified = payload_type(context.sample) if exchange.body else None
 
-    request = _member(
+    request = make_member(
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{common}{address}"
         f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/http; msgtype=request\r\n",
         exchange.request_bytes,
     )
     kept = b"" if original else exchange.body
-    response = _member(
+    response = make_member(
         f"WARC/1.1\r\nWARC-Type: {'revisit' if original else 'response'}\r\nWARC-Record-ID: {response_id}\r\n"
         f"{common}{address}WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
         f"{_transport_fields(exchange)}{_payload_fields(exchange, digest, identified, original)}"
@@ -132,7 +132,7 @@ def capture(
         kept,
         ENCODED_COMPRESSION_LEVEL if kept and content_encoded(head) else COMPRESSION_LEVEL,
     )
-    metadata = _member(
+    metadata = make_member(
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}"
         f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/warc-fields\r\n",
         _metadata_block(exchange, context),
@@ -161,7 +161,7 @@ def capture(
 def warcinfo(fields: Sequence[tuple[str, str]], *, filename: str, record_id: str, now: float) -> bytes:
     """The gzip member that begins every file; ``now`` in epoch seconds, ``fields`` its lines."""
     block = "".join([f"{name}: {one_line(value)}\r\n" for name, value in fields if value]).encode()
-    return _member(
+    return make_member(
         f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {warc_date(now)}\r\n"
         f"WARC-Filename: {filename}\r\nContent-Type: application/warc-fields\r\n",
         block,
@@ -188,7 +188,7 @@ def one_line(value: str) -> str:
     return value.replace("\r", " ").replace("\n", " ") if "\n" in value or "\r" in value else value
 
 
-def _member(fields: str, block: bytes, body: bytes = b"", level: int = COMPRESSION_LEVEL) -> bytes:
+def make_member(fields: str, block: bytes, body: bytes = b"", level: int = COMPRESSION_LEVEL) -> bytes:
     """One record as one gzip member; its block is ``block`` + ``body``."""
     digest = sha1(block, usedforsecurity=False)
     digest.update(body)

@@ -15,11 +15,13 @@ from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
 from crawlerproject.preflight import seeds_and_scope
 from crawlerproject.reasons import Reason
+from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.ai_use import HEADERS, stated_by_site
-from crawlerproject.rules.page import is_html, read_html
+from crawlerproject.rules.page import PageFacts, is_html
 from crawlerproject.rules.priority import priority
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
@@ -82,6 +84,8 @@ class WebSpider(Spider):
         if "lease" not in meta:  # not a crawl of ours: `scrapy parse` asks what is read here
             return self._read_for_a_person(response)
         lease: Lease = meta["lease"]
+        if lease.is_render:
+            return self._rendered(response, lease, meta)
         wire: Wire = meta["wire"]
         page = Page(lease, lease.row.url, _reason(response.status), wire, body=response.body)
         headers = response.headers
@@ -93,8 +97,11 @@ class WebSpider(Spider):
             if response.status in _REDIRECTS:
                 self._redirect(page, _header(headers, "Location"))
             elif response.status == 200 and not lease.is_robots:
-                self._read(page, response)
+                self._read(page, response, meta)
                 page.notes += self._ai_use(page, response)
+            if wall := meta.get("challenge"):
+                page.reason, page.to_render = Reason.CHALLENGE, None
+                page.notes.append(("challenge", wall))
             self.errors_in_a_row = 0
         except Exception:
             self._ours(page)
@@ -109,6 +116,8 @@ class WebSpider(Spider):
         page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, FetchError):
             page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)
+            if isinstance(error, RenderFailed):
+                page.rendered, page.again = error.rendered, error.again
         elif isinstance(error, Refused):
             page.reason = error.reason
         else:
@@ -152,20 +161,21 @@ class WebSpider(Spider):
         hops = (row.hops + "R")[-_MAX_HOPS:]
         self._scheduler.add([Found(target, row.depth, hops, row.url, row.priority, flags)])
 
-    def _read(self, page: Page, response: Response) -> None:
+    def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
         content_type = _header(response.headers, "Content-Type") or None
         if not is_html(content_type, response.body):
             return
-        facts = read_html(
-            response.body,
-            url=page.url,
-            content_type=content_type,
-            x_robots=[value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")],
-            token=self.token,
-        )
+        facts = meta.pop("facts", None) or facts_of(response, content_type, self.token)
         page.notes = page_notes(facts)
-        page.text, page.canonical = facts.text, facts.canonical
-        page.text_mark = text_mark(facts.title, facts.text)
+        if (triage := meta.get("triage")) is not None and triage.signals:
+            page.notes.append(("triage", str(triage)))
+        page.to_render = meta.get("to_render")
+        if page.to_render is None:
+            page.text, page.canonical = facts.text, facts.canonical
+            page.text_mark = text_mark(facts.title, facts.text)
+        self._follow(page, facts)
+
+    def _follow(self, page: Page, facts: PageFacts) -> None:
         if facts.nofollow:
             return
         row = page.lease.row
@@ -173,6 +183,35 @@ class WebSpider(Spider):
         for link in facts.links:
             hops = (row.hops + link.kind)[-_MAX_HOPS:]
             page.found.append(Found(link.address, depth, hops, row.url, priority(depth, link.kind)))
+
+    def _rendered(self, response: Response, lease: Lease, meta: dict[str, Any]) -> Page:
+        """What the browser made of a page: its links are the page's, and what it gained is remembered."""
+        rendered: Rendered = meta["rendered"]
+        page = Page(lease, lease.row.url, Reason.RENDERED, body=response.body, rendered=rendered)
+        try:
+            facts = meta.pop("facts", None) or facts_of(response, "text/html; charset=utf-8", self.token)
+            page.notes = page_notes(facts)
+            page.gained = (facts.words, len(facts.links))
+            page.text, page.canonical = facts.text, facts.canonical
+            page.text_mark = text_mark(facts.title, facts.text)
+            if wall := meta.get("challenge"):
+                page.reason = Reason.CHALLENGE
+                page.notes.append(("challenge", wall))
+            self._follow(page, facts)
+            if not facts.nofollow:
+                self._navigated(page, rendered)
+        except Exception:
+            self._ours(page)
+        return page
+
+    def _navigated(self, page: Page, rendered: Rendered) -> None:
+        """Where scripts wanted to go is a redirect in all but name."""
+        row, base = page.lease.row, Base(page.url)
+        if row.hops.endswith("R" * _MAX_REDIRECTS):
+            return
+        hops = (row.hops + "R")[-_MAX_HOPS:]
+        targets = [target for url in rendered.navigations if (target := base.join(url)) is not None]
+        page.found += [Found(target, row.depth, hops, row.url, row.priority) for target in targets]
 
     def _ai_use(self, page: Page, response: Response) -> list[tuple[str, str]]:
         """What robots.txt and this answer's headers say about use by artificial intelligence."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from base64 import b32encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha1
 from pathlib import Path
 
 from crawlerproject.rules.cdxj import row_of_capture
+from crawlerproject.rules.rendered_records import Render, render_members
 from crawlerproject.rules.request_line import Attempt, line
-from crawlerproject.rules.warc_records import Context, Exchange, Original, capture, warcinfo
+from crawlerproject.rules.warc_records import Context, Exchange, Original, capture, warc_date, warcinfo
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.request_log import RequestLog
@@ -92,6 +94,14 @@ class Archive:
         self._index.append(position.filename, row_of_capture(info, position.offset))
         offset = position.offset + info.offset
         return Written(position.filename, offset, info.length, info.payload_digest, info.record_id, info.date)
+
+    def write_render(self, render: Render) -> Written:
+        """Append what a browser made of a page; StorageError when there is no room, and nothing has changed then."""
+        built = render_members(render, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
+        position = self.warc.append(built.members)
+        digest = sha1(render.html, usedforsecurity=False).digest()
+        date = warc_date(render.ended_at)
+        return Written(position.filename, position.offset, built.length, digest, built.record_id, date)
 
     def attempt(self, attempt: Attempt, now: float) -> None:
         """Log one attempt."""

@@ -16,6 +16,7 @@ import os
 import signal
 from pathlib import Path
 
+from tests.web.apps import apps_world, many_apps
 from tests.web.broad import broad_world
 from tests.web.graph import Fate, World
 from tests.web.manners import manners_world
@@ -24,7 +25,7 @@ from tests.web.server import listening_socket, serve
 from tests.web.sites import small_world
 from tests.web.traps import traps_world
 
-PROFILES = ("small", "manners", "broad", "traps")
+PROFILES = ("small", "manners", "broad", "traps", "apps", "many-apps")
 
 
 def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05) -> World:
@@ -33,6 +34,10 @@ def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 
         return broad_world(port, hosts, response_seconds)
     if profile == "traps":
         return traps_world(port)
+    if profile == "apps":
+        return apps_world(port)
+    if profile == "many-apps":
+        return many_apps(port, hosts, 10 * hosts)
     return manners_world(port) if profile == "manners" else small_world(port)
 
 

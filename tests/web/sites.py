@@ -33,7 +33,7 @@ def small_world(port: int) -> World:
     for name in ("dead.test", "secure.test"):  # nothing listens there; speaks no TLS though asked to
         world.site(name).reachable = False
     _html(world, world.site("portal.test"), "/", [*fronts, *nowhere], follow=fronts)
-    _robots(world.sites["portal.test"])
+    robots_of(world.sites["portal.test"])
     world.seeds = [world.url("portal.test"), world.url("plain1.test"), world.url("ugly.test"), world.url("trap.test")]
     return world
 
@@ -42,7 +42,8 @@ def _closed_port(port: int) -> int:
     return 9 if port != 9 else 7  # discard and echo: services that no machine runs any more
 
 
-def _robots(site: Site, body: bytes = _ALLOW) -> None:
+def robots_of(site: Site, body: bytes = _ALLOW) -> None:
+    """Give a site its robots.txt; without ``body`` one that allows everything."""
     site.pages["/robots.txt"] = Page(answer(body, kind="text/plain"))
 
 
@@ -66,7 +67,7 @@ def _plain(world: World) -> list[str]:
     paths = ["/"] + [f"/{WORDS[number]}/{number}.html" for number in range(1, _PLAIN_PAGES)]
     for name in names:
         site = world.site(name)
-        _robots(site)
+        robots_of(site)
         for number, path in enumerate(paths):
             children = [paths[child] for child in (2 * number + 1, 2 * number + 2) if child < len(paths)]
             across = [world.url(chance.choice(names), chance.choice(paths)) for _ in range(2)]
@@ -79,7 +80,7 @@ def _plain(world: World) -> list[str]:
 def _redirects(world: World) -> list[str]:
     """Every redirect status, within and across hosts, a chain, two loops, a relative and an empty target."""
     site = world.site("redirects.test")
-    _robots(site)
+    robots_of(site)
     other = world.url("plain2.test", "/landing.html")
     _html(world, world.sites["plain2.test"], "/landing.html", [])
     hops = {
@@ -104,7 +105,7 @@ def _redirects(world: World) -> list[str]:
 def _rules(world: World) -> list[str]:
     """A robots.txt that forbids some of what the pages link to, with one longer Allow; and one with a delay."""
     site = world.site("rules.test")
-    _robots(site, b"\xef\xbb\xbfUser-agent: *\nDisallow: /private/\nDisallow: /*.cgi\nAllow: /private/open\n"
+    robots_of(site, b"\xef\xbb\xbfUser-agent: *\nDisallow: /private/\nDisallow: /*.cgi\nAllow: /private/open\n"
                   b"User-agent: SomeoneElse\nDisallow: /\n")  # fmt: skip
     open_paths = ["/private/open/1", "/private/open/2", "/public/1", "/public/2"]
     secret = ["/private/1", "/private/2?x=1", "/tool.cgi"]
@@ -113,7 +114,7 @@ def _rules(world: World) -> list[str]:
     world.shunned.update(world.url(site.host, path) for path in secret)
     delayed = world.site("delay.test")
     delayed.floor_seconds = 2.0
-    _robots(delayed, b"User-agent: *\nCrawl-delay: 2\n")
+    robots_of(delayed, b"User-agent: *\nCrawl-delay: 2\n")
     for number in range(1, 4):
         _html(world, delayed, f"/{number}", [])
     return [_html(world, site, "/", [*open_paths, *secret]), _html(world, delayed, "/", ["/1", "/2", "/3"])]
@@ -146,7 +147,7 @@ def _robots_answers(world: World) -> list[str]:
 def _copies(world: World) -> list[str]:
     """Exact duplicates, near duplicates, and spellings of one address."""
     site = world.site("copies.test")
-    _robots(site)
+    robots_of(site)
     same = page_html("the same everywhere", body=f"<p>{text('same', 300)}</p>")
     exact = [f"/exact/{number}" for number in range(5)]
     site.pages |= {path: Page(answer(same)) for path in exact}
@@ -167,7 +168,7 @@ def _copies(world: World) -> list[str]:
 def _slow(world: World) -> list[str]:
     """A site whose every answer takes its time."""
     site = world.site("slow.test")
-    _robots(site)
+    robots_of(site)
     paths = [f"/{number}" for number in range(1, 5)]
     for path in paths:
         _html(world, site, path, [], wait_seconds=_SLOW_SECONDS)
@@ -177,7 +178,7 @@ def _slow(world: World) -> list[str]:
 def _trap(world: World) -> list[str]:
     """A calendar that never ends, and a path that nests itself."""
     site = world.site("trap.test")
-    _robots(site)
+    robots_of(site)
 
     def endless(path: str) -> Answer | None:
         if path.startswith("/calendar/") and path[10:].isdigit():
@@ -193,7 +194,7 @@ def _trap(world: World) -> list[str]:
 def _script(world: World) -> list[str]:
     """A page that a script builds: without a browser it is an empty root element."""
     site = world.site("script.test")
-    _robots(site)
+    robots_of(site)
     root = '<div id="root"></div><noscript>You need to enable JavaScript.</noscript><script src="/app.js"></script>'
     shell = f"<!DOCTYPE html><html><head><title>app</title></head><body>{root}</body></html>"
     code = ("document.getElementById('root').innerHTML = '<h1>Built</h1><p>' + 'word '.repeat(300) + '</p>' + "
@@ -209,7 +210,7 @@ def _script(world: World) -> list[str]:
 def _formats(world: World) -> list[str]:
     """Content codings, framings, character sets, media types and sizes."""
     site = world.site("formats.test")
-    _robots(site)
+    robots_of(site)
     body = page_html("coded page", ["/found-inside"])
     inside = (world.url(site.host, "/found-inside"),)
     pages = {
@@ -244,7 +245,7 @@ def _charset(word: str, charset: str, *, header: bool) -> Answer:
 def _etiquette(world: World) -> list[str]:
     """What pages ask of robots (nofollow, noindex), base href, odd link elements and useless extensions."""
     site = world.site("etiquette.test")
-    _robots(site)
+    robots_of(site)
     quiet = ["/quiet/meta", "/quiet/header", "/quiet/link", "/quiet/archive.zip", "/quiet/film.mp4"]
     for path in [*quiet, "/base/inside.html", "/from-frame", "/from-area", "/canonical", "/next", "/from-refresh",
                  "/after-noindex"]:  # fmt: skip
@@ -268,7 +269,7 @@ def _ugly(world: World) -> list[str]:
     """Servers that break the rules: one whose answers can be read, one whose answers cannot."""
     site, broken = world.site("ugly.test"), world.site("broken.test")
     for host, table, fate in ((site, READABLE, Fate.MUST), (broken, HOPELESS, Fate.MAY)):
-        _robots(host)
+        robots_of(host)
         for name, made in table.items():
             host.pages[f"/{name}"] = Page(made, fate=fate)
     fronts = [_html(world, site, "/", [f"/{name}" for name in READABLE])]
@@ -278,7 +279,7 @@ def _ugly(world: World) -> list[str]:
 def _busy(world: World) -> list[str]:
     """A host that asks to be left alone for a moment, twice, and then answers."""
     site = world.site("busy.test")
-    _robots(site)
+    robots_of(site)
     _html(world, site, "/calm", [])
     _html(world, site, "/limited", [])
     _html(world, site, "/overloaded", [])
@@ -294,7 +295,7 @@ def _neighbours(world: World) -> list[str]:
     for name in ("shared-a.test", "shared-b.test", "shared-c.test"):
         site = world.site(name, ip)
         ip = site.ip
-        _robots(site)
+        robots_of(site)
         for number in range(1, 4):
             _html(world, site, f"/{number}", [])
         fronts.append(_html(world, site, "/", ["/1", "/2", "/3"]))
@@ -306,7 +307,7 @@ def _excluded(world: World) -> None:
     world.nevercrawl.add("excluded.test")
     for name in ("excluded.test", "sub.excluded.test"):
         site = world.site(name)
-        _robots(site)
+        robots_of(site)
         for path in ("/deep", "/by-redirect"):
             _html(world, site, path, [])
         _html(world, site, "/", ["/deep"])

@@ -1,0 +1,209 @@
+"""One browser for a crawl: started by the first page that needs it, started anew when it has grown or died."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeout
+from scrapy import Request
+
+from crawlerproject.reasons import Reason
+from crawlerproject.render.chromium import arguments
+from crawlerproject.render.memory_watch import browser_processes, end_oversized
+from crawlerproject.render.playwright_handler import PlaywrightHandler
+from crawlerproject.render.rendered import RenderFailed
+from crawlerproject.render.slots import Slot
+from crawlerproject.render.visit import Visit
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_START_SECONDS = 60.0  # 1.1 s measured; a busy machine with a cold disk may take long
+_WATCH_SECONDS = 0.5  # a page allocates some 0.5 GB in that time at worst
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserLimits:
+    """The RENDER_* settings of the same names."""
+
+    navigation_seconds: float = 15.0
+    timeout_seconds: float = 30.0
+    recycle_pages: int = 200
+    max_memory_bytes: int = 2 * 2**30
+    page_memory_bytes: int = 512 * 2**20
+    screenshot: bool = False
+
+
+class BrowserMissing(Exception):
+    """No browser could be started; the message says why."""
+
+
+class Browser:
+    """Shows pages, each in a slot of its own."""
+
+    def __init__(self, crawler: Crawler, path: str, user_agent: str, limits: BrowserLimits) -> None:
+        self._crawler = crawler
+        self._path = path
+        self._user_agent = user_agent
+        self._limits = limits
+        self._handler: PlaywrightHandler | None = None
+        self._starting = asyncio.Lock()
+        self._free: list[Slot] = []
+        self._slots = 0
+        self._in_flight = 0
+        self._pages = 0
+        self._draining = False  # nothing new until it was started anew
+        self._changed = asyncio.Condition()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def show(self, visit: Visit, host: str) -> None:
+        """Let the browser run the page and fill ``visit.rendered``; raises RenderFailed or BrowserMissing."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._draining)
+            self._in_flight += 1
+        try:
+            handler = await self._started()
+            visit.rendered.browser = f"Chromium {handler.browser.version}"
+            await self._in_slot(handler, visit, host)
+        finally:
+            async with self._changed:
+                self._in_flight -= 1
+                if self._draining and not self._in_flight:
+                    await self._stop()
+                    self._draining = False
+                self._changed.notify_all()
+
+    async def close(self) -> None:
+        """The crawl ends."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self._stop()
+
+    async def _in_slot(self, handler: PlaywrightHandler, visit: Visit, host: str) -> None:
+        slot = self._free.pop() if self._free else self._new_slot()
+        handler.visits[slot.name] = visit
+        shown = False
+        try:
+            visit.rendered.started_at = time()
+            async with asyncio.timeout(self._limits.timeout_seconds):
+                await self._load(handler, slot, visit, host)
+            shown = True
+        except (TimeoutError, PlaywrightTimeout) as error:
+            detail = f"not done within {self._limits.timeout_seconds:g} s"
+            if isinstance(error, PlaywrightTimeout):
+                detail = f"not loaded within {self._limits.navigation_seconds:g} s"
+            raise RenderFailed(Reason.RENDER_TIMEOUT, detail, visit.rendered) from error
+        except (PlaywrightError, AttributeError) as error:  # without its browser the handler has lost an attribute
+            alive = self._alive(handler)
+            detail = str(error).partition("\n")[0] if alive else "the browser has died"
+            # Before it had the document it cannot have been the page's fault.
+            again = not alive or not visit.served
+            raise RenderFailed(Reason.RENDER_FAILED, detail, visit.rendered, again=again) from error
+        finally:
+            visit.rendered.ended_at = time()
+            handler.visits.pop(slot.name, None)
+            await self._leave(handler, slot, shown=shown)
+
+    async def _load(self, handler: PlaywrightHandler, slot: Slot, visit: Visit, host: str) -> None:
+        page = await slot.open(handler.browser, host, visit)
+        request = Request(
+            visit.rendered.url,
+            meta={
+                "playwright": True,
+                "playwright_page": page,
+                "playwright_include_page": True,
+                "playwright_context": slot.name,
+                "playwright_page_goto_kwargs": {
+                    "wait_until": "domcontentloaded",
+                    "timeout": self._limits.navigation_seconds * 1000,
+                },
+            },
+        )
+        response = await handler.download_request(request)
+        visit.rendered.html = response.text.encode("utf-8", "replace")
+        if self._limits.screenshot:
+            with contextlib.suppress(PlaywrightError):
+                visit.rendered.screenshot = await page.screenshot(timeout=self._limits.navigation_seconds * 1000)
+
+    async def _leave(self, handler: PlaywrightHandler, slot: Slot, *, shown: bool) -> None:
+        self._pages += 1
+        alive = self._alive(handler)
+        if not await slot.close_visit(clean=shown and alive):
+            alive = False
+        if not alive or self._pages >= self._limits.recycle_pages:
+            self._draining = True
+        if alive:
+            self._free.append(slot)
+
+    def _new_slot(self) -> Slot:
+        self._slots += 1
+        return Slot(f"slot{self._slots}", self._user_agent)
+
+    def _alive(self, handler: PlaywrightHandler) -> bool:
+        browser = getattr(handler, "browser", None)
+        return browser is not None and browser.is_connected()
+
+    # --- the process ----------------------------------------------------------------------------
+
+    async def _started(self) -> PlaywrightHandler:
+        async with self._starting:
+            if self._handler is not None and not self._alive(self._handler):
+                await self._stop()  # it died while nobody looked
+            if self._handler is None:
+                self._handler = await self._start()
+            return self._handler
+
+    async def _start(self) -> PlaywrightHandler:
+        options = {
+            "executable_path": self._path,
+            "args": arguments(self._limits.page_memory_bytes),
+            "ignore_default_args": ["--disable-popup-blocking"],  # nobody clicks here: no window is asked for
+            "timeout": _START_SECONDS * 1000,
+            "handle_sigint": False,  # Ctrl-C ends the crawl in good order first
+            "handle_sigterm": False,
+        }
+        handler = PlaywrightHandler(self._crawler, options)
+        began = monotonic()
+        try:
+            await asyncio.wait_for(handler.start(), _START_SECONDS)
+        except (PlaywrightError, OSError, TimeoutError) as error:
+            with contextlib.suppress(Exception):
+                await handler.close()
+            raise BrowserMissing(f"{self._path} does not start: {str(error).strip().partition(chr(10))[0]}") from error
+        stats = self._crawler.stats
+        assert stats is not None
+        stats.inc_value("render/browsers")
+        logger.info("Browser started for pages that need one: %s, %.1f s", self._path, monotonic() - began)
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.get_running_loop().create_task(self._keep_watch())
+        return handler
+
+    async def _stop(self) -> None:
+        handler, self._handler = self._handler, None
+        self._free.clear()
+        self._pages = 0
+        if handler is not None:
+            with contextlib.suppress(Exception):  # a browser that has died cannot be closed in good order
+                await asyncio.wait_for(handler.close(), _START_SECONDS)
+
+    async def _keep_watch(self) -> None:
+        """End pages that take too much memory; have a browser that has grown too large started anew."""
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            if self._handler is None:
+                return
+            if not self._in_flight:
+                continue
+            processes = await asyncio.to_thread(browser_processes)
+            if ended := end_oversized(processes, self._limits.page_memory_bytes):
+                logger.warning("%d page(s) in the browser took too much memory and were ended", ended)
+            if sum(process.private_bytes for process in processes) > self._limits.max_memory_bytes:
+                self._draining = True

@@ -1,0 +1,53 @@
+"""Finds a Chromium on this machine, and says how it is started: without a network of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from crawlerproject.errors import OperatorError
+
+# Debian's, Chrome, and the names other systems give them.
+_NAMES = ("chromium", "google-chrome-stable", "google-chrome", "chromium-browser", "chrome")
+_PLAYWRIGHTS = ("chromium-*/chrome-linux*/chrome", "chromium_headless_shell-*/chrome-linux*/headless_shell")
+# Where Playwright keeps the browsers that `playwright install` fetched; the environment variable is Playwright's.
+_PLAYWRIGHT_FOLDER = "~/.cache/ms-playwright"
+
+VIEWPORT = {"width": 1280, "height": 1024}
+
+
+def find_chromium(configured: str) -> str | None:
+    """The browser's path: RENDER_BROWSER, else the first that is found. OperatorError when the set one is none."""
+    if configured:
+        if not os.access(configured, os.X_OK) or os.path.isdir(configured):
+            raise OperatorError(f"RENDER_BROWSER={configured} is no program; give a Chromium's path, or nothing.")
+        return configured
+    for name in _NAMES:
+        if found := shutil.which(name):
+            return found
+    folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or _PLAYWRIGHT_FOLDER).expanduser()
+    for pattern in _PLAYWRIGHTS:
+        if paths := sorted(folder.glob(pattern)):
+            return str(paths[-1])
+    return None
+
+
+def arguments(page_memory_bytes: int) -> list[str]:
+    """Chromium's command line."""
+    lines = [
+        # Whatever is not answered by us fails: no name resolves, no peer connection leaves the machine.
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--mute-audio",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--no-pings",
+        # A page's scripts get no more than this; the rest of its memory is watched from outside.
+        f"--js-flags=--max-old-space-size={max(32, page_memory_bytes // 2**20)}",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        lines.append("--no-sandbox")  # Chromium refuses to start as root with its sandbox
+    return lines

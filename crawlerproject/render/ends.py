@@ -1,0 +1,169 @@
+"""How renders and their sub-requests end: in the archive, in the request log, in the frontier's books."""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import TYPE_CHECKING
+
+from crawlerproject.frontier.renders import Renders
+from crawlerproject.reasons import Reason
+from crawlerproject.render.chromium import find_chromium
+from crawlerproject.rules.rendered_records import Render
+from crawlerproject.rules.request_line import Attempt
+from crawlerproject.rules.warc_records import Context, payload_digest
+from crawlerproject.stores.plain_answers import PlainAnswer
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.crawl import Crawl
+    from crawlerproject.errors import FetchError
+    from crawlerproject.fetch.wire import Wire
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.frontier.workbench import Workbench
+    from crawlerproject.items import Page
+    from crawlerproject.rules.urls import Address
+    from crawlerproject.stores.archive import Written
+    from crawlerproject.stores.protocols import FrontierStore
+
+logger = logging.getLogger(__name__)
+
+# A page during whose render the browser died is given to the next browser so often (ours: it may be the cause).
+_TRIES = 3
+# The beginning of a body that is looked at to identify its type.
+_SAMPLE_BYTES = 1024
+
+
+def renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench) -> Renders:
+    """The frontier's part of rendering, as the RENDER* settings have it."""
+    mode = settings["RENDER"]
+    missing = mode != "never" and find_chromium(settings["RENDER_BROWSER"]) is None
+    return Renders(
+        store,
+        workbench,
+        random.Random(),
+        mode=mode,
+        closed="no Chromium was found on this machine" if missing else "",
+        max_in_flight=settings.getint("RENDER_MAX_IN_FLIGHT"),
+        max_per_host=settings.getint("RENDER_MAX_PER_HOST"),
+        max_per_crawl=settings.getint("RENDER_MAX_PAGES"),
+    )
+
+
+class RenderEnds:
+    """What ``Crawl`` leaves to rendering."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._said_no_browser = False
+
+    def no_browser(self, why: str) -> None:
+        """Pages that want a browser stay queued for a later run; said once."""
+        self._crawl.frontier.renders.closed = why
+        if not self._said_no_browser:
+            self._said_no_browser = True
+            logger.warning("Pages that need a browser stay queued for a later run: %s.", why)
+
+    def place(self, page: Page, written: Written | None) -> str:
+        """Where the browser will find the plain answer, for a page that goes back for it; "" for any other."""
+        if page.to_render is None or written is None:
+            return ""
+        if why := self._crawl.frontier.renders.closed:
+            self.no_browser(why)
+        return PlainAnswer(written.filename, written.offset, written.length, *page.to_render).note()
+
+    def write(self, page: Page) -> Written | None:
+        """Archive what the browser made of a page; StorageError without room."""
+        rendered = page.rendered
+        if rendered is None or not rendered.html:
+            return None
+        facts = [*rendered.facts(), *page.notes]
+        times = rendered.started_at, rendered.ended_at
+        return self._crawl.archive.write_render(
+            Render(page.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
+        )
+
+    def end(self, page: Page, written: Written | None) -> None:
+        """Log a render, remember what it gained, charge its host and end its lease."""
+        crawl, lease, rendered = self._crawl, page.lease, page.rendered
+        row, renders, now = lease.row, crawl.frontier.renders, crawl.now()
+        crawl.archive.attempt(
+            Attempt(
+                rendered.started_at if rendered and rendered.started_at else lease.leased_at,
+                rendered.ended_at if rendered and rendered.ended_at else now,
+                page.url,
+                page.reason,
+                host=row.host,
+                via=row.via,
+                depth=row.depth,
+                hop=row.hops,
+                mime="text/html" if written else "",
+                digest=written.digest_text if written else "",
+                warc=written.filename if written else "",
+                offset=written.offset if written else None,
+                length=written.length if written else None,
+                error=page.error,
+                tries=row.tries,
+                rendered=True,
+            ),
+            now,
+        )
+        again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
+        if page.gained is not None:
+            plain = PlainAnswer.of(row.note)
+            renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
+        if page.text_mark is not None:
+            crawl.traps.heard(row.host, row.url, crawl.traps.new_text(row.host, page.text_mark))
+        crawl.frontier.finish_render(lease, rendered.asked_own if rendered else 0, now, again=again)
+
+    def embedded(
+        self,
+        lease: Lease,
+        address: Address,
+        hop: str,
+        wire: Wire | None,
+        response: Response | None,
+        error: FetchError | None,
+    ) -> None:
+        """Archive and log what a page in the browser asked for; StorageError without room."""
+        crawl, row, written = self._crawl, lease.row, None
+        if wire is not None and wire.status and response is not None:
+            context = Context(address.url, row.url, row.hops + hop, None, None, response.body[:_SAMPLE_BYTES])
+            written = crawl.archive.write(crawl.exchange_of(wire), context, payload_digest(wire.body))
+        status = wire.status or None if wire else None
+        now = crawl.now()
+        crawl.archive.attempt(
+            Attempt(
+                wire.started_at if wire and wire.started_at else now,
+                wire.ended_at if wire and wire.ended_at else now,
+                address.url,
+                error.reason if error else (Reason.FETCHED if (status or 0) < 400 else Reason.HTTP_ERROR),
+                status=status,
+                host=address.host,
+                ip=wire.ip if wire else "",
+                via=row.url,
+                depth=row.depth + 1,
+                hop=hop,
+                mime=_mime(response),
+                received_bytes=wire.received_bytes if wire else 0,
+                ttfb_seconds=wire.ttfb_seconds if wire else None,
+                digest=written.digest_text if written else "",
+                warc=written.filename if written else "",
+                offset=written.offset if written else None,
+                length=written.length if written else None,
+                error=(error.detail or str(error)) if error else "",
+                truncated=wire.truncated if wire else None,
+            ),
+            now,
+        )
+        if hop == "P" and written is not None and status == 200 and response is not None:
+            crawl.archive.robots_copy(f"{address.scheme}://{address.host}", now, response.body)
+        if wire is not None:
+            crawl.bytes += wire.received_bytes
+
+
+def _mime(response: Response | None) -> str:
+    value = response.headers.get("Content-Type") if response is not None else None
+    return value.decode("latin-1").partition(";")[0].strip().lower() if value else ""

@@ -1,0 +1,53 @@
+"""scrapy-playwright's download handler with our answers in place of the network.
+
+It is made when the first page needs a browser, so that a crawl without such pages starts no process. Three methods of
+it are replaced; its version is pinned for that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
+
+from crawlerproject.render.visit import Visit
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page, Response
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+# It tells of every start and end; ours is said once.
+logging.getLogger("scrapy-playwright").setLevel(logging.WARNING)
+
+
+class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
+    """One browser process; pages come with the request and are never closed here."""
+
+    browser: Browser
+
+    def __init__(self, crawler: Crawler, launch_options: dict[str, Any]) -> None:
+        super().__init__(crawler)
+        self.config.launch_options = launch_options
+        self.config.browser_type_name = "chromium"
+        self.config.target_closed_max_retries = 0  # a page whose browser died goes back to the frontier
+        self.visits: dict[str, Visit] = {}  # by context
+
+    async def start(self) -> None:
+        """Start the driver and the browser."""
+        await self._launch()
+        await self._maybe_launch_browser()
+
+    def _make_request_handler(self, context_name: str, **_: Any) -> Callable[..., Awaitable[None]]:
+        return self.visits[context_name].answer
+
+    async def _get_response_and_download(
+        self, request: Request, page: Page, spider: Any
+    ) -> tuple[Response | None, None]:
+        """Navigate; a download that the page starts is not waited for (none is accepted)."""
+        return await page.goto(request.url, **request.meta["playwright_page_goto_kwargs"]), None
+
+    async def _apply_page_methods(self, page: Page, request: Request, spider: Any) -> None:
+        await self.visits[request.meta["playwright_context"]].settle(page)

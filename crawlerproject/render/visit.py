@@ -1,0 +1,129 @@
+"""One page in the browser: every request it makes is answered or refused here, and here it is known when it rests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from time import monotonic, time
+from typing import TYPE_CHECKING, Protocol
+
+from playwright.async_api import Error as PlaywrightError
+
+from crawlerproject.reasons import Reason
+from crawlerproject.render.rendered import Rendered, RenderFailed
+from crawlerproject.render.shared_cache import Embedded
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page, Request, Route
+
+# A page rests when nothing is on its way and its size was the same at two looks so far apart (ours: React's
+# schedulers and the usual debounces work within 0.1 to 0.2 s).
+_QUIET_SECONDS = 0.3
+_LOOK_SECONDS = 0.15
+# Of a page's whole time, what may be over before its DOM is read: a page that never rests is taken as it is.
+_READ_BY = 0.7
+# A script that navigates more often than this will never stop.
+_MAX_NAVIGATIONS = 5
+# What is kept of blocked addresses, for the metadata record.
+_BLOCKED_SHOWN = 50
+# A DOM beyond this is no page any more; the reader looks at the first 2 MiB only.
+_MAX_DOM_CHARACTERS = 8 * 1024 * 1024
+_SIZE = "[document.getElementsByTagName('*').length, document.documentElement?.innerHTML.length ?? 0]"
+WAIT_RULE = f"DOMContentLoaded, then no request under way for {_QUIET_SECONDS} s and the DOM's size unchanged"
+
+
+class Blocked(Exception):
+    """A sub-request that is not sent; its argument is one word."""
+
+
+class Embeds(Protocol):
+    """Who fetches what a page asks for."""
+
+    async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
+        """The answer; raises Blocked."""
+
+    def close(self) -> None:
+        """The page is gone: give back what was borrowed for it."""
+
+
+class Visit:
+    """Answers the browser on behalf of one page; ``document`` is its plain answer."""
+
+    def __init__(
+        self, document: Embedded, embeds: Embeds, rendered: Rendered, *, settle_seconds: float, timeout_seconds: float
+    ) -> None:
+        self.document = document
+        self.rendered = rendered
+        self.page: Page | None = None
+        self._embeds = embeds
+        self._settle_seconds = settle_seconds
+        self._timeout_seconds = timeout_seconds
+        self.served = False
+        self._under_way = 0
+        self._last_event = 0.0
+
+    async def answer(self, route: Route, request: Request) -> None:
+        """Playwright's route handler for everything the page asks for."""
+        with contextlib.suppress(PlaywrightError):  # the page went away meanwhile
+            if request.is_navigation_request():
+                await self._navigation(route, request)
+            else:
+                await self._embed(route, request)
+
+    async def _navigation(self, route: Route, request: Request) -> None:
+        if self.page is None or request.frame != self.page.main_frame:
+            await self._refuse(route, "frame", request.url)
+        elif not self.served:
+            self.served = True
+            await self._fulfil(route, self.document)
+        else:
+            # Its target is a link. "No content" leaves the document where it is; an abort would replace it.
+            if request.url not in self.rendered.navigations:
+                self.rendered.navigations.append(request.url)
+            self.rendered.noise["navigation"] += 1
+            if self.rendered.noise["navigation"] == _MAX_NAVIGATIONS:
+                # While it goes on navigating its document cannot be read.
+                session = await self.page.context.new_cdp_session(self.page)
+                await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
+            await route.fulfill(status=204)
+
+    async def _embed(self, route: Route, request: Request) -> None:
+        self._under_way += 1
+        try:
+            headers = request.headers
+            answer = await self._embeds.get(request.url, request.resource_type, request.method, headers, self.rendered)
+        except Blocked as blocked:
+            await self._refuse(route, str(blocked), request.url)
+        else:
+            await self._fulfil(route, answer)
+        finally:
+            self._under_way -= 1
+            self._last_event = monotonic()
+
+    async def _refuse(self, route: Route, why: str, url: str) -> None:
+        self.rendered.blocked[why] += 1
+        if len(self.rendered.blocked_urls) < _BLOCKED_SHOWN:
+            self.rendered.blocked_urls.append(f"{why} {url}")
+        await route.abort("blockedbyclient")
+
+    async def _fulfil(self, route: Route, answer: Embedded) -> None:
+        await route.fulfill(status=answer.status, headers=answer.headers, body=answer.body)
+
+    def _spent(self) -> float:
+        return time() - self.rendered.started_at
+
+    async def settle(self, page: Page) -> None:
+        """Wait until the page rests, or its time is up: what is there then is taken."""
+        until = monotonic() + min(self._settle_seconds, self._timeout_seconds * _READ_BY - self._spent())
+        seen: list[int] | None = None
+        while monotonic() < until and self.rendered.noise["navigation"] < _MAX_NAVIGATIONS:
+            await asyncio.sleep(_LOOK_SECONDS)
+            if self._under_way or monotonic() - self._last_event < _QUIET_SECONDS:
+                continue
+            size: list[int] = await page.evaluate(_SIZE)
+            if size[1] > _MAX_DOM_CHARACTERS:
+                raise RenderFailed(Reason.RENDER_FAILED, f"the DOM has {size[1]:,} characters")
+            if size == seen:
+                self.rendered.settled = True
+                return
+            seen = size
