@@ -22,7 +22,17 @@ from crawlerproject.rules.robots import RobotsRecord, deciding_rule, parse_robot
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
 
-_ANSWERED = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.REDIRECT, Reason.HTTP_ERROR, Reason.RATE_LIMITED})
+_ANSWERED = frozenset(
+    {
+        Reason.FETCHED,
+        Reason.NOT_MODIFIED,
+        Reason.REDIRECT,
+        Reason.HTTP_ERROR,
+        Reason.RATE_LIMITED,
+        Reason.CHALLENGE,
+        Reason.RENDERED,
+    }
+)
 # Decided without asking the server for the page.
 _REFUSALS = frozenset(
     {Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD}

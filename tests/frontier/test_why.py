@@ -22,7 +22,7 @@ from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
 
 NOW = 1_000_000.0
-ANSWERED = {Reason.FETCHED, Reason.NOT_MODIFIED, Reason.REDIRECT, Reason.HTTP_ERROR, Reason.RATE_LIMITED}
+ANSWERED = set(list(Reason)[: list(Reason).index(Reason.INVALID_URL)])
 FAILED = set(list(Reason)[list(Reason).index(Reason.DNS_NOT_FOUND) :])
 ROBOTS = b"User-agent: *\nDisallow: /private/\nAllow: /private/open\n"
 

@@ -11,7 +11,7 @@ import time
 from tests.web.answers import answer, redirect, refusal, refusal_until
 from tests.web.graph import Answer, Fate, Page, Site, World
 from tests.web.sites import _html as html
-from tests.web.sites import _robots as allow_robots
+from tests.web.sites import robots_of as allow_robots
 from tests.web.sites import small_world
 
 #: What a crawl of this profile may contact.
