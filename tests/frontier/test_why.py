@@ -22,8 +22,8 @@ from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
 
 NOW = 1_000_000.0
-ANSWERED = set(list(Reason)[: list(Reason).index(Reason.INVALID_URL)])
-FAILED = set(list(Reason)[list(Reason).index(Reason.DNS_NOT_FOUND) :])
+ANSWERED = {*list(Reason)[: list(Reason).index(Reason.INVALID_URL)]} - {Reason.LOST}
+FAILED = {Reason.LOST, *list(Reason)[list(Reason).index(Reason.DNS_NOT_FOUND) :]}
 ROBOTS = b"User-agent: *\nDisallow: /private/\nAllow: /private/open\n"
 
 
