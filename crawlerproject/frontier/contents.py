@@ -5,9 +5,10 @@ A capture that is not committed yet may be referred to: whatever cuts it off the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from crawlerproject.rules.similarity import distance_bits
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
 
@@ -29,6 +30,14 @@ class Duplicate:
     bits: int = 0  # in which the fingerprints differ
 
 
+class _Unstored(NamedTuple):
+    """An archived page whose fingerprint the store does not have yet."""
+
+    value: int
+    key: bytes
+    url: str
+
+
 class Contents:
     """Finds what a page repeats. What is added reaches the store with the next commit."""
 
@@ -36,7 +45,7 @@ class Contents:
         self._store = store
         self._reach = reach
         self._payloads: dict[bytes, Original] = {}  # not in the store yet
-        self._fingerprints: list[tuple[Fingerprint, str]] = []  # the same, with the page's URL
+        self._fingerprints: dict[str, list[_Unstored]] = defaultdict(list)  # by host, likewise
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of this payload."""
@@ -49,17 +58,19 @@ class Contents:
 
     def near(self, made: Fingerprint) -> Duplicate | None:
         """The page with the nearest text: of the same host if any is near enough, else of another."""
-        return self._unstored(made, self._reach.within_host, same_host=True) or (
-            self._stored(made, made.host, self._reach.within_host)
-            or self._unstored(made, self._reach.across_hosts, same_host=False)
-            or self._stored(made, "", self._reach.across_hosts)
+        within, across = self._reach.within_host, self._reach.across_hosts
+        return (
+            self._unstored(made, self._fingerprints.get(made.host, []), within)
+            or self._stored(made, made.host, within)
+            or self._unstored(made, [each for pages in self._fingerprints.values() for each in pages], across)
+            or self._stored(made, "", across)
         )
 
-    def _unstored(self, made: Fingerprint, reach_bits: int, *, same_host: bool) -> Duplicate | None:
-        for other, url in self._fingerprints:
-            bits = distance_bits(other.value, made.value)
-            if bits <= reach_bits and (other.host == made.host) == same_host and other.key != made.key:
-                return Duplicate("near", url, bits)
+    def _unstored(self, made: Fingerprint, pages: list[_Unstored], reach_bits: int) -> Duplicate | None:
+        wanted = made.value
+        for value, key, url in pages:
+            if (value ^ wanted).bit_count() <= reach_bits and key != made.key:
+                return Duplicate("near", url, (value ^ wanted).bit_count())
         return None
 
     def _stored(self, made: Fingerprint, host: str, reach_bits: int) -> Duplicate | None:
@@ -76,11 +87,15 @@ class Contents:
 
     def add_fingerprint(self, made: Fingerprint, url: str, changes: Changes) -> None:
         """A page was archived that repeats no other."""
-        self._fingerprints.append((made, url))
+        self._fingerprints[made.host].append(_Unstored(made.value, made.key, url))
         changes.fingerprints.append(made)
 
     def stored(self, changes: Changes) -> None:
         """The changes are in the store: they are found there from now on."""
         for digest, _ in changes.payloads:
             self._payloads.pop(digest, None)
-        del self._fingerprints[: len(changes.fingerprints)]
+        for made in changes.fingerprints:
+            pages = self._fingerprints[made.host]
+            del pages[0]  # they are stored in the order in which they came
+            if not pages:
+                del self._fingerprints[made.host]

@@ -58,8 +58,3 @@ def text_fingerprint(text: str) -> int | None:
     """The fingerprint of a page's text (``PageFacts.text``); None when it is too short to be compared."""
     words = words_of(text)[:MAX_WORDS]
     return fingerprint(shingles(words)) if len(words) >= MIN_WORDS else None
-
-
-def distance_bits(one: int, other: int) -> int:
-    """In how many of their 64 bits two fingerprints differ."""
-    return (one ^ other).bit_count()
