@@ -21,6 +21,7 @@ from crawlerproject.frontier.contents import Contents, Duplicate, Reach
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.intake import SCOPE_FACT
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.trap_desk import TrapDesk
@@ -112,7 +113,8 @@ class Crawl:
         self.resolver = resolver_for(self.crawler)
         reload_seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")
         self.traps = TrapDesk(self.store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], reload_seconds))
-        self.gates = gates_of(settings, spider.scope, [seed.host for seed in spider.seeds], self.traps)
+        hosts = [seed.host for seed in spider.seeds] + (self.store.fact(SCOPE_FACT) or b"").decode().split()
+        self.gates = gates_of(settings, spider.scope, hosts, self.traps)
         workbench = Workbench(
             per_ip=settings.getbool("PACE_PER_IP"),
             ip_pause_seconds=ip_pause,

@@ -16,6 +16,8 @@ from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, FrontierStore, PageRecord, QueuedPage
 
+# Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
+_LOOKED_THROUGH = 50
 _UNSURE_FACT = "unsure-until"
 
 
@@ -74,6 +76,14 @@ class Books:
         """A number that orders rows by when they came: unique, ascending."""
         self._arrival = max(self._arrival + 1, int(now * 1_000_000))
         return self._arrival
+
+    def other_scheme_waits(self, host: Host, scheme: str) -> bool:
+        """Whether pages of the other of http and https wait, whose robots.txt was never asked for."""
+        other = "http" if scheme == "https" else "https"
+        if host.robots_until(other):
+            return False
+        rows = self.store.head(host.name, _LOOKED_THROUGH)
+        return any(row.url.startswith(other + ":") and row.arrival not in host.taken for row in rows)
 
     def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, leased: bool = False) -> None:
         """A row's fate; it leaves its queue with the next commit."""

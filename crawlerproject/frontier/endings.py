@@ -13,7 +13,10 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
+from crawlerproject.rules.backoff import ADDRESS_FAILURES, PORT_FAILURES
 from crawlerproject.stores.protocols import PageRecord
+
+_AGAIN = Verdict(again=True, give_up=False)
 
 logger = logging.getLogger(__name__)
 
@@ -47,11 +50,14 @@ class Endings:
         if lease.is_robots:
             scheme = lease.row.note.partition(":")[0]
             spare = ending.status is None and host.other_scheme_good(scheme, now)
+            if not spare and ending.reason in PORT_FAILURES:
+                spare = self._books.other_scheme_waits(host, scheme)
             ending = replace(ending, robots=True, other_scheme_good=spare)
-        verdict = self._conduct.after(host, ending, now, self._rng)
-        if lease.is_robots:
+        next_address = self._next_address(lease, ending)
+        verdict = _AGAIN if next_address else self._conduct.after(host, ending, now, self._rng)
+        if lease.is_robots and not next_address:
             self._robots_answers.answered(lease, ending, body, now)
-        if lease.stored and verdict.again and not lease.is_robots:
+        if lease.stored and verdict.again and (next_address or not lease.is_robots):
             self._books.queue_again(lease.row, host, now)
         elif lease.stored and ending.render:
             self._books.queue_to_render(lease.row, host, record, ending.render, now)
@@ -65,6 +71,16 @@ class Endings:
         if ending.trouble or lease.is_robots or verdict.parked or host.delay_seconds > before:
             # A promise that grew must survive even a crash within the next beat.
             self._books.store_now(host)
+
+    def _next_address(self, lease: Lease, ending: Ending) -> bool:
+        """Whether the address took no connection but the host has another one, which is the next turn's."""
+        host = lease.host
+        if ending.status is not None or ending.reason not in ADDRESS_FAILURES or not host.spare_addresses:
+            return False
+        host.spare_addresses -= 1
+        host.dead_addresses |= {lease.address}
+        host.address_until = 0.0
+        return True
 
     def _settle(self, host: Host, verdict: Verdict, ending: Ending) -> None:
         """Say what becomes of a host that keeps failing, and do it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.conduct import Conduct, Ending
@@ -76,6 +76,10 @@ class Frontier:
     def next(self, now: float) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits."""
         return self._turns.next(now)
+
+    def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
+        """Which of the addresses that the resolver found the host is to be asked at, for ``looked_up``."""
+        return self._turns.address_for(host, addresses, now)
 
     def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
         """The resolver found the host; a lease when its address is free at once."""

@@ -18,6 +18,7 @@ class Host(HostClock):
     __slots__ = (
         "answered_at",
         "closed_until",
+        "dead_addresses",
         "delay_seconds",
         "escalation",
         "failures",
@@ -36,6 +37,7 @@ class Host(HostClock):
         "robots_until_https",
         "rows",
         "samples",
+        "spare_addresses",
         "taken",
         "unstored",
     )
@@ -59,6 +61,8 @@ class Host(HostClock):
         self.robots_until_http = 0.0
         self.robots_until_https = 0.0
         self.robots_unstored = frozenset[str]()  # schemes whose answer the next commit stores
+        self.dead_addresses = frozenset[str]()  # that did not take a connection, while others are left
+        self.spare_addresses = 0  # others that may be tried
         self.rows = 0  # queue rows in the store
         self.unstored = 0  # rows that the next commit adds
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 from crawlerproject.errors import StorageError
@@ -12,6 +13,11 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, QueuedPage
+
+logger = logging.getLogger(__name__)
+
+SCOPE_FACT = "scope"
+"""Host keys that redirects of seeds have added to the scope, a line each."""
 
 
 class Intake:
@@ -46,7 +52,8 @@ class Intake:
             host.rows += 1
             host.known += 1
         try:
-            self._books.store.apply(Changes(queued=rows, hosts=[(name, host.pack()) for name, host in hosts.items()]))
+            packed = [(name, host.pack()) for name, host in hosts.items()]
+            self._books.store.apply(Changes(queued=rows, hosts=packed, facts=self._widened(new)))
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
@@ -92,6 +99,16 @@ class Intake:
             self._books.refused[Reason.ROBOTS] += 1
             return False
         return True
+
+    def _widened(self, new: list[Found]) -> list[tuple[str, bytes]]:
+        """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
+        moved = {item.address.host for item in new if item.flags & FLAG_SEED}
+        widened = [host for host in moved if self._gates.scope.widen(host)]
+        if not widened:
+            return []
+        logger.info("The scope takes in %s, where a seed has moved to", ", ".join(sorted(widened)))
+        known = self._books.store.fact(SCOPE_FACT) or b""
+        return [(SCOPE_FACT, b"\n".join([*known.split(), *(host.encode() for host in widened)]))]
 
     def _row(self, item: Found, now: float) -> QueuedPage:
         address, depth, hops, via, priority, flags = item

@@ -44,7 +44,7 @@ class RobotsAnswers:
         scheme, _, name = origin.partition("://")
         host = self._books.host(name)
         self._redirected.pop(origin, None)
-        spare = host.other_scheme_good(scheme, now)
+        spare = host.other_scheme_good(scheme, now) or (ending.other_scheme_good and host is lease.host)
         ask_again = 0.0 if outcome.usable else self._conduct.robots_unreachable(host, now, self._rng, spare=spare)
         host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
         if outcome.usable:

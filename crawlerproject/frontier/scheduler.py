@@ -184,7 +184,7 @@ class FrontierScheduler:
         try:
             resolved = await crawl.resolver.resolve(host_name(host.name).strip("[]"))
             addresses = resolved.addresses
-            address = host.address if host.address in addresses else addresses[0]
+            address = crawl.frontier.address_for(host, addresses, crawl.now())
             until = resolved.expires_at
         except FetchError as failed:
             # It has its turn all the same: the failure is logged and judged like any other.

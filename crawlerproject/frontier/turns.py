@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from crawlerproject.frontier.books import Books
@@ -48,6 +49,14 @@ class Turns:
                 return lease
         return None
 
+    def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
+        """Of a host's addresses the least busy one that has not refused to connect; of all when all have."""
+        left = [address for address in addresses if address not in host.dead_addresses]
+        if not left:
+            host.dead_addresses, left = frozenset(), list(addresses)
+        host.spare_addresses = len(left) - 1
+        return self._books.workbench.least_busy(left, host.address, now)
+
     def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
         """The resolver found the host; a lease when its address is free at once."""
         turn = self._books.workbench.found(host, address, address_until, now)
@@ -74,7 +83,7 @@ class Turns:
             if refusal is None and not row.flags & FLAG_ROBOTS:
                 scheme = row.url.partition(":")[0]
                 until = host.robots_until(scheme)
-                if -until > now and host.other_scheme_good(scheme, now):
+                if -until > now and self._other_scheme(host, scheme, now):
                     self._let_others_first(row, host, now)
                     continue
                 if until <= now:
@@ -102,6 +111,10 @@ class Turns:
         self._books.workbench.release(host, now, wait, work=host.waiting_urls > 0)
         return None
 
+    def _other_scheme(self, host: Host, scheme: str, now: float) -> bool:
+        """Whether there is something to ask over the other of http and https while this one cannot be reached."""
+        return host.other_scheme_good(scheme, now) or self._books.other_scheme_waits(host, scheme)
+
     def _let_others_first(self, row: QueuedPage, host: Host, now: float) -> None:
         """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
         if row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
@@ -121,6 +134,7 @@ class Turns:
         if not host.unstored and host.waiting_urls:
             self._books.waits(host, -host.waiting_urls)
             host.rows = len(taken)  # counts of a torn run: the rows themselves are the truth
+            self._books.dirty[host.name] = host
         return None
 
     def _keep_for_later(self, row: QueuedPage, host: Host) -> None:

@@ -9,6 +9,7 @@ WWW 2014: an address is ready when it and its first host are).
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from enum import IntEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -92,6 +93,17 @@ class Workbench:
             if turn is not None:
                 return turn
         return None
+
+    def least_busy(self, addresses: Sequence[str], current: str, now: float) -> str:
+        """The address with the fewest hosts in its line, then the one that is free first; ``current`` when equal."""
+
+        def load(address: str) -> tuple[int, float, bool]:
+            ip = self._ips.get(address)
+            if ip is None:
+                return 0, now, address != current
+            return len(ip.line) + ip.busy, max(ip.next_free, now), address != current
+
+        return min(addresses, key=load) if len(addresses) > 1 else addresses[0]
 
     def found(self, host: HostClock, address: str, address_until: float, now: float) -> Turn | None:
         """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""

@@ -57,6 +57,19 @@ FAILURES: dict[Reason, Failure] = {reason: _FAILURES.get(reason, _FINAL) for rea
 # Failures that speak against the host: the proxy's and our own do not, and what was never sent does not either.
 THEIR_FAILURES = frozenset(_FAILURES) - {Reason.PROXY_FAILED, Reason.INTERNAL_ERROR, Reason.PACE_GUARD}
 
+# The port did not take the connection: another address of the host may, and another port of it.
+PORT_FAILURES = frozenset(
+    {
+        Reason.CONNECT_TIMEOUT,
+        Reason.CONNECT_REFUSED,
+        Reason.CONNECT_FAILED,
+        Reason.TLS_CERTIFICATE,
+        Reason.TLS_FAILED,
+    }
+)
+# The same of an address: a certificate does not depend on which of a host's addresses shows it.
+ADDRESS_FAILURES = frozenset({Reason.CONNECT_TIMEOUT, Reason.CONNECT_REFUSED, Reason.CONNECT_FAILED})
+
 
 class RestLimits(NamedTuple):
     """The bounds of a host's rests."""

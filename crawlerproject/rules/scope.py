@@ -64,6 +64,14 @@ class Scope:
         hosts = frozenset(seed_hosts)
         self._inside = frozenset(map(registered_domain, hosts)) if mode == "domain" else hosts
 
+    def widen(self, host: str) -> bool:
+        """A seed has moved to ``host``, so that its place belongs to the crawl as well; True when it did not before."""
+        place = registered_domain(host) if self.mode == "domain" else host
+        if self.mode == "any" or place in self._inside:
+            return False
+        self._inside |= {place}
+        return True
+
     def refusal(self, address: Target, depth: int) -> Reason | None:
         """Why the address does not belong to the crawl; None when it does."""
         if depth > self.max_depth:

@@ -41,7 +41,15 @@ class Never:
 class Bench:
     """A frontier, its store and its clock; ``answer`` plays the web."""
 
-    def __init__(self, store: MemoryStore, *, now: float = 1000.0, clean: bool = True, preset: str = "default") -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        now: float = 1000.0,
+        clean: bool = True,
+        preset: str = "default",
+        scope: Scope | None = None,
+    ) -> None:
         self.store = store
         self.now = now
         first = store.fact("ran") is None
@@ -51,7 +59,7 @@ class Bench:
         self.frontier = Frontier(
             store,
             Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5),
-            Gates(Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=50),
+            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=50),
             self.conduct,
             RobotsDesk(store, "TestBed", 86400.0),
             rng=random.Random(1),

@@ -72,7 +72,7 @@ class Schedule:
         self.store = MemoryStore()
         self.bench = Bench(self.store)
         self.account = Account()
-        self.homes = {host: self.chance.choice(ADDRESSES) for host in HOSTS}
+        self.homes = {host: [self.chance.choice(ADDRESSES)] for host in HOSTS}
         self.lookups: list[Host] = []
         self.added: set[str] = set()
         self.heard_of: dict[str, float] = {}  # the last answer of a host, or for it, or the start of the process
@@ -119,10 +119,10 @@ class Schedule:
         floor = 0.0 if kindly or outcome != 200 else self.chance.choice((0.0, 0.0, FLOOR))
         if outcome == 302:
             more["location"] = f"http://{self.chance.choice(HOSTS)}/robots-moved"
+        self.heard_of[lease.row.note.partition("://")[2]] = self.bench.now
         if outcome in (200, 404) or (outcome == 302 and len(lease.row.hops) > MAX_REDIRECTS):
             origin = lease.row.note
             self.account.floors[origin] = (floor, self.bench.now + ROBOTS_TTL)
-            self.heard_of[origin.partition("://")[2]] = self.bench.now
             if floor:
                 self.slow.add(origin.partition("://")[2])
         return b"User-agent: *\nCrawl-delay: %d\n" % floor if floor else b""
@@ -141,15 +141,16 @@ class Schedule:
             self.bench.now += self.chance.choice((0.01, 0.3, 1.5))
 
     def move(self) -> None:
-        """A host gets another address."""
-        self.homes[self.chance.choice(HOSTS)] = self.chance.choice(ADDRESSES)
+        """A host gets another address, or several."""
+        self.homes[self.chance.choice(HOSTS)] = self.chance.sample(ADDRESSES, self.chance.choice((1, 1, 2, 3)))
 
     def resolve(self) -> None:
         """The resolver answers for one host."""
         if self.lookups:
             host = self.lookups.pop(self.chance.randrange(len(self.lookups)))
             until = self.bench.now + self.chance.choice((1.0, 60.0))
-            lease = self.bench.frontier.looked_up(host, self.homes[host.name], until, self.bench.now)
+            address = self.bench.frontier.address_for(host, self.homes[host.name], self.bench.now)
+            lease = self.bench.frontier.looked_up(host, address, until, self.bench.now)
             if lease is not None:
                 self.account.starts(lease, self.bench.now)
 
@@ -169,7 +170,7 @@ class Schedule:
         }
         self.account.committed_floors = dict(self.account.floors)
         self.lookups.clear()
-        self.bench.now += self.chance.choice((0.0, 1.0, 100.0))
+        self.bench.now += self.chance.choice((0.001, 1.0, 100.0))  # arrivals count microseconds
         started = self.bench.now
         self.bench = Bench(self.store, now=started, clean=clean)
         self.heard_of = dict.fromkeys(HOSTS, started)

@@ -6,6 +6,7 @@ import pytest
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.scope import Scope, registered_domain
+from crawlerproject.rules.urls import parse
 
 
 class Place(NamedTuple):
@@ -70,3 +71,15 @@ def test_an_unknown_mode_is_a_sentence() -> None:
     """The operator learns what may be said."""
     with pytest.raises(ValueError, match="any, domain, host"):
         Scope("world")
+
+
+def test_a_seeds_new_home_widens_the_scope() -> None:
+    """Once, and by the scope's own measure."""
+    hosts, domains = Scope("host", ["example.com"]), Scope("domain", ["example.com"])
+
+    assert hosts.widen("www.example.com")
+    assert not hosts.widen("www.example.com")
+    assert hosts.refusal(parse("http://www.example.com/"), 1) is None
+    assert not domains.widen("www.example.com")
+    assert domains.widen("example.org")
+    assert not Scope("any").widen("example.org")
