@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.web.apps import apps_world, many_apps
 from tests.web.broad import broad_world
+from tests.web.exclusion import exclusion_world
 from tests.web.graph import Fate, World
 from tests.web.manners import manners_world
 from tests.web.running import many_files
@@ -25,15 +26,15 @@ from tests.web.server import listening_socket, serve
 from tests.web.sites import small_world
 from tests.web.traps import traps_world
 
-PROFILES = ("small", "manners", "broad", "traps", "apps", "many-apps")
+PROFILES = ("small", "manners", "broad", "traps", "exclusion", "apps", "many-apps")
 
 
 def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05) -> World:
     """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to the broad one only."""
     if profile == "broad":
         return broad_world(port, hosts, response_seconds)
-    if profile == "traps":
-        return traps_world(port)
+    if profile in ("traps", "exclusion"):
+        return traps_world(port) if profile == "traps" else exclusion_world(port)
     if profile == "apps":
         return apps_world(port)
     if profile == "many-apps":
