@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from crawlerproject import __version__
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.frontier.certificate_book import CertificateBook
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.contents import Contents, Duplicate, Reach
 from crawlerproject.frontier.found import Found
@@ -112,6 +113,7 @@ class Crawl:
         ip_pause = settings.getfloat("PACE_IP_SECONDS")
         self.resolver = resolver_for(self.crawler)
         reload_seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")
+        self.certificates = CertificateBook(self.store)
         self.traps = TrapDesk(self.store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], reload_seconds))
         hosts = [seed.host for seed in spider.seeds] + (self.store.fact(SCOPE_FACT) or b"").decode().split()
         self.gates = gates_of(settings, spider.scope, hosts, self.traps)
@@ -293,6 +295,7 @@ class Crawl:
         self.frontier.finish(lease, ending, record, page.body, now)
         if page.to_render is None:  # a shell says nothing yet
             self.traps.learn(page, digest)
+        self.certificates.learn(page, now)
 
     def _count(self, page: Page) -> None:
         stats = self.crawler.stats
@@ -317,13 +320,15 @@ class Crawl:
         self.archive.flush()
         state = self.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
-        return self.frontier.take_changes(), facts + self.traps.facts() + self.frontier.renders.take_facts()
+        learnt = self.traps.facts() + self.certificates.facts() + self.frontier.renders.take_facts()
+        return self.frontier.take_changes(), facts + learnt
 
     def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         self.frontier.apply(changes, facts)
         self.contents.stored(changes)
         self.traps.stored()
+        self.certificates.stored()
         stats = self.crawler.stats
         assert stats is not None
         for reason, count in self.frontier.take_refused().items():

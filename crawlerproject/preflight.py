@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.render.chromium import find_chromium
@@ -107,6 +108,7 @@ def check(settings: BaseSettings, folder: Path) -> None:
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS"))
     except ValueError as error:
         raise OperatorError(f"FETCH_ALLOW_NETWORKS: {error}; use CIDR, for example 127.0.0.0/8.") from error
+    allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
     if not who.reachable and not _only_own(settings):
         raise OperatorError(
             "A crawl of public addresses needs a way to reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT "

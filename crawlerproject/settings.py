@@ -48,6 +48,7 @@ OURS = {
     "FETCH_DNS_TIMEOUT_SECONDS": 10,
     "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,
     "FETCH_CA_FILE": "",
+    "TLS_ALLOW_HOSTS": [],
     # What counts as the same text.
     "NEAR_DUPLICATE_BITS": 6,
     "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,

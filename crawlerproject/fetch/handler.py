@@ -5,6 +5,7 @@ Redirects and HTTP errors are answers like any other; nothing is followed or tri
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,11 @@ from crawlerproject.fetch.pool import Pool
 from crawlerproject.fetch.proxies import Proxies, Proxy
 from crawlerproject.fetch.request_bytes import RequestWriter, Target, parse_target
 from crawlerproject.fetch.resolver import Resolver, Rules, address_rules, make_resolver, resolver_for
-from crawlerproject.fetch.tls import make_context
+from crawlerproject.fetch.tls import Certificates, allowed_hosts, make_context
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.identity import identity
 from crawlerproject.reasons import Reason
+from crawlerproject.setting_values import list_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -145,6 +147,8 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             raise FetchError(Reason.PRIVATE_ADDRESS, ip)
 
 
+logger = logging.getLogger(__name__)
+
 _pools: WeakKeyDictionary[Crawler, Pool] = WeakKeyDictionary()
 
 
@@ -152,8 +156,12 @@ def pool_for(crawler: Crawler) -> Pool:
     """The crawler's one pool: the handlers for http and https share it and its TLS context."""
     pool = _pools.get(crawler)
     if pool is None:
-        context = make_context(crawler.settings.get("FETCH_CA_FILE") or "")
-        pool = _pools[crawler] = Pool(Limits.from_settings(crawler.settings), context)
+        settings = crawler.settings
+        hosts = allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
+        if hosts:
+            logger.warning("TLS_ALLOW_HOSTS: certificates are not verified for %s", ", ".join(hosts))
+        certificates = Certificates(make_context(settings.get("FETCH_CA_FILE") or ""), hosts)
+        pool = _pools[crawler] = Pool(Limits.from_settings(settings), certificates)
     return pool
 
 

@@ -7,7 +7,6 @@ own time: a silent second try would break the pace. It is rare, since we hang up
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from time import monotonic
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from crawlerproject.fetch.connecting import connect
 from crawlerproject.fetch.connection import Connection, Endpoint
 from crawlerproject.fetch.http1 import ResponseReader
 from crawlerproject.fetch.limits import Limits
+from crawlerproject.fetch.tls import Certificates
 from crawlerproject.fetch.wire import Wire
 
 _SWEEP_SECONDS = 1.0  # how exactly idle connections expire
@@ -33,9 +33,9 @@ class Answer(NamedTuple):
 class Pool:
     """Opens connections and keeps idle ones, at most one for an endpoint, for their next request."""
 
-    def __init__(self, limits: Limits, tls_context: ssl.SSLContext) -> None:
+    def __init__(self, limits: Limits, certificates: Certificates) -> None:
         self._limits = limits
-        self._tls_context = tls_context
+        self._certificates = certificates
         self._idle: dict[Endpoint, Connection] = {}  # the longest idle first
         self._busy: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -49,10 +49,12 @@ class Pool:
         wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=time.time())
         connection = self._take(endpoint, started)
         if connection is None:
-            connection = await connect(endpoint, deadline, self._limits, self._tls_context)
+            context = self._certificates.context(endpoint.host, endpoint.port)
+            connection = await connect(endpoint, deadline, self._limits, context)
             wire.connect_seconds = monotonic() - started
         else:
             wire.reused = True
+        wire.unverified = endpoint.tls and self._certificates.allows(endpoint.host, endpoint.port)
         wire.protocols, wire.cipher = connection.protocols, connection.cipher
         reader = ResponseReader(method, self._limits.max_bytes)
         self._busy.add(connection)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+from collections.abc import Collection
 from typing import Any
 
 from crawlerproject.errors import FetchError, OperatorError
@@ -20,6 +22,8 @@ _CERTIFICATE_KINDS = {  # OpenSSL's X509_V_ERR_* (x509_vfy.h) to the word an ope
     64: "wrong-name",
 }
 
+# A name or an IP address, with a port or without; no pattern, no scheme.
+_HOST = re.compile(r"(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?")
 _KEY_EXCHANGE = {"ECDHE-ECDSA": "ECDHE_ECDSA", "ECDHE-RSA": "ECDHE_RSA", "DHE-RSA": "DHE_RSA", "DHE-DSS": "DHE_DSS"}
 _CIPHERS = {  # OpenSSL's end of a TLS 1.2 suite name to IANA's (tls-parameters registry)
     "AES128-GCM-SHA256": "AES_128_GCM_SHA256",
@@ -55,6 +59,44 @@ def make_context(ca_file: str = "") -> ssl.SSLContext:
             context.load_verify_locations(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
             raise OperatorError(f"FETCH_CA_FILE {ca_file!r} cannot be read as PEM certificates: {error}") from error
+    return context
+
+
+class Certificates:
+    """Which TLS context a host is met with: verified, but for one's own test servers (TLS_ALLOW_HOSTS)."""
+
+    def __init__(self, verified: ssl.SSLContext, allowed: Collection[str] = ()) -> None:
+        """``allowed`` are host names, lower-case, with a port or for every port."""
+        self._verified = verified
+        self._allowed = frozenset(allowed)
+        self._unverified = _unverified_context() if allowed else verified
+
+    def allows(self, host: str, port: int) -> bool:
+        """Whether the operator takes any certificate from this host."""
+        allowed = self._allowed
+        return bool(allowed) and (host in allowed or f"{host}:{port}" in allowed)
+
+    def context(self, host: str, port: int) -> ssl.SSLContext:
+        """The context for a connection to the host."""
+        return self._unverified if self.allows(host, port) else self._verified
+
+
+def allowed_hosts(listed: Collection[str]) -> list[str]:
+    """TLS_ALLOW_HOSTS as ``Certificates`` wants it; OperatorError for what is not one host."""
+    hosts = [host.strip().lower().rstrip(".") for host in listed if host.strip()]
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise OperatorError(
+                f"TLS_ALLOW_HOSTS must list single hosts like test.example or test.example:8443, not {host!r}."
+            )
+    return hosts
+
+
+def _unverified_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["http/1.1"])
     return context
 
 

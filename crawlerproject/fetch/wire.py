@@ -29,3 +29,4 @@ class Wire:
     received_bytes: int = 0  # as counted on the wire, heads and framing included
     truncated: str | None = None  # WARC-Truncated: "length" | "time" | "disconnect"
     reused: bool = False
+    unverified: bool = False  # any certificate was taken: a test server of TLS_ALLOW_HOSTS

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from crawlerproject.frontier.certificate_book import bad_certificate
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
@@ -138,6 +139,8 @@ class Why:
             "budget": f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._gates.max_urls_per_host:,} URLs",
             "failures": host.failures,
         }
+        if (certificate := bad_certificate(self._store, name)) is not None:
+            facts["certificate"] = f"{certificate[0]}, seen {moment(certificate[1])}"
         if waiting is not None:
             facts["next"] = waiting.url
         for scheme in ("http", "https"):

@@ -93,6 +93,8 @@ class WebSpider(Spider):
         page.retry_after = _header(headers, "Retry-After")
         page.etag = _header(headers, "ETag")
         page.last_modified = _header(headers, "Last-Modified")
+        if wire.unverified:
+            page.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
         try:
             if response.status in _REDIRECTS:
                 self._redirect(page, _header(headers, "Location"))
@@ -166,7 +168,7 @@ class WebSpider(Spider):
         if not is_html(content_type, response.body):
             return
         facts = meta.pop("facts", None) or facts_of(response, content_type, self.token)
-        page.notes = page_notes(facts)
+        page.notes += page_notes(facts)
         if (triage := meta.get("triage")) is not None and triage.signals:
             page.notes.append(("triage", str(triage)))
         page.to_render = meta.get("to_render")

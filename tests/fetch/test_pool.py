@@ -15,7 +15,7 @@ from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.pool import Answer, Pool
-from crawlerproject.fetch.tls import iana_cipher, make_context
+from crawlerproject.fetch.tls import Certificates, allowed_hosts, iana_cipher, make_context
 from crawlerproject.reasons import Reason
 from tests.fetch.servers import PAGE, answering, make_ca, ok, run, server_tls, serving
 
@@ -24,7 +24,7 @@ GET = b"GET / HTTP/1.1\r\nHost: site.test\r\n\r\n"
 
 def pool_with(ca_file: str = "", **limits: Any) -> Pool:
     """A pool with some limits of its own."""
-    return Pool(Limits(**limits), make_context(ca_file))
+    return Pool(Limits(**limits), Certificates(make_context(ca_file)))
 
 
 def at(port: int, host: str = "site.test", tls: bool = False) -> Endpoint:
@@ -435,6 +435,33 @@ def test_names_tls_cannot_carry(name: str) -> None:
             assert (await failing(pool_with(), at(server.port, name, tls=True))).reason == Reason.TLS_FAILED
 
     run(main())
+
+
+def test_an_allowed_host_is_taken_whatever_its_certificate(tmp_path: Path, ca: tuple[Any, Any, str]) -> None:
+    """By name, or by name and port; no other host and no other port profits."""
+
+    async def fetched(allowed: str) -> bool | str:
+        async with answering(ok(), tls=server_tls(tmp_path, ca, "other.test", -1)) as server:
+            hosts = allowed_hosts([allowed.format(port=server.port)])
+            pool = Pool(Limits(), Certificates(make_context(), hosts))
+            try:
+                return (await pool.fetch(at(server.port, tls=True), GET)).wire.unverified
+            except FetchError as error:
+                return str(error.reason)
+            finally:
+                pool.close()
+
+    assert run(fetched("Site.Test.")) is True
+    assert run(fetched("site.test:{port}")) is True
+    for other in ("site.test:1", "test", "www.site.test", "another.test"):
+        assert run(fetched(other)) == "tls-certificate"
+
+
+@pytest.mark.parametrize("entry", ["*", "*.test", "https://site.test", "site.test/x", "10.0.0.0/8"])
+def test_patterns_are_no_single_hosts(entry: str) -> None:
+    """The list cannot be used to switch verification off."""
+    with pytest.raises(OperatorError, match="TLS_ALLOW_HOSTS"):
+        allowed_hosts([entry])
 
 
 def test_ca_file_must_be_readable(tmp_path: Path) -> None:

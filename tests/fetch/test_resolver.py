@@ -177,6 +177,30 @@ def test_answers_are_kept_for_their_time() -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    "inside",
+    ["A 127.0.0.1", "A 10.0.0.1", "A 169.254.169.254", "AAAA ::1", "AAAA ::ffff:10.0.0.1", "AAAA fd00:ec2::254"],
+)
+def test_a_name_that_moves_inside_is_refused(monkeypatch: pytest.MonkeyPatch, inside: str) -> None:
+    """DNS rebinding: public at first, another answer when the first is over; and free again when it moves back."""
+    kind = inside.split()[0]
+
+    async def main() -> None:
+        async with resolving() as (resolver, _, clock):
+            monkeypatch.setitem(ZONE, ("turning.test.", "A"), ["60 A 93.184.216.34"])
+            assert (await resolver.resolve("turning.test")).addresses == ("93.184.216.34",)
+            monkeypatch.setitem(ZONE, ("turning.test.", "A"), [])
+            monkeypatch.setitem(ZONE, ("turning.test.", kind), [f"60 {inside}"])
+            clock.now += 61
+            assert await reason_of(resolver, "turning.test") == Reason.PRIVATE_ADDRESS
+            assert resolver.cached("turning.test") is None
+            monkeypatch.setitem(ZONE, ("turning.test.", "A"), ["60 A 93.184.216.34"])
+            clock.now += 61
+            assert (await resolver.resolve("turning.test")).addresses == ("93.184.216.34",)
+
+    run(main())
+
+
 def test_failures_are_kept_for_a_short_time() -> None:
     """A missing name is not asked for again within the negative TTL."""
 
