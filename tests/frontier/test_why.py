@@ -69,7 +69,8 @@ def test_every_recorded_reason_is_told(ask: Callable[..., Why], reason: Reason) 
     answer = ask(Changes(pages=[(address.key, record)])).url("http://a.test/page")
 
     assert answer.reason == reason
-    expected = State.DONE if reason in ANSWERED else State.FAILED if reason in FAILED else State.REFUSED
+    failed = reason in FAILED or reason is Reason.LOST
+    expected = State.DONE if reason in ANSWERED else State.FAILED if failed else State.REFUSED
     assert answer.state == expected
     assert (
         bool(answer.facts.get("rule"))
