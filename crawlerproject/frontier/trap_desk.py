@@ -18,7 +18,8 @@ FACT_PREFIX = "traps/"  # and the host key: the name of the fact that keeps a ho
 # Hosts kept at hand: 2 KB each as a rule and 30 KB at most.
 _KEPT = 20_000
 # Answers about the host or the moment, not about the page.
-_SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED})
+_SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
+_READ = frozenset({Reason.FETCHED, Reason.RENDERED})
 
 
 class TrapDesk:
@@ -58,12 +59,13 @@ class TrapDesk:
     def learn(self, page: Page, digest: bytes) -> None:
         """Take in how a page ended (``digest`` of its payload); what says nothing about its template is left out."""
         row = page.lease.row
-        if page.lease.is_robots or page.status is None or page.reason in _SILENT:
+        answered = page.status is not None or page.reason is Reason.RENDERED
+        if page.lease.is_robots or not answered or page.reason in _SILENT:
             return
         if page.location and host_key(page.location) != row.host:
             return  # a way out is worth its request
         mark = int.from_bytes(digest[:4], "big") if page.text_mark is None else page.text_mark
-        new = page.reason is Reason.FETCHED and self.new_text(row.host, mark) and not _repeats(page)
+        new = page.reason in _READ and self.new_text(row.host, mark) and not _repeats(page)
         self.heard(row.host, row.url, new, cut=page.wire is not None and page.wire.truncated == "time")
 
     def heard(self, host: str, url: str, new: bool, *, cut: bool = False) -> None:

@@ -131,6 +131,8 @@ def page(reason: Reason, status: int | None = 200, location: str = "", **more: A
         (page(Reason.FETCHED, text_mark=5), True),  # new the first time only
         (page(Reason.FETCHED, duplicate=Duplicate("near", "http://a.example/other", 3)), True),
         (page(Reason.REDIRECT, 302, "http://b.example/"), False),
+        (page(Reason.RENDERED, None, text_mark=5), True),
+        (page(Reason.CHALLENGE, 403), False),
         (page(Reason.RATE_LIMITED, 429), False),
         (page(Reason.NOT_MODIFIED, 304), False),
         (page(Reason.CONNECT_FAILED, None), False),
