@@ -19,10 +19,12 @@ from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.certificate_book import CertificateBook
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.contents import Contents, Duplicate, Reach
+from crawlerproject.frontier.fleet import Fleet
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.intake import SCOPE_FACT
+from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.trap_desk import TrapDesk
@@ -35,6 +37,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.ends import RenderEnds, renders_of
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.backoff import retry_after_seconds
+from crawlerproject.rules.cdxj import Row
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.scope import Scope
@@ -44,9 +47,10 @@ from crawlerproject.stores.archive import Archive, Written
 from crawlerproject.stores.lost import rows_lost
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, PageRecord
+from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.trap_allow import TrapAllowFile
-from crawlerproject.stores.warc_files import ARCHIVE_FACT, pack_open, unpack_open
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, pack_open, unpack_open
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -69,6 +73,8 @@ class Crawl:
         settings = crawler.settings
         self.crawler = crawler
         self.folder: Path = crawl_folder(settings, spider.name)
+        self.fleet: Fleet | None = None  # with a frontier in Redis: the other workers and our part
+        self.lost = ""  # why another worker may have what we work on; "" while none has
         self.paused = ""  # why, in words
         self.closed = False
         self.pages = 0
@@ -92,7 +98,30 @@ class Crawl:
         return cls(crawler, spider)
 
     def _build(self, settings: Any, spider: Any) -> None:
-        self.store = RocksStore(self.folder / "frontier")
+        if shared(settings):
+            self.fleet = join(settings, self.folder)
+            self._epoch = self.fleet.begin() - time.monotonic()
+            self.store: AheadStore | RocksStore = self.fleet.store
+        else:
+            self.store = RocksStore(self.folder / "frontier")
+        self._begin(settings, spider)
+
+    def begin_anew(self) -> None:
+        """Another worker has what we worked on: forget what is not committed and join again. Blocking.
+
+        Nothing may be leased any more. Raises OperatorError, StorageError.
+        """
+        assert self.fleet is not None
+        logger.warning("%s: this worker forgets what it has not committed and joins again.", self.lost)
+        self.archive.abandon()
+        self.store.close()
+        self._unwritten.clear()
+        spider = self.crawler.spider
+        assert spider is not None
+        self._build(self.crawler.settings, spider)
+        self.lost = ""
+
+    def _begin(self, settings: Any, spider: Any) -> None:
         who = identity(settings)
         committed = self.store.fact(ARCHIVE_FACT)
         clean = self.store.fact(_CLEAN_FACT)
@@ -105,7 +134,8 @@ class Crawl:
             keep_days=settings.getint("LOG_KEEP_DAYS"),
             description=_description(settings, who.user_agent, self.folder.resolve().name),
             clock=self.now,
-            lost=lambda rows, kept: rows_lost(self.store, self.folder / "log", rows, kept, self.now()),
+            # In a fleet the pages may be another worker's: what is lost is said, and not queued again.
+            lost=None if self.fleet else self._rows_lost,
         )
         for message in self.archive.messages:
             logger.warning(message)
@@ -133,6 +163,7 @@ class Crawl:
             started_at=now,
             clean_start=clean != b"0",
             renders=renders_of(settings, self.store, workbench),
+            territory=self.fleet,
         )
         self.contents = Contents(
             self.store,
@@ -140,6 +171,9 @@ class Crawl:
         )
         # From here on a start that does not find "1" again follows a crash.
         self.store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
+
+    def _rows_lost(self, rows: list[Row], kept: OpenFile | None) -> int:
+        return rows_lost(self.store, self.folder / "log", rows, kept, self.now())
 
     def now(self) -> float:
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
@@ -167,6 +201,9 @@ class Crawl:
 
     def finish(self, page: Page) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is."""
+        if self.lost:  # the page is another worker's now, whatever came of it here
+            self.put_back(page)
+            return
         try:
             written = self._write(page)
         except StorageError as error:
@@ -339,6 +376,8 @@ class Crawl:
         changes, facts = self.begin_commit()
         try:
             self.archive.sync()
+            if self.fleet is not None:
+                self.fleet.deliver_now(self.frontier, self.now())
         except StorageError:
             self.frontier.take_back(changes)
             raise
@@ -363,6 +402,8 @@ class Crawl:
             self.archive.close()
             self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))
             self.store.sync()
+            if self.fleet is not None:
+                self.fleet.close()
         except StorageError as error:
             logger.error("The crawl could not be closed cleanly (%s); the next start recovers it.", error)
             self.archive.abandon()
@@ -373,9 +414,9 @@ class Crawl:
     # --- room on the disk -----------------------------------------------------------------------
 
     def pause(self, why: str) -> None:
-        """Lease nothing more until there is room again."""
+        """Lease nothing more until there is room again, or Redis answers again."""
         if not self.paused:
-            logger.error("The crawl pauses: %s; it goes on by itself when there is room.", why)
+            logger.error("The crawl pauses: %s; it goes on by itself when that is over.", why)
         self.paused = why
 
     def check_room(self) -> bool:
@@ -392,7 +433,7 @@ class Crawl:
         except StorageError as error:
             self.paused = str(error)
             return False
-        logger.warning("There is room again: the crawl goes on.")
+        logger.warning("The crawl goes on.")
         self.paused = ""
         return True
 

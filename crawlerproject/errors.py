@@ -28,5 +28,9 @@ class FetchError(Exception):
         self.wire = wire
 
 
+class LeaseOver(Exception):
+    """Ours: the time in which a request may be sent was over before it was; nothing was sent."""
+
+
 class StorageError(Exception):
     """Ours or the disk's: nothing was changed; try again when there is room."""

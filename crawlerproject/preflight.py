@@ -5,11 +5,13 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
+from crawlerproject.frontier.joining import answer_seconds, shared, worker_name
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.render.chromium import find_chromium
@@ -18,6 +20,7 @@ from crawlerproject.rules.permuted_tables import MAX_BITS
 from crawlerproject.rules.seeds import read_seeds
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
+from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.rocks import RocksStore
 
 if TYPE_CHECKING:
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Names that become keys in Redis, where braces mean something, and folders.
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
 SCOPES = ("any", "domain", "host")
 # Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
 _POSITIVE = frozenset(
@@ -39,6 +45,8 @@ _POSITIVE = frozenset(
         "FETCH_MAX_BYTES",
         "WARC_MAX_BYTES",
         "COMMIT_SECONDS",
+        "FLEET_LEASE_SECONDS",
+        "FLEET_PARTITIONS",
         "FRONTIER_MAX_IN_FLIGHT",
         "SCOPE_MAX_URL_LENGTH",
     }
@@ -89,8 +97,9 @@ def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
 
 
 def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
-    """CRAWL_DIR, or ``crawls/<spider name>``."""
-    return Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+    """CRAWL_DIR, or ``crawls/<spider name>``; in a fleet the worker's folder therein."""
+    folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+    return folder / worker_name(settings) if shared(settings) else folder
 
 
 def check(settings: BaseSettings, folder: Path) -> None:
@@ -114,8 +123,10 @@ def check(settings: BaseSettings, folder: Path) -> None:
             "A crawl of public addresses needs a way to reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT "
             "(-s CRAWLER_CONTACT=you@example.org)."
         )
-    if not str(settings["STATE_URL"]).startswith("rocksdb:"):
-        raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; this version knows rocksdb: only.")
+    if shared(settings):
+        _check_fleet(settings)
+    elif not str(settings["STATE_URL"]).startswith("rocksdb:"):
+        raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.")
     if settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS") > MAX_BITS:
         raise OperatorError(
             f"NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above {MAX_BITS}; its index reaches no further."
@@ -123,7 +134,21 @@ def check(settings: BaseSettings, folder: Path) -> None:
     if settings["RENDER"] not in RENDER_MODES:
         raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])
-    _check_folder(folder)
+    _check_folder(folder, embedded=not shared(settings))
+
+
+def _check_fleet(settings: BaseSettings) -> None:
+    """Redis is there and fit, names can be keys, and a request fits into a lease."""
+    lease, answer = settings.getfloat("FLEET_LEASE_SECONDS"), answer_seconds(settings)
+    if lease < 1.5 * answer:  # a third of a lease may be over before it is renewed
+        raise OperatorError(
+            f"FLEET_LEASE_SECONDS is {lease:g}; it must be at least half as long again as FETCH_TIMEOUT_SECONDS and "
+            f"RENDER_TIMEOUT_SECONDS (the longer is {answer:g}), since no request may outlive its lease."
+        )
+    for name, value in (("FLEET_CRAWL", settings["FLEET_CRAWL"]), ("FLEET_WORKER", worker_name(settings))):
+        if not _NAME.fullmatch(str(value)):
+            raise OperatorError(f"{name} is {value!r}; use letters, digits, dots, dashes and underscores.")
+    RedisLink(settings["STATE_URL"]).close()
 
 
 def _only_own(settings: BaseSettings) -> bool:
@@ -151,7 +176,7 @@ def _check_types(settings: BaseSettings) -> None:
             raise OperatorError(f"{name} is 0; it must be above zero.")
 
 
-def _check_folder(folder: Path) -> None:
+def _check_folder(folder: Path, *, embedded: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for part in _PARTS:
@@ -167,7 +192,8 @@ def _check_folder(folder: Path) -> None:
             )
     lock = take_lock(folder)
     try:
-        RocksStore(folder / "frontier").close()
+        if embedded:
+            RocksStore(folder / "frontier").close()
     finally:
         os.close(lock)
 

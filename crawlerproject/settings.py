@@ -73,6 +73,11 @@ OURS = {
     "WARC_OPERATOR": "",
     "COMMIT_SECONDS": 1.0,
     "STATE_URL": "rocksdb:",
+    # Several workers on one crawl: STATE_URL is redis://…
+    "FLEET_CRAWL": "web",
+    "FLEET_WORKER": "",
+    "FLEET_PARTITIONS": 256,
+    "FLEET_LEASE_SECONDS": 60,
     "FRONTIER_MAX_IN_FLIGHT": 1000,
     "FRONTIER_PATIENCE_SECONDS": 3600,
     "DISK_MIN_FREE_BYTES": 200_000_000,

@@ -10,8 +10,9 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.stores.redis_store import LeaseLost
 
 if TYPE_CHECKING:
     from typing import Self
@@ -60,15 +61,25 @@ class CommitLoop:
             await asyncio.sleep(self._commit_seconds)
             try:
                 await self.beat(scheduler)
+            except LeaseLost as error:
+                scheduler.crawl.lost = str(error)
+                scheduler.crawl.pause(str(error))
+            except OperatorError as error:
+                logger.error("%s", error)
+                self._stop("operator_error")
+                return
             except StorageError as error:
                 scheduler.crawl.pause(str(error))
             except Exception:
                 # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
                 logger.exception("the commit failed; the crawl stops")
-                engine = self._crawler.engine
-                assert engine is not None
-                deferred_from_coro(engine.close_spider_async(reason="commit_failed"))
+                self._stop("commit_failed")
                 return
+
+    def _stop(self, reason: str) -> None:
+        engine = self._crawler.engine
+        assert engine is not None
+        deferred_from_coro(engine.close_spider_async(reason=reason))
 
     async def beat(self, scheduler: FrontierScheduler) -> None:
         """One commit, and whatever the disk's state asks for."""
@@ -76,16 +87,28 @@ class CommitLoop:
         async with crawl.commit_lock:
             if crawl.closed:
                 return
+            if crawl.lost:
+                if not scheduler.quit_leases():
+                    return
+                crawl.begin_anew()
+                scheduler.open_addresses()
+            if crawl.paused:
+                await asyncio.to_thread(crawl.store.sync)  # where that cannot be done the crawl stays paused
             if crawl.check_room():
                 scheduler.resume()
             changes, facts = crawl.begin_commit()
-            if not changes:
+            if not changes and crawl.fleet is None:
                 return
             try:
                 await asyncio.to_thread(crawl.archive.sync)
+                if crawl.fleet is not None:
+                    await crawl.fleet.deliver(crawl.frontier, crawl.now)
             except StorageError:
                 crawl.frontier.take_back(changes)
                 raise
             crawl.end_commit(changes, facts)
             await asyncio.to_thread(crawl.store.sync)
             crawl.roll()
+            if crawl.fleet is not None:
+                await crawl.fleet.turn(crawl.frontier, crawl.traps, idle=scheduler.idle())
+                scheduler.resume()

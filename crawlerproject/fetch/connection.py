@@ -63,8 +63,11 @@ class Connection(asyncio.Protocol):
         if transport is None or transport.is_closing():
             done.set_exception(FetchError(Reason.DISCONNECTED, "the server had hung up"))
             return done
-        self._done, self._reader, self._deadline, self.first_byte_at = done, reader, deadline, 0.0
         self.sent_at = now = monotonic()
+        if now >= deadline:  # the process was stopped while it connected
+            done.set_exception(FetchError(Reason.FIRST_BYTE_TIMEOUT, "no time was left to ask"))
+            return done
+        self._done, self._reader, self._deadline, self.first_byte_at = done, reader, deadline, 0.0
         limits = self._limits
         wait = min(limits.first_byte_timeout_seconds, limits.slow_grace_seconds, deadline - now)
         self._timer = self._loop.call_later(wait, self._ring)

@@ -15,7 +15,8 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.responsetypes import responsetypes
 
-from crawlerproject.errors import FetchError
+from crawlerproject.clock import since_boot
+from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.fetch.limits import Limits
@@ -53,8 +54,9 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
     """Fetches with our own HTTP/1.1 client.
 
     Reads ``request.meta``: ``address`` (IP address to connect to, already resolved), ``proxy``, ``download_timeout``,
-    ``fetch_error`` (a FetchError that was found before, raised at once). Sets ``wire`` and ``download_latency``.
-    Raises ``FetchError``, and nothing else for whatever the web does.
+    ``ask_until`` (seconds since boot, by which the answer must be complete), ``fetch_error`` (a FetchError that was
+    found before, raised at once). Sets ``wire`` and ``download_latency``.
+    Raises ``FetchError``, and nothing else for whatever the web does; ``LeaseOver`` when no time is left to ask.
     """
 
     lazy = True
@@ -94,6 +96,10 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         else:
             endpoint, sent, archived = await self._through(proxy, request, target)
         timeout_seconds = min(self._limits.timeout_seconds, meta.get("download_timeout") or float("inf"))
+        if (ask_until := meta.get("ask_until")) is not None:
+            timeout_seconds = min(timeout_seconds, ask_until - since_boot())
+            if timeout_seconds <= 0:
+                raise LeaseOver(request.url)
         try:
             wire, headers = await self._pool.fetch(endpoint, sent, request.method, timeout_seconds)
         except FetchError as error:

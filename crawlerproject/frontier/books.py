@@ -13,12 +13,24 @@ from contextlib import suppress
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.territory import Territory
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, FrontierStore, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
 _UNSURE_FACT = "unsure-until"
+
+
+def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
+    """Until then an earlier process may have asked any host without a trace in the store; 0.0 when none has.
+
+    Kept, since a clean start may follow soon after an unclean one.
+    """
+    if clean_start:
+        return float(store.fact(_UNSURE_FACT) or 0.0)
+    store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
+    return started_at
 
 
 class Books:
@@ -31,8 +43,7 @@ class Books:
         robots: RobotsDesk,
         *,
         start_delay_seconds: float,
-        started_at: float,
-        clean_start: bool,
+        territory: Territory,
     ) -> None:
         self.store = store
         self.workbench = workbench
@@ -43,12 +54,8 @@ class Books:
         self.given_up_hosts = 0
         self.changes = Changes()
         self.dirty: dict[str, Host] = {}
+        self.territory = territory
         self._start_delay_seconds = start_delay_seconds
-        # Until then an earlier process may have asked any host without a trace in the store. Kept, since a clean start
-        # may follow soon after an unclean one.
-        self._unsure_until = started_at if not clean_start else float(store.fact(_UNSURE_FACT) or 0.0)
-        if not clean_start:
-            store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
         self._arrival = 0
 
     def host(self, name: str) -> Host:
@@ -61,12 +68,9 @@ class Books:
             self.workbench.hosts[name] = host
             return host
         packed = self.store.host(name)
-        if packed is None:
-            host = Host(name, self._start_delay_seconds)
-        else:
-            host = Host.unpack(name, packed)
-        if self._unsure_until:
-            host.next_free = max(host.next_free, self._unsure_until + host.delay_seconds)
+        host = Host(name, self._start_delay_seconds) if packed is None else Host.unpack(name, packed)
+        if unsure_until := self.territory.unsure_until(name):
+            host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
         host.pace_free = host.next_free
         self.workbench.hosts[name] = host
         self.workbench.wait(host, host.next_free, work=False)

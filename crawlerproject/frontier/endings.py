@@ -124,6 +124,14 @@ class Endings:
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
+        self._start_clock(self._taken_back(lease, now), now)
+
+    def defer(self, lease: Lease, now: float, until: float) -> None:
+        """End a lease that sent nothing; its address may be asked for again ``until`` then."""
+        host = self._taken_back(lease, now)
+        self._books.workbench.defer(host, now, until, work=host.waiting_urls > 0 or not lease.stored)
+
+    def _taken_back(self, lease: Lease, now: float) -> Host:
         self._books.leased -= 1
         lease.ended = True
         host = lease.host
@@ -132,4 +140,4 @@ class Endings:
         if lease.stored:
             host.taken.discard(lease.row.arrival)
             self._books.waits(host, 1)
-        self._start_clock(host, now)
+        return host

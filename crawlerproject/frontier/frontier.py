@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.books import Books, unsure_until
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.endings import Endings
 from crawlerproject.frontier.found import Found
@@ -18,10 +18,12 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.intake import Intake
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.letters import Letter, Links, RobotsWanted
 from crawlerproject.frontier.loans import Loans
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.territory import Alone, Territory
 from crawlerproject.frontier.turns import Lookup, Turns
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.urls import origin
@@ -43,7 +45,9 @@ class Frontier:
         started_at: float,
         clean_start: bool,
         renders: Renders | None = None,
+        territory: Territory | None = None,
     ) -> None:
+        """Without a ``territory`` this is the only process of its crawl."""
         self.workbench = workbench
         self.renders = renders or Renders(store, workbench, rng)
         self.books = Books(
@@ -51,19 +55,39 @@ class Frontier:
             workbench,
             robots,
             start_delay_seconds=conduct.start_delay_seconds,
-            started_at=started_at,
-            clean_start=clean_start,
+            territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
         )
         self.embed_refusal = gates.embed_refusal
         self._intake = Intake(self.books, gates)
         self._turns = Turns(self.books, gates, self.renders)
-        robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
+        robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
         self.loans = Loans(self.books, conduct, robots_answers, rng)
 
     def load(self, now: float) -> None:
         """Take up every host that has work from an earlier run."""
         self._intake.load(now)
+
+    def take_up(self, names: Iterable[str]) -> None:
+        """Take up hosts with work whose partition has come to us."""
+        self._intake.take_up(names)
+
+    def let_go(self, mine: Callable[[str], bool]) -> list[str]:
+        """Forget every host that is not ours any more; those that are still in flight, which must end first."""
+        return self._intake.let_go(mine)
+
+    def allowed(self, found: Iterable[Found], now: float) -> list[Found]:
+        """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
+        return self._intake.allowed(found, now, elsewhere=True)
+
+    def read(self, letter: Letter, now: float) -> None:
+        """Take in what another worker wrote about hosts of ours."""
+        if isinstance(letter, Links):
+            self.add(letter.found, now)
+        elif isinstance(letter, RobotsWanted):
+            self._robots_answers.wanted(letter, now)
+        else:
+            self._robots_answers.given(letter, now)
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
@@ -99,6 +123,10 @@ class Frontier:
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
         self._endings.put_back(lease, now)
+
+    def defer(self, lease: Lease, now: float, until: float) -> None:
+        """End a lease that sent nothing, since another worker asks its address; it is tried again ``until`` then."""
+        self._endings.defer(lease, now, until)
 
     def take_changes(self) -> Changes:
         """Everything decided since the last call, to be applied once its archive bytes are durable."""

@@ -44,8 +44,8 @@ class Gates:
         self.skip_extensions = extensions_of(skip_extensions)
         self._traps = traps
 
-    def refusal(self, found: Found, now: float) -> Reason | None:
-        """Why a URL may not be queued; None when it may."""
+    def refusal(self, found: Found, now: float, *, elsewhere: bool = False) -> Reason | None:
+        """Why a URL may not be queued; None when it may. ``elsewhere``: another worker knows what its host yielded."""
         address = found.address
         seed = bool(found.flags & FLAG_SEED)
         if not seed:
@@ -62,6 +62,8 @@ class Gates:
         path = address.url.partition("://")[2].partition("?")[0].partition("/")[2]
         if useless(path, self.skip_extensions):
             return Reason.EXTENSION
+        if elsewhere:
+            return None
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:

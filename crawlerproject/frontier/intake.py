@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
@@ -30,13 +30,42 @@ class Intake:
 
     def load(self, now: float) -> None:
         """Take up every host that has work from an earlier run."""
-        for name in self._books.store.hosts_with_work():
+        self.take_up(self._books.store.hosts_with_work())
+
+    def take_up(self, names: Iterable[str]) -> None:
+        """Take up hosts that have work, wherever it comes from."""
+        for name in names:
             host = self._books.host(name)
             if not host.rows:  # counts of a torn run: the rows themselves are the truth
                 host.rows = 1
             host.given_up = False
             self._books.waits(host, host.waiting_urls)
             self._books.workbench.add(host)
+
+    def let_go(self, mine: Callable[[str], bool]) -> list[str]:
+        """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
+        books, bench = self._books, self._books.workbench
+        gone: list[Host] = [host for name, host in bench.hosts.items() if not mine(name)]  # type: ignore[misc]
+        staying = []
+        for host in gone:
+            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored:
+                staying.append(host.name)
+                continue
+            books.waits(host, -host.waiting_urls)
+            bench.drop(host)
+        books.robots.forget(mine)
+        return staying + [name for name in books.dirty if not mine(name)]
+
+    def allowed(self, found: Iterable[Found], now: float, *, elsewhere: bool = False) -> list[Found]:
+        """What passes the gates, each URL once; of hosts ``elsewhere`` those gates that know no host's state."""
+        kept: dict[bytes, Found] = {}
+        for item in found:
+            refusal = self._gates.refusal(item, now, elsewhere=elsewhere)
+            if refusal is None:
+                kept.setdefault(item.address.key, item)
+            else:
+                self._books.refused[refusal] += 1
+        return list(kept.values())
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
@@ -74,17 +103,11 @@ class Intake:
         self.add(found, now)
 
     def _new(self, found: Iterable[Found], now: float) -> list[Found]:
-        allowed: dict[bytes, Found] = {}
-        for item in found:
-            refusal = self._gates.refusal(item, now)
-            if refusal is None:
-                allowed.setdefault(item.address.key, item)
-            else:
-                self._books.refused[refusal] += 1
+        allowed = self.allowed(found, now)
         if not allowed:
             return []
-        known = self._books.store.known(list(allowed))
-        unknown = [item for item, is_known in zip(allowed.values(), known, strict=True) if not is_known]
+        known = self._books.store.known([item.address.key for item in allowed])
+        unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
         return [item for item in unknown if self._within_rules(item, now)]
 
     def _within_rules(self, item: Found, now: float) -> bool:

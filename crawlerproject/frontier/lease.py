@@ -19,6 +19,7 @@ class Lease:
     delay_seconds: float  # the pause that was promised before this request
     stored: bool = True  # False for a robots.txt that the host's turn made up: it has no queue row
     ended: bool = False
+    mark: str = ""  # under which its address is reserved among several workers
 
     @property
     def is_robots(self) -> bool:

@@ -35,6 +35,8 @@ class Loans:
 
     def borrow(self, name: str, address: str, held: set[str], now: float) -> Loan | None:
         """The host, if it and its address are free now; ``held`` are addresses that this render has already."""
+        if not self._books.territory.may_borrow(name, held=address in held):
+            return None
         host = self._books.host(name)
         if host.given_up:
             return None

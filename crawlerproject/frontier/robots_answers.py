@@ -10,8 +10,10 @@ from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.letters import RobotsGiven, RobotsWanted
 from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.workbench import Stage
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots import MAX_REDIRECTS
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
@@ -40,11 +42,37 @@ class RobotsAnswers:
             if self._follow(lease, origin, target, now):
                 return
             status = None  # the rules are where we may not ask: doubt means no
-        outcome = self._books.robots.answered(origin, status, body, ending.reason, now)
+        name = origin.partition("://")[2]
+        if name == lease.host.name or self._books.territory.mine(name):
+            answer = RobotsGiven(origin, status, body, ending.reason)
+            self._take_in(answer, now, asked=lease.host, other_good=ending.other_scheme_good)
+        else:
+            self._books.territory.send(name, RobotsGiven(origin, status, body, ending.reason))
+
+    def given(self, letter: RobotsGiven, now: float) -> None:
+        """Another worker fetched a robots.txt for a host of ours."""
+        self._take_in(letter, now, asked=None)
+
+    def wanted(self, letter: RobotsWanted, now: float) -> None:
+        """A host of another worker has its robots.txt at a host of ours."""
+        target = _target(letter.target)
+        if target is None:
+            return
+        if self._books.host(target.host).given_up or self._gates.excluded(target, now):
+            self._books.territory.send(
+                letter.origin.partition("://")[2], RobotsGiven(letter.origin, None, b"", Reason.ROBOTS_UNREACHABLE)
+            )
+        else:
+            self._queue(letter.origin, target, letter.hops, letter.via, now)
+
+    def _take_in(self, answer: RobotsGiven, now: float, *, asked: Host | None, other_good: bool = False) -> None:
+        """What an answer does to the host it speaks for; ``asked`` is the one that was asked, unless another's."""
+        origin, status, body, reason = answer
+        outcome = self._books.robots.answered(origin, status, body, Reason(reason), now)
         scheme, _, name = origin.partition("://")
         host = self._books.host(name)
         self._redirected.pop(origin, None)
-        spare = host.other_scheme_good(scheme, now) or (ending.other_scheme_good and host is lease.host)
+        spare = host.other_scheme_good(scheme, now) or (other_good and host is asked)
         ask_again = 0.0 if outcome.usable else self._conduct.robots_unreachable(host, now, self._rng, spare=spare)
         host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
         if outcome.usable:
@@ -52,7 +80,7 @@ class RobotsAnswers:
         if outcome.record is not None:
             self._books.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}
-        if host is not lease.host:
+        if host is not asked:
             if not outcome.usable and self._conduct.robots_failed_elsewhere(host, now, self._rng).give_up:
                 self._books.give_up(host)
                 logger.warning("%s is left alone until the next start: nobody answers for its robots.txt", name)
@@ -63,22 +91,20 @@ class RobotsAnswers:
     def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
-        host = self._books.host(target.host)
+        mine = self._books.territory.mine(target.host)
+        host = self._books.host(target.host) if mine else None
         # No answer can come before that host may be asked.
-        answered_by = max(now, host.next_free) + _REDIRECTED_ROBOTS_SECONDS
+        answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS
         if self._redirected.get(origin, 0.0) <= now or lease.stored:
             self._redirected[origin] = answered_by
-            if host.given_up or self._gates.excluded(target, now):
+            if (host and host.given_up) or self._gates.excluded(target, now):
                 return False
-            key, hops = parse(origin + "/robots.txt").key, lease.row.hops + "R"
-            arrival = self._books.next_arrival(now)
-            row = QueuedPage(host.name, key, target.url, 0, arrival, 0, hops, lease.row.url, 0, FLAG_ROBOTS, origin)
-            # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
-            self._books.changes.queued.append(row)
-            host.unstored += 1
-            self._books.dirty[host.name] = host
-            self._books.waits(host, 1)
-            self._books.workbench.add(host)
+            hops = lease.row.hops + "R"
+            if mine:
+                self._queue(origin, target, hops, lease.row.url, now)
+            else:
+                wanted = RobotsWanted(origin, target.url, hops, lease.row.url)
+                self._books.territory.send(target.host, wanted)
         if not lease.stored:
             # Within the host it is the next turn's page, once a commit has stored it.
             waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
@@ -93,6 +119,17 @@ class RobotsAnswers:
         host.delay_seconds = self._conduct.delay_seconds(host)
         if host.delay_seconds > before:
             host.pace_free = max(host.pace_free, now + host.delay_seconds)
+
+    def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
+        host = self._books.host(target.host)
+        key, arrival = parse(origin + "/robots.txt").key, self._books.next_arrival(now)
+        row = QueuedPage(host.name, key, target.url, 0, arrival, 0, hops, via, 0, FLAG_ROBOTS, origin)
+        # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
+        self._books.changes.queued.append(row)
+        host.unstored += 1
+        self._books.dirty[host.name] = host
+        self._books.waits(host, 1)
+        self._books.workbench.add(host)
 
     def _wake(self, host: Host) -> None:
         """Let a host that waited for another's robots.txt go on, at its own pace."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import NamedTuple
 
 from crawlerproject.reasons import Reason
@@ -76,6 +77,11 @@ class RobotsDesk:
         rules = self._keep(origin, self._parse(kept))
         packed = self._unstored[origin] = record.pack()
         return RobotsOutcome(True, good_until, rules.floor_seconds, packed)
+
+    def forget(self, mine: Callable[[str], bool]) -> None:
+        """Drop what is parsed for hosts that others decide about now: it may be another's, newer, when they return."""
+        for origin in [origin for origin in self._parsed if not mine(origin.rpartition("://")[2])]:
+            del self._parsed[origin]
 
     def stored(self, origin: str) -> None:
         """The record of an origin has reached the store."""

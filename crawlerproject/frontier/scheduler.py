@@ -19,8 +19,10 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl import Crawl
 from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.frontier.addresses import Addresses
 from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.turns import Lookup
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+# What a request may take beyond its timeout, as the loop's lag.
+_HOLD_MARGIN_SECONDS = 5.0
+
+
 class FrontierScheduler:
     """The frontier as the engine sees it. Steps aside for the stock scheduler outside a crawl of ours."""
 
@@ -49,6 +55,7 @@ class FrontierScheduler:
         self._timer_at = 0.0
         self._lookups: set[asyncio.Task[None]] = set()
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
+        self._addresses: Addresses | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
         self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
 
@@ -64,13 +71,30 @@ class FrontierScheduler:
     def open(self, spider: Spider) -> None:
         """Open the crawl's folder and take up what an earlier run left."""
         self.crawl = Crawl.open(self.crawler, spider)
-        self.crawl.frontier.load(self.crawl.now())
+        if self.crawl.fleet is None:
+            self.crawl.frontier.load(self.crawl.now())
+        self.open_addresses()
+
+    def open_addresses(self) -> None:
+        """In a fleet: share IP addresses with the other workers."""
+        settings = self.crawler.settings
+        if self.crawl.fleet is not None and settings.getbool("PACE_PER_IP"):
+            self._addresses = Addresses(
+                self.crawl.fleet.fleet,
+                hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
+                rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+                granted=self._address_granted,
+                refused=self._address_refused,
+                failed=lambda error: self.crawl.pause(str(error)),
+            )
 
     def close(self, reason: str) -> Deferred[None]:
         """The last commit; everything is durable and closed afterwards."""
         self._disarm()
         for task in self._lookups:
             task.cancel()
+        if self._addresses is not None:
+            self._addresses.close()
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -81,10 +105,16 @@ class FrontierScheduler:
         """Whether the crawl should go on waiting: not when all that is left rests for very long."""
         if self._hot or self._lookups or self.crawl.paused:
             return True
+        return not self.idle() if self.crawl.fleet is None else not self.crawl.fleet.done
+
+    def idle(self) -> bool:
+        """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
         frontier = self.crawl.frontier
-        if frontier.waiting_urls <= 0:
+        if self._hot or self._lookups or self.crawl.paused or frontier.leased:
             return False
-        return not frontier.only_rests(self.crawl.now(), self._patience_seconds)
+        if frontier.waiting_urls <= 0:
+            return True
+        return frontier.only_rests(self.crawl.now(), self._patience_seconds)
 
     def enqueue_request(self, request: Request) -> bool:
         """Take a leased request back on its way into the engine, or one that some other code made."""
@@ -103,7 +133,10 @@ class FrontierScheduler:
     # --- what the spider and the pipelines call -------------------------------------------------
 
     def add(self, found: Iterable[Found]) -> None:
-        """Queue the links of one page as one batch."""
+        """Queue the links of one page as one batch; in a fleet with the next beat."""
+        if self.crawl.fleet is not None:
+            self.crawl.fleet.outbox.extend(found)
+            return
         try:
             self.crawl.frontier.add(found, self.crawl.now())
         except StorageError as error:
@@ -123,11 +156,22 @@ class FrontierScheduler:
         self.add(page.found)
         self.crawl.finish(page)
         self.leases.pop(page.lease.host.name, None)
+        self._rest(page.lease)
 
     def put_back(self, page: Page) -> None:
         """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
         self.crawl.put_back(page)
         self.leases.pop(page.lease.host.name, None)
+        self._rest(page.lease)
+
+    def quit_leases(self) -> bool:
+        """End every lease that nothing was sent for yet; whether none is left, those that were sent for included."""
+        while self._hot:
+            lease = self._hot.popleft().meta.get("lease")
+            if lease is not None and not lease.ended:
+                self.crawl.frontier.put_back(lease, self.crawl.now())
+                self.leases.pop(lease.host.name, None)
+        return not (self.crawl.frontier.leased or self._lookups)
 
     def content_signals(self, url: str) -> tuple[str, ...]:
         """What the robots.txt of the URL's origin says to us about the use of its content."""
@@ -152,7 +196,10 @@ class FrontierScheduler:
             if turn is None:
                 return None
             if isinstance(turn, Lease):
-                return self._request(turn)
+                if self._addresses is None:
+                    return self._request(turn)
+                self._addresses.want(turn)
+                continue
             self._look_up(turn)
         return None
 
@@ -171,6 +218,8 @@ class FrontierScheduler:
             meta["render"] = True
         if error is not None:
             meta["fetch_error"] = error
+        if self.crawl.fleet is not None:
+            meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
         return Request(lease.row.url, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta)
 
     def _look_up(self, turn: Lookup) -> None:
@@ -190,10 +239,31 @@ class FrontierScheduler:
             # It has its turn all the same: the failure is logged and judged like any other.
             error, address, until = failed, f"unresolved:{host.name}", 0.0
         lease = crawl.frontier.looked_up(host, address, until, crawl.now())
-        if lease is not None:
+        if lease is not None and self._addresses is not None:
+            self._addresses.want(lease, error)
+        elif lease is not None:
             self._hand_over(self._request(lease, error))
         else:
             self._arm()
+
+    def _address_granted(self, lease: Lease, error: FetchError | None) -> None:
+        crawl = self.crawl
+        now = crawl.now()
+        if crawl.lost or crawl.paused or crawl.fleet is None or not crawl.fleet.may_ask(lease.row.host):
+            crawl.frontier.defer(lease, now, now)
+            self._rest(lease)
+            return
+        lease.leased_at = now
+        self._hand_over(self._request(lease, error))
+
+    def _address_refused(self, lease: Lease, wait_seconds: float) -> None:
+        now = self.crawl.now()
+        self.crawl.frontier.defer(lease, now, now + wait_seconds)
+        self._arm()
+
+    def _rest(self, lease: Lease) -> None:
+        if self._addresses is not None:
+            self._addresses.rest(lease)
 
     def _hand_over(self, request: Request) -> None:
         engine = self.crawler.engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 
 from crawlerproject.items import Page
 from crawlerproject.reasons import Reason
@@ -75,6 +76,15 @@ class TrapDesk:
         self._dirty[host] = yields
         if trapped is not None:
             logger.info("%s %s is a trap from now on: %s", host, trapped.template, trapped.why)
+
+    def unstored(self) -> set[str]:
+        """Hosts of which something is not in the store yet."""
+        return self._dirty.keys() | self._storing.keys()
+
+    def forget(self, mine: Callable[[str], bool]) -> None:
+        """Drop what is kept of hosts that others decide about now."""
+        for host in [host for host in self._kept if not mine(host)]:
+            del self._kept[host]
 
     def facts(self) -> list[tuple[str, bytes]]:
         """What the next commit stores."""

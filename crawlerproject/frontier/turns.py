@@ -24,6 +24,10 @@ UNSTORED_WAIT_SECONDS = 1.3
 _ROWS_BEHIND = 20
 
 
+# A host that may not be asked now, since its partition is about to change hands, is looked at again after this.
+_LEAVING_SECONDS = 1.0
+
+
 class Lookup(NamedTuple):
     """A host whose name must be resolved before its turn."""
 
@@ -59,12 +63,17 @@ class Turns:
 
     def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
         """The resolver found the host; a lease when its address is free at once."""
+        if self._books.workbench.hosts.get(host.name) is not host:
+            return None  # it went to another worker meanwhile
         turn = self._books.workbench.found(host, address, address_until, now)
         return self._lease(host, turn.address, now) if turn is not None else None
 
     def _lease(self, host: Host, address: str, now: float) -> Lease | None:
         if host.given_up:  # while it stood in its address's line
             self._books.workbench.release(host, now, now, work=False)
+            return None
+        if not self._books.territory.may_ask(host.name):  # its partition goes, or may be gone
+            self._books.workbench.release(host, now, now + _LEAVING_SECONDS, work=True)
             return None
         for _ in range(_REFUSALS_PER_TURN):
             row = self._first_row(host)

@@ -166,6 +166,24 @@ class Workbench:
             self._push(ip, max(now, ip.next_free))
         self.wait(host, next_free, work=work)
 
+    def defer(self, host: HostClock, now: float, until: float, *, work: bool) -> None:
+        """A turn that was taken but sent nothing, since someone else asks its address, ``until`` then at least."""
+        self.in_flight -= 1
+        if self._per_ip and (ip := self._ips.get(host.address)) is not None:
+            ip.busy = False
+            ip.next_free = until
+            self._push(ip, until)
+        self.wait(host, max(now, until), work=work)
+
+    def drop(self, host: HostClock) -> None:
+        """Forget a host that is not in flight: it is somebody else's from now on."""
+        del self.hosts[host.name]
+        host.serial = 0
+        host.work = False
+        if host.stage == Stage.IN_LINE:
+            self._ips[host.address].line.remove(host)
+        host.stage = Stage.IDLE
+
     def wake_at(self) -> float | None:
         """The next moment at which ``take`` may have something; None when nothing waits for time."""
         heap = self._heap

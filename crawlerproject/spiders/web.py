@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlerproject.errors import FetchError
+from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
@@ -115,6 +115,9 @@ class WebSpider(Spider):
         if lease is None:
             return None
         error = failure.value
+        if isinstance(error, LeaseOver):
+            self._scheduler.put_back(Page(lease, lease.row.url, Reason.INTERNAL_ERROR))
+            return None
         page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, FetchError):
             page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)

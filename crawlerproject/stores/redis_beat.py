@@ -8,9 +8,19 @@ from struct import Struct
 
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rows import next_place, pack_place, pack_queued, pack_record
+from crawlerproject.stores.rows import next_place, pack_place, pack_print, pack_queued, pack_record
 
 _LENGTH = Struct(">I")
+
+
+# Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
+# frontier/certificate_book.py).
+_HOST_FACTS = ("traps/", "certificate/")
+
+
+def host_of_fact(name: str) -> str:
+    """The host that a fact is about; "" when it is the worker's."""
+    return name.partition("/")[2] if name.startswith(_HOST_FACTS) else ""
 
 
 @dataclass(slots=True)
@@ -19,9 +29,11 @@ class Part:
 
     removed: list[QueuedPage] = field(default_factory=list)
     queued: list[QueuedPage] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)  # of pages that are known from now on
     pages: list[tuple[bytes, bytes]] = field(default_factory=list)
     hosts: dict[str, bytes] = field(default_factory=dict)
     robots: dict[str, bytes] = field(default_factory=dict)
+    prints: list[bytes] = field(default_factory=list)
     letters: int = 0  # read from the inbox: they go with this beat
 
     def packed(self) -> bytes:
@@ -29,18 +41,19 @@ class Part:
         hosts = list(dict.fromkeys([row.host for row in (*self.removed, *self.queued)]))
         number = {host: str(index).encode() for index, host in enumerate(hosts, 1)}
         arguments = [str(self.letters).encode()]
-        numbers = (self.removed, self.queued, self.queued, self.pages, self.hosts, self.robots)
+        numbers = (self.removed, self.queued, self.keys, self.pages, self.hosts, self.robots, self.prints)
         arguments += [str(len(each)).encode() for each in numbers]
         for row in self.removed:
             arguments += number[row.host], pack_place(row), next_place(row)
         for row in self.queued:
             arguments += number[row.host], pack_place(row) + pack_queued(row)
-        arguments += [row.key for row in self.queued]
+        arguments += self.keys
         for key, record in self.pages:
             arguments += key, record
         for states in (self.hosts, self.robots):
             for name, packed in states.items():
                 arguments += name.encode("utf-8", "surrogatepass"), packed
+        arguments += self.prints
         return _joined([host.encode("utf-8", "surrogatepass") for host in hosts]) + _joined(arguments)
 
 
@@ -57,21 +70,27 @@ def cut(changes: Changes, partition: Callable[[str], int]) -> dict[int, Part]:
 
     def part(host: str) -> Part:
         number = partition(host)
-        found = parts.get(number)
-        if found is None:
-            found = parts[number] = Part()
-        return found
+        if number not in parts:
+            parts[number] = Part()
+        return parts[number]
 
     for row in changes.removed:
         part(row.host).removed.append(row)
     for row in changes.queued:
-        part(row.host).queued.append(row)
+        found = part(row.host)
+        found.queued.append(row)
+        found.keys.append(row.key)
     for key, record in changes.pages:
         part(host_key(record.url)).pages.append((key, pack_record(record)))
     for host, packed in changes.hosts:
         part(host).hosts[host] = packed
     for origin, packed in changes.robots:
         part(origin.rpartition("://")[2]).robots[origin] = packed
+    for name, packed in changes.facts:
+        if host := host_of_fact(name):
+            part(host).robots[name] = packed
+    for made in changes.fingerprints:
+        part(made.host).prints.append(pack_print(made))
     return parts
 
 

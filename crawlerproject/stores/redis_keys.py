@@ -18,8 +18,9 @@ class PartitionKeys(NamedTuple):
     work: str  # set of the hosts with queued rows
     pages: str  # hash: 24-byte key -> page record, empty while the page is only queued
     hosts: str  # hash: host -> packed state
-    robots: str  # hash: origin -> packed record
+    robots: str  # hash: origin -> packed record; KIND/host -> a fact of that host
     inbox: str  # list of letters from other workers, oldest first
+    prints: str  # sorted set, all scores 0: hash of the host, fingerprint, page's key (8 + 8 + 24 bytes)
     queue_prefix: str  # + host: sorted set, all scores 0, members ordered by priority and arrival
 
 
@@ -47,7 +48,7 @@ class FleetKeys(NamedTuple):
 def partition_keys(crawl: str, number: int) -> PartitionKeys:
     """The keys of partition ``number``."""
     tag = f"{{{crawl}.{number}}}:"
-    names = ("lease", "behind", "work", "pages", "hosts", "robots", "inbox", "q:")
+    names = ("lease", "behind", "work", "pages", "hosts", "robots", "inbox", "prints", "q:")
     return PartitionKeys(*(tag + name for name in names))
 
 
@@ -61,6 +62,11 @@ def fleet_keys(crawl: str) -> FleetKeys:
     """The keys of the whole crawl."""
     tag = f"{{{crawl}.fleet}}:"
     return FleetKeys(*(tag + name for name in FleetKeys._fields))
+
+
+def payloads_key(crawl: str, digest: bytes) -> str:
+    """The hash, one of 256, that knows the first capture of the payload with this sha1."""
+    return f"{{{crawl}.c.{digest[0]}}}:payloads"
 
 
 def address_key(crawl: str, address: str) -> str:

@@ -24,7 +24,7 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 """
 
-# KEYS lease, behind; ARGV worker, lease ms. -> 0, holder, ms left | token, token, worker, token, worker ...
+# KEYS lease, behind; ARGV worker, lease ms. -> 0, holder, ms left | token, unsure, token, worker ...
 ACQUIRE = _script(
     _NOW
     + """
@@ -36,8 +36,11 @@ end
 if held then redis.call('HSET', KEYS[2], h[3], h[1]) end
 local token = redis.call('HINCRBY', KEYS[1], 'token', 1)
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'until', now + tonumber(ARGV[2]))
-local found = {token}
-for _, value in ipairs(redis.call('HGETALL', KEYS[2])) do found[#found + 1] = value end
+local behind = redis.call('HGETALL', KEYS[2])
+-- Until now (store time, ms) a holder that did not let go in good order may have asked without a trace.
+if #behind > 0 then redis.call('HSET', KEYS[1], 'unsure', now) end
+local found = {token, redis.call('HGET', KEYS[1], 'unsure') or '0'}
+for _, value in ipairs(behind) do found[#found + 1] = value end
 return found
 """
 )
@@ -107,31 +110,33 @@ for i = first, #ARGV, 3 do
   local b = redis.call('HGET', KEYS[3], ARGV[i])
   if b and tonumber(b) >= tonumber(ARGV[i + 1]) then return {'barred', ARGV[i]} end
 end
+-- A full server refuses a script's first write or none: it must be one that takes room.
+redis.call('HSET', KEYS[1], 'serial', ARGV[2])
 redis.call('DEL', KEYS[2])
 for i = first, #ARGV, 3 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2]) end
-redis.call('HSET', KEYS[1], 'serial', ARGV[2])
 for i = 4, first - 1, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
 return {'ok'}
 """
 )
 
 # A partition's part of a beat. Refused unless the caller holds the partition; done once however often it is called.
-# KEYS lease, work, pages, hosts, robots, inbox, queue*
+# KEYS lease, work, pages, hosts, robots, inbox, prints, queue*
 # ARGV worker, token, author of the beat, serial, length of the queues' prefix, letters read,
-#      numbers of: removed (queue, place, next place), queued (queue, member), new keys, pages, hosts, robots
+#      numbers of: removed (queue, place, next place), queued (queue, member), new keys, pages, hosts, robots,
+#      fingerprints
 # -> 1 done | 2 done before | 0 not the holder
 APPLY = _script(
     """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'by:' .. ARGV[3])
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
 if h[3] and tonumber(h[3]) >= tonumber(ARGV[4]) then return 2 end
-local call, i = redis.call, 13
+local call, i = redis.call, 14
 for _ = 1, tonumber(ARGV[7]) do
-  call('ZREMRANGEBYLEX', KEYS[6 + tonumber(ARGV[i])], '[' .. ARGV[i + 1], '(' .. ARGV[i + 2])
+  call('ZREMRANGEBYLEX', KEYS[7 + tonumber(ARGV[i])], '[' .. ARGV[i + 1], '(' .. ARGV[i + 2])
   i = i + 3
 end
 for _ = 1, tonumber(ARGV[8]) do
-  call('ZADD', KEYS[6 + tonumber(ARGV[i])], 0, ARGV[i + 1])
+  call('ZADD', KEYS[7 + tonumber(ARGV[i])], 0, ARGV[i + 1])
   i = i + 2
 end
 for _ = 1, tonumber(ARGV[9]) do
@@ -144,8 +149,12 @@ for n = 3, 5 do
     i = i + 2
   end
 end
+for _ = 1, tonumber(ARGV[13]) do
+  call('ZADD', KEYS[7], 0, ARGV[i])
+  i = i + 1
+end
 local cut = tonumber(ARGV[5]) + 1
-for k = 7, #KEYS do
+for k = 8, #KEYS do
   local host = string.sub(KEYS[k], cut)
   if call('EXISTS', KEYS[k]) == 1 then call('SADD', KEYS[2], host) else call('SREM', KEYS[2], host) end
 end
@@ -210,19 +219,23 @@ return 1
 """
 )
 
-# KEYS address; ARGV worker:number, ms. -> 0 reserved, or the ms until it may be asked for again
+# KEYS address; ARGV mark of the request, ms, mark of the worker's rests. -> 0 reserved, else ms to wait
 RESERVE = _script(
     """
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
-if redis.call('GET', KEYS[1]) == ARGV[1] then return 0 end
+local by = redis.call('GET', KEYS[1])
+-- The worker that asked last kept the rest by its own clock, which began when the answer ended.
+if not by or by == ARGV[1] or by == ARGV[3] then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return 0
+end
 return math.max(1, redis.call('PTTL', KEYS[1]))
 """
 )
 
-# KEYS address; ARGV worker:number, ms of rest.
+# KEYS address; ARGV mark of the request, ms of rest, mark of the worker's rests.
 REST = _script(
     """
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2]) end
 return 1
 """
 )

@@ -14,12 +14,21 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.partitions import partition_of
+from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.redis_beat import Part, cut, unpacked
-from crawlerproject.stores.redis_keys import PartitionKeys, fleet_keys, partition_keys, worker_keys
+from crawlerproject.stores.redis_beat import Part, cut, host_of_fact, unpacked
+from crawlerproject.stores.redis_keys import PartitionKeys, fleet_keys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
-from crawlerproject.stores.rows import pack_place_of, unpack_member, unpack_record
+from crawlerproject.stores.rows import (
+    host_fingerprints_prefix,
+    pack_original,
+    pack_place_of,
+    unpack_member,
+    unpack_original,
+    unpack_print,
+    unpack_record,
+)
 
 # The layout of everything in Redis; a crawl with a greater number was written by a newer version of this project.
 FORMAT = 1
@@ -31,10 +40,11 @@ class LeaseLost(StorageError):
 
 
 class Granted(NamedTuple):
-    """A partition that was taken. ``clean``: its last holder let go in good order, or there was none."""
+    """A partition that was taken."""
 
     token: int
-    clean: bool
+    clean: bool  # its last holder let go in good order, or there was none
+    unsure_until: float  # store time until which one that did not may have asked without a trace; 0.0: there was none
 
 
 class RedisStore:
@@ -50,8 +60,9 @@ class RedisStore:
         self.worker = worker
         self.life = ""
         self.held: dict[int, int] = {}  # partition -> token
-        self._serial = 0
+        self.serial = 0  # of the last beat that was decided
         self._unfinished: dict[int, tuple[int, bytes]] = {}  # decided, not yet written: partition -> token, part
+        self._doubtful: dict[int, tuple[int, bytes]] | None = None  # sent to the journal, which did not answer
         self._worker_keys = worker_keys(crawl, worker)
         self._fleet_keys = fleet_keys(crawl)
         self.partitions = self._agree_on(partitions)
@@ -79,10 +90,11 @@ class RedisStore:
 
     def begin(self, life: str) -> None:
         """Write under this worker's name from now on; any other process that did so before is refused."""
-        self._serial = int(self.link.call(scripts.BEGIN_LIFE, [self._worker_keys.state], life))
+        self.serial = int(self.link.call(scripts.BEGIN_LIFE, [self._worker_keys.state], life))
         self.life = life
         self.held.clear()
         self._unfinished.clear()
+        self._doubtful = None
 
     # --- partitions -----------------------------------------------------------------------------
 
@@ -93,11 +105,11 @@ class RedisStore:
         token = int(answer[0])
         if not token:
             return None
-        behind = list(zip(answer[1::2], answer[2::2], strict=True))
+        behind = list(zip(answer[2::2], answer[3::2], strict=True))
         for old_token, name in sorted(behind, key=lambda each: int(each[0])):
             self._settle(partition, token, int(old_token), name.decode())
         self.held[partition] = token
-        return Granted(token, not behind)
+        return Granted(token, not behind, int(answer[1]) / 1000)
 
     def _settle(self, partition: int, token: int, old_token: int, name: str) -> None:
         """Finish what a former holder decided and did not live to write; it can decide nothing more for us."""
@@ -155,8 +167,14 @@ class RedisStore:
             [unpack_member(host, member) for member in members] for host, members in zip(hosts, answers, strict=True)
         ]
 
-    def page(self, key: bytes) -> PageRecord | None:
-        """What was known of the page when its last fate was decided; None before the first. Asks every partition."""
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; None before the first.
+
+        Without its ``host`` every partition is asked.
+        """
+        if host is not None:
+            value = self._field_bytes(self._keys[self.partition(host)].pages, key)
+            return unpack_record(value) if value else None
         values = self.link.many([Call("HGET", [keys.pages], [key]) for keys in self._keys])
         return next((unpack_record(value) for value in values if value), None)
 
@@ -164,12 +182,22 @@ class RedisStore:
         """The packed state of the host."""
         return self._field(self._keys[self.partition(host)].hosts, host)
 
+    def states(self, hosts: Sequence[str]) -> list[bytes | None]:
+        """The packed states of many hosts."""
+        calls = [
+            Call("HGET", [self._keys[self.partition(host)].hosts], [host.encode("utf-8", "surrogatepass")])
+            for host in hosts
+        ]
+        return self.link.many(calls)
+
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
         return self._field(self._keys[self.partition(origin.rpartition("://")[2])].robots, origin)
 
     def fact(self, name: str) -> bytes | None:
-        """A fact of this worker."""
+        """A fact of this worker, or of a host."""
+        if host := host_of_fact(name):
+            return self._field(self._keys[self.partition(host)].robots, name)
         return self._field(self._worker_keys.state, f"fact:{name}")
 
     def hosts_with_work(self) -> Iterator[str]:
@@ -187,13 +215,40 @@ class RedisStore:
             for name, packed in zip(some, states, strict=True):
                 yield name.decode("utf-8", "surrogatepass"), packed
 
+    def prints_of(self, host: str) -> list[tuple[int, bytes]]:
+        """The fingerprints of a host and the pages that have them."""
+        prefix = host_fingerprints_prefix(host)
+        key = self._keys[self.partition(host)].prints
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
+        last = b"+" if not any(end) else b"(" + end
+        return [unpack_print(member) for member in self.link.call("ZRANGEBYLEX", [key], b"[" + prefix, last)]
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1."""
+        value = self._field_bytes(payloads_key(self.crawl, digest), digest)
+        return unpack_original(value) if value else None
+
+    def set_originals(self, originals: Iterable[tuple[bytes, Original | None]]) -> None:
+        """Remember first captures, which must be committed, unless others were sooner; None: it is lost."""
+        calls = []
+        for digest, original in originals:
+            key = payloads_key(self.crawl, digest)
+            if original is None:
+                calls.append(Call("HDEL", [key], [digest]))
+            else:
+                calls.append(Call("HSETNX", [key], [digest, pack_original(original)]))
+        self.link.many(calls)
+
     def letters(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
         """The oldest letters in the partitions' inboxes, empty inboxes left out."""
         calls = [Call("LRANGE", [self._keys[p].inbox], [0, limit - 1]) for p in partitions]
         return {p: found for p, found in zip(partitions, self.link.many(calls), strict=True) if found}
 
     def _field(self, key: str, name: str) -> bytes | None:
-        value: bytes | None = self.link.call("HGET", [key], name.encode("utf-8", "surrogatepass"))
+        return self._field_bytes(key, name.encode("utf-8", "surrogatepass"))
+
+    def _field_bytes(self, key: str, name: bytes) -> bytes | None:
+        value: bytes | None = self.link.call("HGET", [key], name)
         return value
 
     def _queue(self, host: str) -> bytes:
@@ -208,7 +263,9 @@ class RedisStore:
 
     def apply(self, changes: Changes) -> None:
         """Apply all of it atomically; as durable as this Redis makes what it has answered for."""
-        self.apply_parts(cut(changes, self.partition), changes.facts)
+        facts = [(name, packed) for name, packed in changes.facts if not host_of_fact(name)]
+        self.apply_parts(cut(changes, self.partition), facts)
+        self.set_originals(changes.payloads)
 
     def apply_parts(self, parts: dict[int, Part], facts: Sequence[tuple[str, bytes]]) -> None:
         """One beat: decided in the journal, then written to each partition."""
@@ -219,22 +276,29 @@ class RedisStore:
         if lost:
             raise LeaseLost(f"partition {lost[0]} is not held")
         packed = {p: (self.held[p], part.packed()) for p, part in parts.items()}
-        arguments: list[object] = [self.life, self._serial + 1, len(facts)]
+        arguments: list[object] = [self.life, self.serial + 1, len(facts)]
         for name, value in facts:
             arguments += name, value
         for p, (token, part_bytes) in packed.items():
             arguments += p, token, part_bytes
+        self._doubtful = packed
         answer = self.link.call(scripts.JOURNAL, list(self._worker_keys), *arguments)
+        self._doubtful = None
         if answer[0] != b"ok":
             raise LeaseLost(_refusal(answer, self.worker, self.link.place))
-        self._serial += 1
+        self.serial += 1
         self._unfinished = packed
         self.finish()
 
     def finish(self) -> None:
         """Write what is decided and not yet written. Raises StorageError when it must be tried again."""
+        if self._doubtful is not None:
+            serial = int(self.link.call("HGET", [self._worker_keys.state], "serial") or 0)
+            if serial > self.serial:  # it was decided; only the answer was lost
+                self.serial, self._unfinished = serial, self._doubtful
+            self._doubtful = None
         todo = list(self._unfinished.items())
-        calls = [self._apply_call(p, token, self.worker, self._serial, part) for p, (token, part) in todo]
+        calls = [self._apply_call(p, token, self.worker, self.serial, part) for p, (token, part) in todo]
         answers = self.link.many(calls)
         # Refused: another took the partition, and settles this very part before it does anything else.
         self._unfinished.clear()
@@ -246,7 +310,7 @@ class RedisStore:
         hosts, arguments = unpacked(part)
         keys: PartitionKeys = self._keys[partition]
         prefix = keys.queue_prefix.encode()
-        fixed = (keys.lease, keys.work, keys.pages, keys.hosts, keys.robots, keys.inbox)
+        fixed = (keys.lease, keys.work, keys.pages, keys.hosts, keys.robots, keys.inbox, keys.prints)
         before = [self.worker, token, author, serial, len(prefix)]
         return Call(scripts.APPLY, [*fixed, *(prefix + host for host in hosts)], [*before, *arguments])
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from xxhash import xxh3_64_digest
 
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores.protocols import PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Fingerprint, PageRecord, QueuedPage
 
 # priority, arrival: big-endian, so that byte order is queue order.
 _PLACE = Struct(">BQ")
@@ -56,6 +56,17 @@ def queue_key(row: QueuedPage) -> bytes:
 def pack_place(row: QueuedPage) -> bytes:
     """The row's place within its host's queue."""
     return _PLACE.pack(row.priority, row.arrival)
+
+
+def pack_print(made: Fingerprint) -> bytes:
+    """The host, the fingerprint and the page, in this order."""
+    return host_fingerprint_key(made.host, made.value) + made.key
+
+
+def unpack_print(packed: bytes) -> tuple[int, bytes]:
+    """The fingerprint and the page's key."""
+    key_at = HASH_BYTES + FINGERPRINT_BYTES
+    return int.from_bytes(packed[HASH_BYTES:key_at], "big"), packed[key_at:]
 
 
 def pack_place_of(priority: int, arrival: int) -> bytes:

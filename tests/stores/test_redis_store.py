@@ -6,13 +6,18 @@ import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import redis_scripts as scripts
+from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
-from tests.stores.conformance import StoreContract, record, row
+from tests.stores.conformance import StoreContract, key_of, record, row
 from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server
 
 PARTITIONS = 8
@@ -66,6 +71,103 @@ class TestRedisClusterStore(StoreContract):
         assert made.link.cluster
         yield made
         made.close()
+
+
+class TestAheadStore(StoreContract):
+    """The contract, for what a worker's frontier sees: everything answered before it is sent."""
+
+    @pytest.fixture
+    def store(self, store: RedisStore) -> AheadStore:  # type: ignore[override]
+        """A new crawl, all of it held."""
+        return AheadStore(store)
+
+
+class AheadMachine(RuleBasedStateMachine):
+    """Whatever is applied, sent, forgotten and asked in whatever order: memory and Redis say the same."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = opened(self.url)
+        self.store = AheadStore(self.base)
+        self.model = MemoryStore()
+        self.arrival = 100
+
+    @rule(host=st.sampled_from("ab"), priorities=st.lists(st.integers(0, 2), max_size=40), early=st.booleans())
+    def queue(self, host: str, priorities: list[int], early: bool) -> None:
+        rows = []
+        for priority in priorities:
+            self.arrival += 1
+            rows.append(row(host, self.arrival - (60 if early else 0) * 1000 + 60_000, priority))
+        for each in (self.store, self.model):
+            each.apply(Changes(queued=rows))
+
+    @rule(host=st.sampled_from("ab"), count=st.integers(1, 20))
+    def take(self, host: str, count: int) -> None:
+        rows = self.model.head(host, count)
+        again = [found._replace(tries=found.tries + 1, priority=2) for found in rows[::3]]
+        changes = Changes(
+            removed=rows, queued=again, pages=[(found.key, record(found.arrival)) for found in rows[1::3]]
+        )
+        self.store.apply(changes)
+        self.model.apply(changes)
+
+    @rule()
+    def send(self) -> None:
+        self.store.sync()
+
+    @rule()
+    def forget(self) -> None:
+        """Another worker, or the same one later: only what was sent is left."""
+        self.store.sync()
+        hosts = list(self.base.hosts_with_work())
+        self.store = AheadStore(self.base)
+        self.store._unread.update(hosts)
+
+    @rule(host=st.sampled_from("ab"), limit=st.integers(1, 40))
+    def look(self, host: str, limit: int) -> None:
+        assert self.store.head(host, limit) == self.model.head(host, limit)
+
+    @rule()
+    def known(self) -> None:
+        keys = [key_of("a", number) for number in range(60_000, 60_200)]
+        assert self.store.known(keys) == self.model.known(keys)
+
+    def teardown(self) -> None:
+        self.store.sync()
+        for host in "ab":
+            assert self.base.head(host, 10_000) == self.model.head(host, 10_000)
+        self.base.close()
+
+
+def test_what_is_at_hand_is_what_is_there(server: RedisServer) -> None:
+    """Random changes, sends and looks against the store in memory."""
+    AheadMachine.url = server.url
+    run_state_machine_as_test(AheadMachine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
+
+
+def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
+    """Redis refuses for a while: nothing is lost, nothing is written twice, letters stay until they are answered."""
+    ahead = AheadStore(store)
+    store.post([(1, b"one"), (1, b"two")])
+    assert ahead.letters(range(PARTITIONS), 1) == {1: [b"one"]}
+    ahead.letters_read(1, 1)
+    ahead.apply(Changes(queued=[row("a", 1)]))
+    store.link.call("CONFIG", [], "SET", "maxmemory", "1")
+    try:
+        with pytest.raises(StorageError):
+            ahead.sync()
+        ahead.apply(Changes(queued=[row("a", 2)]))
+        assert ahead.letters(range(PARTITIONS), 1) == {}
+        with pytest.raises(StorageError):
+            ahead.sync()
+    finally:
+        store.link.call("CONFIG", [], "SET", "maxmemory", "0")
+    assert [found.arrival for found in ahead.head("a", 9)] == [1, 2]
+    ahead.sync()
+    assert [found.arrival for found in store.head("a", 9)] == [1, 2]
+    assert ahead.letters(range(PARTITIONS), 9) == {1: [b"two"]}
 
 
 @pytest.fixture

@@ -129,10 +129,10 @@ def judge_pauses(
     return verdict
 
 
-def read_attempts(folder: Path) -> dict[str, list[Attempt]]:
-    """Our request log by URL, in order of time; lines that never reached a server (no ip) are left out."""
+def read_attempts(*folders: Path) -> dict[str, list[Attempt]]:
+    """Our request logs by URL, in order of time; lines that never reached a server (no ip) are left out."""
     attempts: dict[str, list[Attempt]] = defaultdict(list)
-    for row in _log_rows(folder):
+    for row in (row for folder in folders for row in _log_rows(folder)):
         if row.get("ip") and not row.get("rendered"):
             start, end = (datetime.fromisoformat(str(row[name])).timestamp() for name in ("time", "end"))
             status = row["status"]
@@ -179,10 +179,11 @@ def judge_log(
     return verdict
 
 
-def read_captures(folder: Path) -> dict[str, Counter[int]]:
-    """URL to its captures by status: response and revisit records of every WARC in ``folder``, open ones too."""
+def read_captures(*folders: Path) -> dict[str, Counter[int]]:
+    """URL to its captures by status: response and revisit records of every WARC in the folders, open ones too."""
     captures: dict[str, Counter[int]] = defaultdict(Counter)
-    for path in sorted([*folder.glob("*.warc.gz"), *folder.glob("*.warc.gz.open")]):
+    files = [path for folder in folders for form in ("*.warc.gz", "*.warc.gz.open") for path in folder.glob(form)]
+    for path in sorted(files):
         with path.open("rb") as stream:
             for record in ArchiveIterator(stream, no_record_parse=False):
                 if record.rec_type in ("response", "revisit"):
@@ -192,11 +193,16 @@ def read_captures(folder: Path) -> dict[str, Counter[int]]:
     return captures
 
 
-def judge_references(folder: Path) -> Verdict:
-    """Faults for a revisit that names no earlier response with its payload, and for a payload stored twice."""
-    verdict, revisits = Verdict(), 0
-    stored: dict[str, tuple[str, ...]] = {}
-    for path in sorted([*folder.glob("*.warc.gz"), *folder.glob("*.warc.gz.open")]):
+def judge_references(*folders: Path) -> Verdict:
+    """Faults for a revisit that names no response with its payload, and for a payload stored twice.
+
+    Workers that write at the same time (several folders) may each store a payload, and name each other's.
+    """
+    verdict, revisits = Verdict(), []
+    stored: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for path in [path for folder in folders for path in sorted([*folder.glob("*.warc.gz*")])]:
+        if not path.name.endswith((".warc.gz", ".warc.gz.open")):
+            continue
         with path.open("rb") as stream:
             for record in ArchiveIterator(stream):
                 fields, name = record.rec_headers, f"{path.name}: {record.rec_headers.get_header('WARC-Record-ID')}"
@@ -204,15 +210,19 @@ def judge_references(folder: Path) -> Verdict:
                 if record.rec_type == "response" and record.http_headers.get_statuscode() == "200":
                     if fields.get_header("WARC-Truncated") or not record.raw_stream.read():
                         continue
-                    if digest in stored:
-                        verdict.faults.append(f"{name} stores the payload of {stored[digest][0]} again")
-                    stored[digest] = tuple(fields.get_header(f"WARC-{name}") for name in ("Record-ID", *_PLACE))
+                    if digest in stored and len(folders) == 1:
+                        verdict.faults.append(f"{name} stores the payload of {stored[digest][0][0]} again")
+                    stored[digest].append(tuple(fields.get_header(f"WARC-{name}") for name in ("Record-ID", *_PLACE)))
                 elif record.rec_type == "revisit":
-                    revisits += 1
                     names = ("", *(f"-{name}" for name in _PLACE))
-                    if stored.get(digest) != tuple(fields.get_header(f"WARC-Refers-To{name}") for name in names):
+                    refers = tuple(fields.get_header(f"WARC-Refers-To{name}") for name in names)
+                    revisits.append((name, digest, refers))
+                    if len(folders) == 1 and refers not in stored[digest]:
                         verdict.faults.append(f"{name} names no earlier response with its payload")
-    verdict.facts.append(f"{len(stored)} payloads stored, {revisits} revisits of them")
+    for name, digest, refers in revisits if len(folders) > 1 else ():
+        if refers not in stored[digest]:
+            verdict.faults.append(f"{name} names no response with its payload")
+    verdict.facts.append(f"{len(stored)} payloads stored, {len(revisits)} revisits of them")
     return verdict
 
 
@@ -246,9 +256,13 @@ def judge_captures(
 
 def judge_folder(
     folder: Path, crawl: Path | None, *, host_seconds: float, ip_seconds: float, tolerance: float = TOLERANCE_SECONDS,
-    log: bool = True,
+    log: bool = True, workers: Iterable[Path] = (),
 ) -> Verdict:  # fmt: skip
-    """All of the above for a crawl of the synthetic web in ``folder``; ``log`` False after kills, which lose lines."""
+    """All of the above for a crawl of the synthetic web in ``folder``; ``log`` False after kills, which lose lines.
+
+    ``workers``: the folders of a crawl that several workers made together, in place of ``crawl``.
+    """
+    crawls = [*workers] if crawl is None else [crawl]
     world = json.loads((folder / "world.json").read_text())
     visits = read_visits(folder / "server.jsonl")
     forbidden = (folder / "forbidden.txt").read_text().splitlines()
@@ -256,13 +270,16 @@ def judge_folder(
     verdict = judge_pauses(visits, host_seconds=host_seconds, ip_seconds=ip_seconds, **floors)
     asked = {f"http://{visit.host}:{world['port']}{visit.path}" for visit in visits}
     verdict.faults += [f"asked for, though forbidden: {url}" for url in sorted(asked.intersection(forbidden))]
-    if crawl is not None:
+    if crawls:
         if log:
-            verdict.add(judge_log(visits, read_attempts(crawl / "log"), world["port"], tolerance))
+            attempts = read_attempts(*(each / "log" for each in crawls))
+            verdict.add(judge_log(visits, attempts, world["port"], tolerance))
         expected = set((folder / "expected.txt").read_text().splitlines())
         known = {"aliases": world["aliases"], "optional": world["optional"], "endless": world["endless"]}
-        verdict.add(judge_captures(read_captures(crawl / "warc"), expected, forbidden=forbidden, **known))
-        verdict.add(judge_references(crawl / "warc"))
+        verdict.add(
+            judge_captures(read_captures(*(each / "warc" for each in crawls)), expected, forbidden=forbidden, **known)
+        )
+        verdict.add(judge_references(*(each / "warc" for each in crawls)))
     return verdict
 
 

@@ -1,0 +1,53 @@
+"""Whose hosts are whose: all of them ours in a crawl of one process, those of our partitions in a fleet."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from crawlerproject.frontier.letters import Letter
+
+
+class Territory(Protocol):
+    """What the frontier asks about a host that a page may name."""
+
+    def mine(self, host: str) -> bool:
+        """Whether this worker decides about the host now."""
+
+    def may_ask(self, host: str) -> bool:
+        """Whether an answer will surely come before anyone else may ask the host."""
+
+    def may_borrow(self, host: str, *, held: bool) -> bool:
+        """Whether a page in the browser may ask the host; ``held``: its address is in the hands of that page."""
+
+    def unsure_until(self, host: str) -> float:
+        """Before this moment (epoch seconds) someone may have asked the host without a trace; 0: nobody has."""
+
+    def send(self, host: str, letter: Letter) -> None:
+        """Tell whoever decides about the host; it arrives once this commit's beat counts, maybe twice."""
+
+
+class Alone:
+    """The only process of its crawl."""
+
+    def __init__(self, unsure_until: float = 0.0) -> None:
+        self._unsure_until = unsure_until
+
+    def mine(self, host: str) -> bool:
+        """All hosts are ours."""
+        return True
+
+    def may_ask(self, host: str) -> bool:
+        """Nobody else asks."""
+        return True
+
+    def may_borrow(self, host: str, *, held: bool) -> bool:
+        """Nobody else asks."""
+        return True
+
+    def unsure_until(self, host: str) -> float:
+        """The start, when the run before did not end in good order."""
+        return self._unsure_until
+
+    def send(self, host: str, letter: Letter) -> None:
+        """There is nobody else."""
+        raise AssertionError(f"nobody else decides about {host}")

@@ -1,0 +1,383 @@
+"""The store that a worker's frontier sees: answers from memory, writes once a beat, Redis behind it in a thread.
+
+It may answer from memory because nobody else writes the partitions that its worker holds. What it does not have at
+hand it asks Redis for, at once: memory makes it fast, never right.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, insort
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import TypeVar
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.warc_records import Original
+from crawlerproject.stores.host_fingerprints import HostFingerprints
+from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
+from crawlerproject.stores.redis_pending import Pending, place_of
+from crawlerproject.stores.redis_store import Granted, RedisStore
+from crawlerproject.stores.rows import unpack_record
+
+# Rows of a host at hand: at one page in five seconds more than a minute's work.
+_ROWS_A_HOST = 16
+# A host with fewer rows at hand gets more with the next beat.
+_LOW = 4
+# Rows at hand in all, some 500 bytes each.
+_ROWS = 200_000
+# Keys that are known for sure, some 110 bytes each: the links that every page of a site repeats.
+_KEYS = 300_000
+# States of hosts and robots.txt records at hand; robots records are mostly under 2 KB.
+_STATES = 100_000
+_ROBOTS = 20_000
+# Pages that others nearly repeat, by the host where their record is: only those just found are asked about.
+_KEYS_OF_PRINTS = 1_000
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+@dataclass(slots=True)
+class _Head:
+    rows: list[QueuedPage]  # the first of the queue, in order
+    more: bool  # whether rows wait behind them in Redis
+
+
+class AheadStore:
+    """A ``FrontierStore``; ``sync`` sends what was applied and may run in another thread, all else in one thread."""
+
+    def __init__(self, store: RedisStore) -> None:
+        self.store = store
+        self.asked: Counter[str] = Counter()  # questions that memory had no answer to, by kind
+        self._lock = RLock()
+        self._pending = Pending()
+        self._flying: Pending | None = None  # being sent; sent again just so when that failed
+        self._heads: OrderedDict[str, _Head] = OrderedDict()
+        self._rows = 0
+        self._unread: set[str] = set()  # hosts with rows in Redis of which none is at hand
+        self._wanted: set[str] = set()
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._new: set[bytes] = set()  # not known as of the last ``look_up``
+        self._hosts: OrderedDict[str, bytes | None] = OrderedDict()
+        self._robots: OrderedDict[str, bytes | None] = OrderedDict()
+        self._prints = self._fresh_prints()
+        self._hosts_of_prints: OrderedDict[bytes, str] = OrderedDict()
+
+    # --- partitions -----------------------------------------------------------------------------
+
+    def take(self, partition: int, lease_ms: int) -> tuple[Granted, list[str]] | None:
+        """Take a partition that is free: how, and its hosts with work. In a thread or not."""
+        granted = self.store.acquire(partition, lease_ms)
+        if granted is None:
+            return None
+        found = list(self.store.hosts_of(partition))
+        with self._lock:
+            for name, packed in found:
+                self._keep(self._hosts, name, packed, _STATES)
+                self._unread.add(name)
+        return granted, [name for name, _ in found]
+
+    def give_back(self, partition: int) -> None:
+        """Let a partition go: everything about it is sent; nothing about it is at hand any more."""
+        self.store.release([partition])
+        with self._lock:
+            for names in (self._heads, self._hosts):
+                for name in [name for name in names if self.store.partition(name) == partition]:
+                    head = self._heads.pop(name, None)
+                    self._rows -= len(head.rows) if head else 0
+                    self._hosts.pop(name, None)
+            self._prints = self._fresh_prints()
+            self._unread = {name for name in self._unread if self.store.partition(name) != partition}
+            for origin in list(self._robots):
+                if self.store.partition(origin.rpartition("://")[2]) == partition:
+                    del self._robots[origin]
+
+    # --- questions ------------------------------------------------------------------------------
+
+    def look_up(self, pages: Iterable[tuple[bytes, str]]) -> None:
+        """Have the answers about these pages (key, host) at hand, with two round trips at most. In a thread."""
+        with self._lock:
+            asked = {key: host for key, host in pages if not self._is_known(key)}
+            names = [name for name in dict.fromkeys(asked.values()) if name not in self._hosts]
+        keys = list(asked)
+        answers = self.store.known(keys, list(asked.values())) if keys else []
+        states = self.store.states(names) if names else []
+        with self._lock:
+            self._new = set()
+            for key, known in zip(keys, answers, strict=True):
+                if known:
+                    self._keep(self._known, key, None, _KEYS)
+                else:
+                    self._new.add(key)
+            for name, packed in zip(names, states, strict=True):
+                if name not in self._hosts:
+                    self._keep(self._hosts, name, packed, _STATES)
+
+    def known(self, keys: Sequence[bytes]) -> list[bool]:
+        """For each key, whether the page is queued or was decided before."""
+        with self._lock:
+            answers = [True if self._is_known(key) else False if key in self._new else None for key in keys]
+        unsure = [key for key, answer in zip(keys, answers, strict=True) if answer is None]
+        if not unsure:
+            return [bool(answer) for answer in answers]
+        self.asked["known"] += 1
+        found = dict(zip(unsure, self.store.known(unsure), strict=True))
+        return [found[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
+
+    def _is_known(self, key: bytes) -> bool:
+        if key in self._known:
+            self._known.move_to_end(key)
+            return True
+        flying = self._flying
+        return key in self._pending.keys or key in self._pending.pages or (
+            flying is not None and (key in flying.keys or key in flying.pages)
+        )  # fmt: skip
+
+    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
+        if after is not None:
+            self.sync()
+            return self.store.head(host, limit, after)
+        with self._lock:
+            head = self._heads.get(host)
+            if head is None and host not in self._unread:
+                return []
+            if head is None or (head.more and len(head.rows) < limit):
+                self.asked["head"] += 1
+                [rows] = self.store.heads([host], count := self._count(host, limit))
+                head = self._set_head(host, rows, count)
+            self._heads.move_to_end(host)
+            if head.more and len(head.rows) < limit + _LOW:
+                self._wanted.add(host)
+            return head.rows[:limit]
+
+    def page(self, key: bytes) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; None before the first."""
+        with self._lock:
+            for pending in (self._pending, self._flying):
+                if pending is not None and key in pending.pages:
+                    return unpack_record(pending.pages[key][1])
+            self.asked["page"] += 1
+            return self.store.page(key, self._hosts_of_prints.get(key))
+
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first.
+
+        Across hosts ("") nothing is found: hosts of other workers are not at hand, and a shared index of all texts
+        would cost a question in Redis for every page.
+        """
+        if not host:
+            return []
+        try:
+            with self._lock:
+                found = self._prints.near(host, value, bits)
+                keys = dict(self._load_prints(host)) if found else {}
+        except StorageError:
+            return []  # a page that is not compared is archived like any other
+        near = [Near(differ, keys[each]) for differ, each in found if each in keys]
+        for each in near:
+            self._keep(self._hosts_of_prints, each.key, host, _KEYS_OF_PRINTS)
+        return near
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1, in any worker's WARC."""
+        with self._lock:
+            for pending in (self._pending, self._flying):
+                if pending is not None and digest in pending.payloads:
+                    return pending.payloads[digest]
+        self.asked["original"] += 1
+        try:
+            return self.store.original(digest)
+        except StorageError:
+            return None  # stored whole once more, rather than by reference to what cannot be asked for
+
+    def _fresh_prints(self) -> HostFingerprints:
+        return HostFingerprints(lambda host: array("Q", [value for value, _ in self._load_prints(host)]))
+
+    def _load_prints(self, host: str) -> list[tuple[int, bytes]]:
+        self.asked["prints"] += 1
+        found = dict(self.store.prints_of(host))
+        for pending in (self._flying, self._pending):
+            if pending is not None:
+                found.update({value: key for (name, value), key in pending.prints.items() if name == host})
+        return list(found.items())
+
+    def host(self, host: str) -> bytes | None:
+        """The packed state of the host."""
+        with self._lock:
+            if host not in self._hosts:
+                self.asked["host"] += 1
+                self._keep(self._hosts, host, self.store.host(host), _STATES)
+            return self._hosts[host]
+
+    def robots(self, origin: str) -> bytes | None:
+        """The packed robots record of the origin."""
+        with self._lock:
+            if origin not in self._robots:
+                self.asked["robots"] += 1
+                self._keep(self._robots, origin, self.store.robots(origin), _ROBOTS)
+            return self._robots[origin]
+
+    def fact(self, name: str) -> bytes | None:
+        """A fact of this worker."""
+        with self._lock:
+            for pending in (self._pending, self._flying):
+                if pending is not None and name in pending.facts:
+                    return pending.facts[name]
+        return self.store.fact(name)
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host of the partitions held with at least one queued row, each once."""
+        self.sync()
+        yield from self.store.hosts_with_work()
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def apply(self, changes: Changes) -> None:
+        """Take it in whole; ``sync`` sends it whole. Until then it dies with the process."""
+        with self._lock:
+            self._pending.merge(changes)
+            for row in changes.removed:
+                self._drop_row(row)
+            for row in changes.queued:
+                self._add_row(row)
+                self._keep(self._known, row.key, None, _KEYS)
+            for key, _ in changes.pages:
+                self._keep(self._known, key, None, _KEYS)
+            for made in changes.fingerprints:
+                self._prints.add(made.host, made.value)
+            for name, packed in changes.hosts:
+                self._keep(self._hosts, name, packed, _STATES)
+            for origin, packed in changes.robots:
+                self._keep(self._robots, origin, packed, _ROBOTS)
+
+    def post(self, partition: int, letter: bytes) -> None:
+        """Send a letter with the next ``sync``, before anything of that beat counts."""
+        with self._lock:
+            self._pending.letters_out.append((partition, letter))
+
+    def letters(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
+        """Unread letters of partitions whose earlier ones are settled; they go with the next ``sync``."""
+        with self._lock:
+            waiting = set(self._pending.letters_read) | set(self._flying.letters_read if self._flying else ())
+        return self.store.letters([p for p in partitions if p not in waiting], limit)
+
+    def letters_read(self, partition: int, count: int) -> None:
+        """So many letters of a partition are answered by what was applied since."""
+        with self._lock:
+            self._pending.letters_read[partition] = count
+
+    @property
+    def unsent(self) -> bool:
+        """Whether something waits to be sent."""
+        return bool(self._pending) or self._flying is not None
+
+    def sync(self) -> None:
+        """Send everything applied so far, then fetch what will be asked for. Raises StorageError; call again later."""
+        if self._flying is not None:
+            self._send()
+        with self._lock:
+            if self._pending:
+                self._flying, self._pending = self._pending, Pending()
+        if self._flying is not None:
+            self._send()
+        self.store.finish()
+        self._refill()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self.store.close()
+
+    def _send(self) -> None:
+        """Send the flying changes once, however often this is tried."""
+        flying, store = self._flying, self.store
+        assert flying is not None
+        store.finish()
+        if flying.serial in (-1, store.serial):  # else an earlier try was decided though its answer was lost
+            flying.serial = store.serial
+            if flying.letters_out:
+                store.post(flying.letters_out)
+                flying.letters_out = []
+            store.apply_parts(flying.parts(store.partition), flying.facts_of_worker())
+        if flying.payloads:  # now that the captures count
+            store.set_originals(flying.payloads.items())
+        with self._lock:
+            self._flying = None
+
+    def _refill(self) -> None:
+        with self._lock:
+            wanted = sorted(self._wanted)
+            self._wanted.clear()
+        if not wanted:
+            return
+        found = self.store.heads(wanted, _ROWS_A_HOST)
+        with self._lock:
+            for host, rows in zip(wanted, found, strict=True):
+                if host in self._heads:
+                    self._set_head(host, rows, _ROWS_A_HOST)
+
+    # --- at hand --------------------------------------------------------------------------------
+
+    def _count(self, host: str, limit: int) -> int:
+        """Rows to ask for, so that ``limit`` are left when those are gone whose removal is not yet sent."""
+        gone = sum(len(each.removed.get(host, ())) for each in (self._pending, self._flying) if each is not None)
+        return max(limit, _ROWS_A_HOST) + gone
+
+    def _set_head(self, host: str, rows: list[QueuedPage], asked: int) -> _Head:
+        more = len(rows) == asked
+        last = place_of(rows[-1]) if more else None
+        for pending in (self._flying, self._pending):
+            if pending is not None:
+                rows = pending.overlay(host, rows)
+        if last is not None:
+            rows = [row for row in rows if place_of(row) <= last]
+        old = self._heads.get(host)
+        head = self._heads[host] = _Head(rows, more)
+        self._unread.discard(host)
+        self._rows += len(rows) - (len(old.rows) if old else 0)
+        while self._rows > _ROWS and len(self._heads) > 1:
+            name, dropped = next(iter(self._heads.items()))
+            if name == host:
+                break
+            del self._heads[name]
+            self._rows -= len(dropped.rows)
+            self._unread.add(name)
+        return head
+
+    def _add_row(self, row: QueuedPage) -> None:
+        head = self._heads.get(row.host)
+        if head is None:
+            if row.host in self._unread:
+                return
+            head = self._heads[row.host] = _Head([], False)
+        place = place_of(row)
+        if head.more and (not head.rows or place > place_of(head.rows[-1])):
+            return
+        self._drop_row(row)
+        insort(head.rows, row, key=place_of)
+        self._rows += 1
+        if len(head.rows) > 2 * _ROWS_A_HOST:
+            self._rows -= len(head.rows) - _ROWS_A_HOST
+            del head.rows[_ROWS_A_HOST:]
+            head.more = True
+
+    def _drop_row(self, row: QueuedPage) -> None:
+        head = self._heads.get(row.host)
+        if head is None:
+            return
+        place = place_of(row)
+        index = bisect_left(head.rows, place, key=place_of)
+        if index < len(head.rows) and place_of(head.rows[index]) == place:
+            del head.rows[index]
+            self._rows -= 1
+
+    @staticmethod
+    def _keep(table: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:
+        table[key] = value
+        table.move_to_end(key)
+        if len(table) > most:
+            table.popitem(last=False)

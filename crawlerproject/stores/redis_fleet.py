@@ -1,0 +1,113 @@
+"""What the workers of one crawl tell each other through Redis: who is there, who holds what, which addresses rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.stores import redis_scripts as scripts
+from crawlerproject.stores.redis_keys import address_key, fleet_keys
+from crawlerproject.stores.redis_link import Call, RedisLink
+
+
+class Told(NamedTuple):
+    """What a report is answered with; times are the store's."""
+
+    now: float  # epoch seconds
+    workers: int  # that reported within a lease's time
+    all_quiet: bool  # every partition is held, and no worker has anything to do
+    activity: int  # grows whenever any of them had something to do
+    oldest: float  # the oldest of their last reports, epoch seconds
+    done: bool
+
+
+class Report(NamedTuple):
+    """What a worker tells of itself."""
+
+    quiet: bool
+    activity: int
+    info: str  # JSON for those who look on
+    taken: Sequence[int] = ()  # partitions since the last report
+    left: Sequence[int] = ()
+
+
+class RedisFleet:
+    """One worker's part in the fleet. Raises StorageError."""
+
+    def __init__(self, link: RedisLink, crawl: str, worker: str, lease_ms: int) -> None:
+        self.link = link
+        self.crawl = crawl
+        self.worker = worker
+        self.lease_ms = lease_ms
+        self._keys = fleet_keys(crawl)
+
+    def begin(self, life: str, life_before: str, partitions: int) -> Told:
+        """Report for the first time. Raises OperatorError when another goes by this name."""
+        told = self._report(life, life_before, Report(False, 0, "{}"), partitions)
+        if told is None:
+            raise OperatorError(
+                f"A worker called {self.worker!r} is at work on the crawl {self.crawl!r}; "
+                "give this one another name with FLEET_WORKER."
+            )
+        return told
+
+    def report(self, life: str, report: Report, partitions: int) -> Told | None:
+        """Report, and hear how the others are; None when another goes by this name now."""
+        return self._report(life, life, report, partitions)
+
+    def _report(self, life: str, life_before: str, report: Report, partitions: int) -> Told | None:
+        keys = self._keys
+        answer = self.link.call(
+            scripts.REPORT,
+            [keys.seen, keys.lives, keys.quiet, keys.activity, keys.info, keys.owners, keys.done],
+            self.worker,
+            life,
+            life_before,
+            self.lease_ms,
+            int(report.quiet),
+            report.activity,
+            report.info,
+            partitions,
+            ",".join(map(str, report.taken)),
+            ",".join(map(str, report.left)),
+        )
+        now, known, workers, quiet, activity, oldest, done = map(int, answer)
+        return Told(now / 1000, workers, bool(quiet), activity, oldest / 1000, bool(done)) if known else None
+
+    def free(self, partitions: int) -> list[int]:
+        """Partitions that no living worker is known to hold."""
+        alive = self.link.call("ZRANGE", [self._keys.seen], f"({self._alive_from()}", "+inf", "BYSCORE")
+        numbers = self.link.call("HKEYS", [self._keys.owners])
+        names = self.link.call("HMGET", [self._keys.owners], *numbers) if numbers else []
+        others = set(alive) - {self.worker.encode()}
+        held = {int(number) for number, name in zip(numbers, names, strict=True) if name in others}
+        return [p for p in range(partitions) if p not in held]
+
+    def _alive_from(self) -> int:
+        seconds, micros = self.link.call("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000 - self.lease_ms
+
+    def finish(self) -> None:
+        """Tell everybody that nothing is left to do."""
+        self.link.call("SET", [self._keys.done], "1")
+
+    def leave(self) -> None:
+        """Go in good order: nothing is held any more."""
+        keys = self._keys
+        self.link.call(scripts.LEAVE, [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners], self.worker)
+
+    # --- IP addresses ---------------------------------------------------------------------------
+
+    def addresses(
+        self, wanted: Sequence[tuple[str, str]], rested: Iterable[tuple[str, str]], hold_ms: int, rest_ms: int
+    ) -> list[float]:
+        """Let ``rested`` addresses rest, then reserve ``wanted`` ones; both are (address, mark of the request).
+
+        For each wanted one 0.0, or the seconds until it may be asked for again. One round trip.
+        """
+        rest = f"{self.worker}:rest"
+        calls = [Call(scripts.REST, [address_key(self.crawl, ip)], [mark, rest_ms, rest]) for ip, mark in rested]
+        first = len(calls)
+        calls += [Call(scripts.RESERVE, [address_key(self.crawl, ip)], [mark, hold_ms, rest]) for ip, mark in wanted]
+        return [int(answer) / 1000 for answer in self.link.many(calls)[first:]]

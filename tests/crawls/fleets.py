@@ -1,0 +1,90 @@
+"""Several workers on one crawl of the synthetic web, as processes, with a real Redis between them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from tests.web.running import RunningWeb, crawl_command, small_settings, start
+
+# Short, so that tests need not wait: a worker that dies is replaced within LEASE_SECONDS.
+LEASE_SECONDS = 6
+SETTINGS = {
+    "FETCH_TIMEOUT_SECONDS": "4",
+    "FLEET_LEASE_SECONDS": str(LEASE_SECONDS),
+    "FLEET_PARTITIONS": "16",
+    "COMMIT_SECONDS": "0.5",
+    "FRONTIER_PATIENCE_SECONDS": "8",
+    "PROGRESS_LOG_SECONDS": "5",
+}
+
+
+class Workers:
+    """Worker processes of one crawl; each has its folder and its output beside it."""
+
+    def __init__(
+        self, web: RunningWeb, folder: Path, state_url: str, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.web = web
+        self.folder = folder
+        self.settings = {**small_settings(web), **SETTINGS, "STATE_URL": state_url, **(settings or {})}
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self._outputs: dict[str, IO[bytes]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def start(self, *names: str) -> None:
+        """Start workers by name; one that was started before continues in its folder."""
+        for name in names:
+            settings = {**self.settings, "FLEET_WORKER": name}
+            command = crawl_command(self.web.folder / "seeds.txt", self.folder, self.web.folder / "hosts", settings)
+            if name not in self._outputs:
+                self._outputs[name] = (self.folder / f"{name}.log").open("ab")
+            self.running[name] = start(command, self._outputs[name])
+
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to a worker."""
+        self.running[name].send_signal(number)
+
+    def ended(self, name: str, seconds: float = 30.0) -> int:
+        """Wait for a worker's end; its exit status."""
+        return self.running.pop(name).wait(seconds)
+
+    def wait(self, seconds: float = 90.0) -> None:
+        """Until every running worker has ended by itself, in good order."""
+        until = time.monotonic() + seconds
+        for name in list(self.running):
+            status = self.ended(name, max(0.0, until - time.monotonic()))
+            assert status == 0, f"{name} ended with {status}: {self.output(name)[-3000:]}"
+
+    def output(self, name: str) -> str:
+        """What a worker has said."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of all workers that ever were."""
+        return sorted(path for path in self.folder.iterdir() if path.is_dir())
+
+    def close(self) -> None:
+        """Kill what is left."""
+        for process in self.running.values():
+            process.kill()
+            process.wait()
+        for output in self._outputs.values():
+            output.close()
+
+
+@contextlib.contextmanager
+def workers(
+    web: RunningWeb, folder: Path, state_url: str, settings: Mapping[str, str] | None = None
+) -> Iterator[Workers]:
+    """Workers for the length of a block."""
+    made = Workers(web, folder, state_url, settings)
+    try:
+        yield made
+    finally:
+        made.close()
