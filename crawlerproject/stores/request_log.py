@@ -1,10 +1,17 @@
-"""The request log: one JSON object a line, a file a day (UTC), old days compressed, older ones removed."""
+"""The request log: one JSON object a line, a file a day (UTC), old days compressed, older ones removed.
+
+A closed day also gets a twin in Parquet, made by a process of its own: questions about a month then take seconds
+(stores/log_query.py).
+"""
 
 from __future__ import annotations
 
 import gzip
 import logging
 import os
+import shutil
+import subprocess
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
@@ -23,6 +30,10 @@ COMPRESSION_LEVEL = 2
 GZIP_WINDOW_BITS = 31
 """zlib's way to say "a gzip member"."""
 DAY_SECONDS = 86400
+TWIN_NICENESS = 19
+"""The crawl comes first."""
+TWIN_LOOK_SECONDS = 0.2
+"""How soon a closing log is noticed."""
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +51,7 @@ class RequestLog:
         self._open_day = ""
         self._unwritten = b""  # what a full disk did not take of the open day
         self._tidying: threading.Thread | None = None
+        self._stop_twins = threading.Event()
         folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, now: float, fields: Mapping[str, object]) -> None:
@@ -67,6 +79,7 @@ class RequestLog:
                 os.close(self._descriptor)
                 self._descriptor = -1
                 self._open_day = ""
+            self._stop_twins.set()  # a twin that is not ready is made after the next start
             if self._tidying is not None:
                 self._tidying.join()
 
@@ -88,9 +101,15 @@ class RequestLog:
         self._descriptor, self._open_day = descriptor, day
         self._unwritten = b"\n" if torn else b""
         if self._tidying is not None:
+            self._stop_twins.set()
             self._tidying.join()
-        self._tidying = threading.Thread(target=tidy, args=(self.folder, day, self._keep_days), name="request-log")
+        self._stop_twins = threading.Event()
+        self._tidying = threading.Thread(target=self._tidy, args=(day, self._stop_twins), name="request-log")
         self._tidying.start()
+
+    def _tidy(self, today: str, stop: threading.Event) -> None:
+        tidy(self.folder, today, self._keep_days)
+        make_twins(self.folder, stop)
 
 
 def log_files(folder: Path) -> list[Path]:
@@ -124,14 +143,36 @@ def read_rows(path: Path) -> Iterator[dict[str, object] | None]:
 def tidy(folder: Path, today: str, keep_days: int) -> None:
     """Compress the days before ``today`` (YYYY-MM-DD) and remove those that are too old; trouble is logged."""
     oldest = (date.fromisoformat(today) - timedelta(days=keep_days - 1)).isoformat()
-    for path in sorted(folder.glob("requests-*.jsonl*")):
+    for path in sorted(folder.glob("requests-*")):
         try:
-            if _day_of(path) < oldest or path.suffix == ".part":
+            if path.is_dir():  # where a twin was sorted when its maker was killed
+                shutil.rmtree(path)
+            elif _day_of(path) < oldest or path.suffix == ".part":
                 path.unlink(missing_ok=True)
             elif path.suffix == ".jsonl" and _day_of(path) < today:
                 _compress(path)
         except OSError as error:
             logger.warning("The request log %s could not be tidied: %s", path.name, error)
+
+
+def make_twins(folder: Path, stop: threading.Event) -> None:
+    """Make the Parquet twins that are missing or older than their lines; in idle time, and not past ``stop``."""
+    for packed in sorted(folder.glob("requests-*.jsonl.gz"), reverse=True):
+        twin = folder / f"{packed.name.partition('.')[0]}.parquet"
+        if twin.exists() and twin.stat().st_mtime >= packed.stat().st_mtime:
+            continue
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # the project may be an egg of scrapyd's
+        command = [sys.executable, "-m", "crawlerproject.stores.log_query", str(packed)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as maker:
+            os.setpriority(os.PRIO_PROCESS, maker.pid, TWIN_NICENESS)
+            while maker.poll() is None and not stop.wait(TWIN_LOOK_SECONDS):
+                pass
+            if stop.is_set():
+                maker.terminate()
+                return
+            if maker.returncode and maker.stderr is not None:
+                why = maker.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
+                logger.warning("%s has no Parquet twin (%s); its lines are read instead", packed.name, why)
 
 
 def _compress(path: Path) -> None:

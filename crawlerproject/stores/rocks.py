@@ -348,6 +348,10 @@ def _opening_error(folder: str, detail: str) -> OperatorError:
         )
     if "Column families not opened" in detail:
         return newer_version(folder)
+    if "Column family not found" in detail:  # only where nothing may be made: stores/looking.py
+        return OperatorError(
+            f"The crawl folder {folder} was written by an older version of this crawler; start that crawl once more."
+        )
     if detail.startswith("Corruption"):
         return OperatorError(
             f"The frontier in {folder} is damaged ({detail}); restore it, or set CRAWL_DIR to another folder."

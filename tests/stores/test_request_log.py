@@ -3,6 +3,7 @@
 import errno
 import gzip
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.request_line import Attempt, line
 from crawlerproject.stores.durable import StorageFull
+from crawlerproject.stores.log_query import attempts
 from crawlerproject.stores.request_log import DAY_SECONDS, RequestLog, read_log, tidy
 
 NOON = 1_790_000_000.0 // DAY_SECONDS * DAY_SECONDS + DAY_SECONDS / 2  # 2026-09-21
@@ -21,8 +23,8 @@ def numbers(folder: Path) -> list[object]:
 
 
 def names(folder: Path) -> list[str]:
-    """File names, sorted."""
-    return sorted(path.name for path in folder.iterdir())
+    """Names of the files of lines, sorted; twins come in their own time."""
+    return sorted(path.name for path in folder.iterdir() if ".jsonl" in path.name)
 
 
 def test_lines_come_back(tmp_path: Path) -> None:
@@ -119,3 +121,24 @@ def test_damaged_archive_is_read_in_part(tmp_path: Path, caplog: pytest.LogCaptu
     assert read[:3] == [0, 1, 2]
     assert read[-1] == 9
     assert "read only in part" in caplog.text
+
+
+def test_a_closed_day_gets_a_twin_that_goes_with_it(tmp_path: Path) -> None:
+    """Made in the background by a process of its own, used for questions, removed with its day."""
+    log = RequestLog(tmp_path, 2)
+    for day in range(2):
+        log.write(
+            NOON + day * DAY_SECONDS, line(Attempt(NOON, NOON + 1, f"http://a.test/{day}", "fetched", host="a.test"))
+        )
+        log.flush()
+    twin = tmp_path / "requests-2026-09-21.parquet"
+    until = time.monotonic() + 30
+    while not twin.exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert {row["url"] for row in attempts(tmp_path, host="a.test")} == {"http://a.test/0", "http://a.test/1"}
+
+    log.write(NOON + 2 * DAY_SECONDS, {"n": 1})
+    log.close()
+
+    assert not twin.exists()

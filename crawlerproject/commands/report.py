@@ -1,0 +1,72 @@
+"""``scrapy report``: one self-contained HTML page on a crawl, made from its logs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from crawlerproject.commands.requests import iso
+from crawlerproject.commands.traps import FACT_PREFIX
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.host_table import host_rows, outlook
+from crawlerproject.onlooker import LookingCommand, Onlooker, print_json
+from crawlerproject.reports.crawl_report import crawl_report
+from crawlerproject.reports.report_page import page
+from crawlerproject.rules.templates import HostYields
+from crawlerproject.stores.looking import FrontierView
+
+
+class Command(LookingCommand):
+    """Works while the crawl runs, and after."""
+
+    example = "scrapy report report.html"
+
+    def syntax(self) -> str:
+        return "[FILE] [--since TIME] [--until TIME] [--json]"
+
+    def short_desc(self) -> str:
+        return "Write a page with plots and tables on the crawl (default: report.html)"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--since", metavar="TIME", default="", help="2026-01-31 or 2026-01-31T12:00, in UTC")
+        parser.add_argument("--until", metavar="TIME", default="", help="the same; this moment itself is left out")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) > 1:
+            raise OperatorError(f"Give one file or none, for example: {self.example}")
+        crawl = self.look()
+        report = crawl_report(crawl.folder / "log", iso(opts.since, "--since"), iso(opts.until, "--until"))
+        if opts.json:
+            print_json({name: _plain(getattr(report, name)) for name in report.__slots__})
+            return
+        states, traps = _frontier(crawl)
+        target = Path(args[0] if args else "report.html")
+        try:
+            target.write_text(page(f"Crawl {crawl.folder}", report, states, traps), encoding="utf-8")
+        except OSError as error:
+            raise OperatorError(f"{target} cannot be written ({error.strerror}).") from error
+        print(f"{target}: {report.pages:,} pages of {report.hosts:,} hosts")
+
+
+def _frontier(crawl: Onlooker) -> tuple[dict[str, int], list[dict[str, Any]]]:
+    with crawl.store() as store:
+        states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases())).hosts
+        return dict(states.most_common()), list(_traps(store))
+
+
+def _traps(store: FrontierView) -> Iterator[dict[str, Any]]:
+    for name, packed in store.facts(FACT_PREFIX):
+        yields = HostYields.unpack(packed)
+        host = name.removeprefix(FACT_PREFIX)
+        for found in yields.trapped():
+            yield {"host": host, **found._asdict()}
+        if yields.shapes:
+            yield {"host": host, "template": yields.example, "why": f"links with an endless path: {yields.shapes:,}"}
+
+
+def _plain(value: Any) -> Any:
+    """Rows with names, where they have names."""
+    return [row._asdict() if hasattr(row, "_asdict") else row for row in value] if isinstance(value, list) else value

@@ -1,0 +1,184 @@
+"""What the request log says of a whole crawl: the questions behind ``scrapy report``, asked in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from crawlerproject.reports.summary import ROUNDING_SECONDS
+from crawlerproject.stores.log_query import open_log, rows
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# Points of a plot over time; more than a screen shows.
+_POINTS = 120
+# Rows of a table: what is not among the first is no news.
+_FIRST = 25
+# A host's pages before it is told of as yielding nothing new.
+_ENOUGH_PAGES = 5
+
+# Upper bounds of the bars, seconds.
+_TTFB_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
+_MARGIN_BOUNDS = (-ROUNDING_SECONDS, 0.05, 0.25, 1.0, 5.0, 20.0, 60.0)
+
+_ROBOTS = "rtrim(coalesce(hop, ''), 'R') LIKE '%P'"
+# The extension of the last path segment, lower-case; '' when it has none.
+_EXTENSION = (
+    "lower(regexp_extract(regexp_extract(split_part(split_part(url, '#', 1), '?', 1), '://[^/]*/(?:.*/)?([^/]*)$', 1),"
+    " '\\.([A-Za-z0-9]{1,8})$', 1))"
+)
+
+
+class Count(NamedTuple):
+    """A name and how often."""
+
+    name: str
+    number: int
+
+
+class Moment(NamedTuple):
+    """One interval of the crawl."""
+
+    time: str
+    pages: int
+    bytes: int
+    rendered: int
+
+
+@dataclass(slots=True)
+class CrawlReport:
+    """All figures; every list in the order in which it is shown."""
+
+    attempts: int = 0
+    pages: int = 0
+    bytes: int = 0
+    hosts: int = 0
+    began: str = ""
+    ended: str = ""
+    over_time: list[Moment] = field(default_factory=list)
+    statuses: list[Count] = field(default_factory=list)
+    errors: list[Count] = field(default_factory=list)
+    response_times: list[Count] = field(default_factory=list)
+    margins: list[Count] = field(default_factory=list)  # pause kept minus pause promised
+    short_pauses: int = 0
+    types: list[Count] = field(default_factory=list)
+    duplicates: list[Count] = field(default_factory=list)
+    rendered: int = 0
+    extensions: list[dict[str, Any]] = field(default_factory=list)
+    stale_hosts: list[dict[str, Any]] = field(default_factory=list)
+
+
+def crawl_report(log_folder: Path, since: str = "", until: str = "") -> CrawlReport:
+    """Read the log once per figure; OperatorError when there is none."""
+    with open_log(log_folder, since, until) as log:
+        log.execute(f"CREATE TEMP TABLE a AS SELECT *, {_ROBOTS} AS robots, {_EXTENSION} AS extension FROM log")
+        report = _totals(log)
+        if not report.attempts:
+            return report
+        report.over_time = _over_time(log)
+        report.statuses = _counts(log, "CAST(status AS VARCHAR)", "status IS NOT NULL", "name")
+        report.errors = _counts(log, "reason", "status IS NULL")
+        report.response_times = _histogram(
+            log, "SELECT ttfb_seconds AS x FROM a WHERE ttfb_seconds IS NOT NULL", _TTFB_BOUNDS
+        )
+        report.margins = _histogram(log, _MARGINS, _MARGIN_BOUNDS)
+        report.short_pauses = report.margins[0].number
+        report.margins[0] = report.margins[0]._replace(name="shorter than promised")
+        report.types = _counts(log, "coalesce(mime, '(none)')", "status = 200 AND NOT robots")
+        report.duplicates = _duplicates(log)
+        report.extensions = _extensions(log)
+        report.stale_hosts = _stale_hosts(log)
+    return report
+
+
+def _totals(log: DuckDBPyConnection) -> CrawlReport:
+    (row,) = rows(
+        log,
+        "SELECT count(*) AS attempts, count(*) FILTER (status IS NOT NULL AND NOT robots) AS pages,"
+        " coalesce(sum(bytes), 0)::BIGINT AS bytes, count(DISTINCT host) AS hosts, min(time) AS began,"
+        ' max("end") AS ended, count(*) FILTER (rendered) AS rendered FROM a',
+    )
+    return CrawlReport(**{**row, "began": row["began"] or "", "ended": row["ended"] or ""})
+
+
+def _over_time(log: DuckDBPyConnection) -> list[Moment]:
+    found = rows(
+        log,
+        "WITH t AS (SELECT epoch(CAST(time AS TIMESTAMPTZ)) AS moment, * FROM a),"
+        " w AS (SELECT min(moment) AS first, greatest((max(moment) - min(moment)) / $points, 0.001) AS width FROM t),"
+        " b AS (SELECT least(CAST(floor((moment - first) / width) AS INTEGER), $points - 1) AS n,"
+        " count(*) FILTER (status IS NOT NULL AND NOT robots) AS pages, sum(bytes)::BIGINT AS bytes,"
+        " count(*) FILTER (rendered) AS rendered FROM t, w GROUP BY n)"
+        " SELECT strftime(to_timestamp(first + i.n * width) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S') AS time,"
+        " coalesce(pages, 0) AS pages, coalesce(bytes, 0) AS bytes, coalesce(rendered, 0) AS rendered"
+        " FROM range($points) AS i(n) LEFT JOIN b ON b.n = i.n, w ORDER BY i.n",
+        {"points": _POINTS},
+    )
+    return [Moment(**row) for row in found]
+
+
+def _counts(log: DuckDBPyConnection, name: str, where: str, order: str = "count DESC, name") -> list[Count]:
+    found = rows(log, f"SELECT {name} AS name, count(*) AS count FROM a WHERE {where} GROUP BY name ORDER BY {order}")
+    return [Count(row["name"], row["count"]) for row in found[:_FIRST]]
+
+
+# The pause before each attempt that reached its host, less the promise of that attempt.
+_MARGINS = (
+    "SELECT epoch(CAST(time AS TIMESTAMPTZ))"
+    ' - epoch(lag(CAST("end" AS TIMESTAMPTZ)) OVER (PARTITION BY host ORDER BY time))'
+    " - delay_seconds AS x FROM a WHERE ip IS NOT NULL AND delay_seconds IS NOT NULL"
+)
+
+
+def _histogram(log: DuckDBPyConnection, values: str, bounds: Sequence[float]) -> list[Count]:
+    """How many values lie up to each bound, and above the last."""
+    whens = " ".join(f"WHEN x <= {bound!r} THEN {number}" for number, bound in enumerate(bounds))
+    found = rows(
+        log,
+        f"SELECT CASE {whens} ELSE {len(bounds)} END AS n, count(*) AS count"
+        f" FROM ({values}) WHERE x IS NOT NULL GROUP BY n",
+    )
+    counts = {row["n"]: row["count"] for row in found}
+    names = [f"up to {bound:g} s" for bound in bounds] + [f"over {bounds[-1]:g} s"]
+    return [Count(name, counts.get(number, 0)) for number, name in enumerate(names)]
+
+
+def _duplicates(log: DuckDBPyConnection) -> list[Count]:
+    """Pages that repeat another, as the log marks them; exact ones also by their digest alone."""
+    if "duplicate" not in [row["column_name"] for row in rows(log, "DESCRIBE a")]:
+        return []
+    return _counts(log, "coalesce(duplicate, 'new')", "status = 200 AND NOT robots")
+
+
+def _extensions(log: DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Extension against Content-Type: what an extension turns out to be tells whether it is worth asking for."""
+    found = rows(
+        log,
+        "SELECT extension, coalesce(mime, '(none)') AS type, count(*) AS pages, sum(bytes)::BIGINT AS bytes,"
+        " sum(count(*)) OVER (PARTITION BY extension) AS total"
+        " FROM a WHERE status = 200 AND NOT robots GROUP BY extension, type ORDER BY total DESC, extension, pages DESC",
+    )
+    html = {
+        row["extension"]: row["pages"] / row["total"]
+        for row in found
+        if row["type"] in ("text/html", "application/xhtml+xml")
+    }
+    for row in found:
+        row["html_share"] = html.get(row["extension"], 0.0)
+        row.pop("total")
+    return found[: 2 * _FIRST]
+
+
+def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Hosts whose pages are mostly the same payload again: the share of new digests, the smallest first."""
+    return rows(
+        log,
+        "SELECT host, count(*) AS pages, count(DISTINCT digest) AS new, sum(bytes)::BIGINT AS bytes,"
+        " count(DISTINCT digest) / count(*) AS share FROM a WHERE status = 200 AND NOT robots AND digest IS NOT NULL"
+        " GROUP BY host HAVING count(*) >= $enough AND count(DISTINCT digest) < count(*)"
+        " ORDER BY share, pages DESC, host LIMIT $first",
+        {"enough": _ENOUGH_PAGES, "first": _FIRST},
+    )
