@@ -38,6 +38,7 @@ _NEWLINES = re.compile(rb"[\r\n]+")  # RFC 9309 2.2: CR, LF or CRLF, and nothing
 _BLANK = b" \t\x0b\x0c\x00"
 # The leading product token of one name. RFC 9309 2.2.1 has no digits; names with digits exist, so we keep them.
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+")
+_NO_BREAK = (b"\xa0", b"\xc2\xa0")  # the no-break space in Latin-1 and UTF-8, pasted in by editors
 _HIGH = re.compile(rb"[\x80-\xff]")
 _NUMBER = re.compile(rb"\d*[.,]?\d+(?:[eE]\d{1,3}(?![\w]))?|\d+")
 _RATE = re.compile(rb"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I)
@@ -181,7 +182,7 @@ def _named(value: bytes, wanted: bytes, ours: _Group, everyone: _Group) -> list[
     found = []
     for part in value.split(b","):
         name = part.strip(_BLANK)
-        if name == b"*" or (name[:1] == b"*" and name[1:2].isspace()):
+        if name == b"*" or (name[:1] == b"*" and (name[1:2].isspace() or name[1:].startswith(_NO_BREAK))):
             everyone.named = True
             found.append((everyone, True))
             continue
