@@ -13,9 +13,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from crawlerproject import __version__
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.frontier.announcements import Announcements
 from crawlerproject.frontier.certificate_book import CertificateBook
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.contents import Contents, Duplicate, Reach
@@ -26,6 +29,8 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.intake import SCOPE_FACT
 from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.progress import Progress
+from crawlerproject.frontier.recrawl import again, due
+from crawlerproject.frontier.revisits import Revisits
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.workbench import Stage, Workbench
@@ -39,6 +44,7 @@ from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.backoff import retry_after_seconds
 from crawlerproject.rules.cdxj import Row
 from crawlerproject.rules.priority import SEED
+from crawlerproject.rules.refetch import DAY_SECONDS
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.warc_records import NOT_MODIFIED, Context, Exchange, Original, payload_digest
@@ -46,7 +52,7 @@ from crawlerproject.setting_values import list_of
 from crawlerproject.stores.archive import Archive, Written
 from crawlerproject.stores.lost import rows_lost
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
-from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint, PageRecord
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.trap_allow import TrapAllowFile
@@ -63,7 +69,10 @@ logger = logging.getLogger(__name__)
 
 # The beginning of a body that is looked at to identify its type; the rarest marks lie within 512 bytes.
 _SAMPLE_BYTES = 1024
+# Revisits queued in one change of the store: a few hundred KB.
+_REVISITS_AT_A_TIME = 1000
 _CLEAN_FACT = "clean"
+_SEEDS_SCOPE_FACT = "scope of the seeds"
 
 
 class Crawl:
@@ -145,8 +154,9 @@ class Crawl:
         reload_seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")
         self.certificates = CertificateBook(self.store)
         self.traps = TrapDesk(self.store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], reload_seconds))
-        hosts = [seed.host for seed in spider.seeds] + (self.store.fact(SCOPE_FACT) or b"").decode().split()
-        self.gates = gates_of(settings, spider.scope, hosts, self.traps)
+        scope, hosts = self._scope(spider)
+        hosts += (self.store.fact(SCOPE_FACT) or b"").decode().split()
+        self.gates = gates_of(settings, scope, hosts, self.traps)
         workbench = Workbench(
             per_ip=settings.getbool("PACE_PER_IP"),
             ip_pause_seconds=ip_pause,
@@ -169,11 +179,27 @@ class Crawl:
             self.store,
             Reach(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS")),
         )
+        self.revisits = Revisits(
+            self.store,
+            random.Random(),
+            near_bits=settings.getint("NEAR_DUPLICATE_BITS"),
+            check_share=settings.getfloat("RECRAWL_CHECK_SHARE"),
+        )
+        self.announcements = Announcements(self.store, self.frontier, self.revisits, recrawl=spider.recrawl)
         # From here on a start that does not find "1" again follows a crash.
         self.store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
 
     def _rows_lost(self, rows: list[Row], kept: OpenFile | None) -> int:
         return rows_lost(self.store, self.folder / "log", rows, kept, self.now())
+
+    def _scope(self, spider: Any) -> tuple[str, list[str]]:
+        """Which links are followed: as the seeds say, and when known pages are visited without any, as they said."""
+        if not spider.seeds and (kept := self.store.fact(_SEEDS_SCOPE_FACT)):
+            mode, hosts = orjson.loads(kept)
+            return mode, hosts
+        scope = (spider.scope, sorted({seed.host for seed in spider.seeds}))
+        self.store.apply(Changes(facts=[(_SEEDS_SCOPE_FACT, orjson.dumps(scope))]))
+        return scope
 
     def now(self) -> float:
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
@@ -182,6 +208,17 @@ class Crawl:
     def seeds_found(self, seeds: Iterable[Address]) -> list[Found]:
         """Seeds on their way into the frontier."""
         return [Found(address, 0, "", "", SEED, FLAG_SEED) for address in seeds]
+
+    def queue_revisits(self, budget: int | None) -> int:
+        """Queue the known pages whose visit is worth most now, at most ``budget``; how many there are."""
+        now = self.now()
+        recent = self.crawler.settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS
+        chosen = due(self.store.pages(), self.revisits.host, now, budget=budget, recent_seconds=recent)
+        queued = 0
+        for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
+            some = chosen[start : start + _REVISITS_AT_A_TIME]
+            queued += self.frontier.again((again(page, now) for page in some), now)
+        return queued
 
     # --- the end of a page ----------------------------------------------------------------------
 
@@ -328,7 +365,7 @@ class Crawl:
             row.tries,
             render=self.renders.place(page, written),
         )
-        record = PageRecord(page.url, page.reason, page.status or 0, now, digest, page.etag, page.last_modified)
+        record = self.revisits.record(page, digest, now)
         self.frontier.finish(lease, ending, record, page.body, now)
         if page.to_render is None:  # a shell says nothing yet
             self.traps.learn(page, digest)
@@ -358,6 +395,7 @@ class Crawl:
         state = self.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         learnt = self.traps.facts() + self.certificates.facts() + self.frontier.renders.take_facts()
+        learnt += self.revisits.take_facts()
         return self.frontier.take_changes(), facts + learnt
 
     def end_commit(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:

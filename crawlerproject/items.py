@@ -26,11 +26,14 @@ class Page:
     retry_after: str = ""  # header, as received
     etag: str = ""
     last_modified: str = ""
+    freshness: dict[str, str] = field(default_factory=dict)  # headers that say how long it stays fresh
     body: bytes = b""  # content-decoded
     text_mark: int | None = None  # of an HTML page's text, rules/templates.py
     error: str = ""  # one line for humans
     found: list[Found] = field(default_factory=list)  # its links, queued when it ends
     text: str | None = None  # what near duplicates are told by; None: not an HTML page that was read
+    is_feed: bool = False
+    new_links: int = 0  # of ``found``, once they are queued
     canonical: Address | None = None  # rel=canonical
     digest: bytes = b""  # of the payload, once it was needed
     fingerprint: int | None = None  # SimHash of the text

@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 # Names that become keys in Redis, where braces mean something, and folders.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
+MODES = ("crawl", "recrawl")
 SCOPES = ("any", "domain", "host")
 # Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
 _POSITIVE = frozenset(
@@ -75,6 +76,25 @@ def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
         detail = "" if not problems else f": line {problems[0].line_number} is {problems[0].reason}"
         raise OperatorError(f"No usable seed in {source}{detail}; give at least one http or https URL.")
     return addresses, scope
+
+
+def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
+    """``-a mode=`` and ``-a budget=``: whether known pages are visited again, and how many at most (None: all due)."""
+    if mode not in MODES:
+        raise OperatorError(f"The mode {mode!r} is unknown; use one of {', '.join(MODES)}.")
+    if not budget:
+        return mode == "recrawl", None
+    if mode != "recrawl":
+        raise OperatorError("A budget is for visiting known pages again; give it with -a mode=recrawl.")
+    if not (budget.isascii() and budget.isdigit() and int(budget) > 0):
+        raise OperatorError(f"The budget {budget!r} is not a number of pages; give one of 1 or more.")
+    return True, int(budget)
+
+
+def check_known(folder: Path) -> None:
+    """Refuse to come back to a crawl that there never was. Raises OperatorError."""
+    if not (folder / "frontier" / "CURRENT").is_file():
+        raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 
 
 def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     NOFOLLOW = "nofollow"
     PACE_GUARD = "pace-guard"
     HOST_PARKED = "host-parked"
+    FOREIGN_ENTRY = "foreign-entry"
 
     # Failures: asked for, no usable answer.
     DNS_NOT_FOUND = "dns-not-found"

@@ -67,6 +67,10 @@ OURS = {
     "RENDER_CACHE_BYTES": 64 * 1024**2,
     "RENDER_SCREENSHOT": False,
     "RENDER_PROXIES": [],
+    # Coming back.
+    "RECRAWL_RECENT_DAYS": 2,
+    "RECRAWL_CHECK_SHARE": 0.02,
+    "SITEMAPS": True,
     # Archive and frontier.
     "WARC_MAX_BYTES": 1_000_000_000,
     "WARC_PREFIX": "crawl",

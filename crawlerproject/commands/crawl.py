@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.preflight import check, crawl_folder, seeds_and_scope
+from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
@@ -43,9 +43,13 @@ class Command(ScrapyCrawl):
         assert self.settings is not None
         try:
             seeds = opts.spargs.get("seeds")
-            if seeds is None:
+            recrawl, _ = mode_and_budget(opts.spargs.get("mode", "crawl"), opts.spargs.get("budget", ""))
+            if recrawl:
+                check_known(crawl_folder(self.settings, "web"))
+            elif seeds is None:
                 raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
-            seeds_and_scope(seeds, opts.spargs.get("scope", "any"))
+            if seeds is not None:
+                seeds_and_scope(seeds, opts.spargs.get("scope", "any"))
             check(self.settings, crawl_folder(self.settings, "web"))
         except OperatorError as error:
             raise UsageError(str(error), print_help=False) from None

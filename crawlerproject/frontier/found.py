@@ -16,3 +16,4 @@ class Found(NamedTuple):
     via: str  # the page it was found on
     priority: int
     flags: int = 0  # FLAG_* of stores/protocols.py
+    note: str = ""  # of a sitemap: the origin whose robots.txt names it

@@ -93,6 +93,10 @@ class Frontier:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
         return self._intake.add(found, now)
 
+    def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
+        """Queue known pages to be visited again, as one atomic change. Returns how many were queued."""
+        return self._intake.again(found, now)
+
     def add_again(self, now: float) -> None:
         """Queue what was found while the store had no room."""
         self._intake.add_again(now)

@@ -15,7 +15,10 @@ from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
-from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP, QueuedPage
+
+# What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
+_KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP
 
 
 class NeverCrawl(Protocol):
@@ -60,17 +63,21 @@ class Gates:
         if seed:
             return None
         path = address.url.partition("://")[2].partition("?")[0].partition("/")[2]
-        if useless(path, self.skip_extensions):
+        if not found.flags & FLAG_SITEMAP and useless(path, self.skip_extensions):
             return Reason.EXTENSION
         if elsewhere:
             return None
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
+    def refusal_known(self, found: Found, now: float) -> Reason | None:
+        """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
+        return Reason.NEVERCRAWL if self.excluded(found.address, now) else None
+
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
         if self.never_crawl.current(now).excludes(host_name(row.host)):
             return Reason.NEVERCRAWL
-        if self._traps is None or row.flags & (FLAG_SEED | FLAG_ROBOTS):
+        if self._traps is None or row.flags & _KNOWN_GOOD:
             return None
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
 

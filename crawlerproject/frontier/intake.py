@@ -12,7 +12,7 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import FLAG_SEED, Changes, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
 
 logger = logging.getLogger(__name__)
 
@@ -72,22 +72,44 @@ class Intake:
         new = self._new(found, now)
         if not new:
             return 0
+        try:
+            return self._queue([self._row(item, now) for item in new], [], 1, self._widened(new))
+        except StorageError:
+            self._refused_adds.extend(new)
+            raise
+
+    def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
+        """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
+        allowed = [
+            (item, record)
+            for item, record in found
+            if self._gates.refusal_known(item, now) is None and self._within_rules(item, now)
+        ]
+        rows = [self._row(item, now) for item, _ in allowed]
+        return self._queue(rows, [(item.address.key, record) for item, record in allowed], 0, []) if rows else 0
+
+    def _queue(
+        self,
+        rows: list[QueuedPage],
+        pages: list[tuple[bytes, PageRecord]],
+        new: int,
+        facts: list[tuple[str, bytes]],
+    ) -> int:
+        """One atomic change; ``new`` is 1 when the rows' pages were unknown."""
         hosts: dict[str, Host] = {}
-        rows = [self._row(item, now) for item in new]
         for row in rows:
             host = hosts.get(row.host)
             if host is None:
                 host = hosts[row.host] = self._books.host(row.host)
             host.rows += 1
-            host.known += 1
+            host.known += new
+        states = [(name, host.pack()) for name, host in hosts.items()]
         try:
-            packed = [(name, host.pack()) for name, host in hosts.items()]
-            self._books.store.apply(Changes(queued=rows, hosts=packed, facts=self._widened(new)))
+            self._books.store.apply(Changes(queued=rows, pages=pages, hosts=states, facts=facts))
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
-                hosts[row.host].known -= 1
-            self._refused_adds.extend(new)
+                hosts[row.host].known -= new
             raise
         for row in rows:
             host = hosts[row.host]
@@ -113,7 +135,7 @@ class Intake:
     def _within_rules(self, item: Found, now: float) -> bool:
         address = item.address
         host = self._books.host(address.host)
-        if host.known >= self._gates.max_urls_per_host and not item.flags & FLAG_SEED:
+        if host.known >= self._gates.max_urls_per_host and not item.flags & (FLAG_SEED | FLAG_RECRAWL):
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and not self._books.robots.allows(
@@ -134,6 +156,6 @@ class Intake:
         return [(SCOPE_FACT, b"\n".join([*known.split(), *(host.encode() for host in widened)]))]
 
     def _row(self, item: Found, now: float) -> QueuedPage:
-        address, depth, hops, via, priority, flags = item
+        address, depth, hops, via, priority, flags, note = item
         arrival = self._books.next_arrival(now)
-        return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags)
+        return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags, note)

@@ -132,20 +132,33 @@ class FrontierScheduler:
 
     # --- what the spider and the pipelines call -------------------------------------------------
 
-    def add(self, found: Iterable[Found]) -> None:
-        """Queue the links of one page as one batch; in a fleet with the next beat."""
+    def add(self, found: Iterable[Found]) -> int:
+        """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""
         if self.crawl.fleet is not None:
             self.crawl.fleet.outbox.extend(found)
-            return
+            return 0
         try:
-            self.crawl.frontier.add(found, self.crawl.now())
+            return self.crawl.frontier.add(found, self.crawl.now())
         except StorageError as error:
             self.crawl.pause(str(error))
+            return 0
 
     def add_seeds(self, seeds: Iterable[Address]) -> None:
         """Queue the operator's seeds; known ones are skipped."""
         self.add(self.crawl.seeds_found(seeds))
         self._arm()
+
+    def add_revisits(self, budget: int | None) -> int:
+        """Queue known pages that are worth another visit; how many."""
+        queued = self.crawl.queue_revisits(budget)
+        self._arm()
+        return queued
+
+    def changed(self, pages: Iterable[tuple[Address, float]]) -> int:
+        """Take word that known pages changed at these moments; how many were believed."""
+        if self.crawl.fleet is not None:
+            return 0  # their records are other workers'
+        return self.crawl.announcements.changed(pages, self.crawl.now())
 
     def repeated(self, page: Page) -> Duplicate | None:
         """What a page that is about to end repeats."""
@@ -153,7 +166,7 @@ class FrontierScheduler:
 
     def finish(self, page: Page) -> None:
         """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline."""
-        self.add(page.found)
+        page.new_links = self.add(page.found)
         self.crawl.finish(page)
         self.leases.pop(page.lease.host.name, None)
         self._rest(page.lease)
@@ -220,7 +233,10 @@ class FrontierScheduler:
             meta["fetch_error"] = error
         if self.crawl.fleet is not None:
             meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
-        return Request(lease.row.url, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta)
+        headers = self.crawl.revisits.headers(lease.row)
+        return Request(
+            lease.row.url, headers=headers, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta
+        )
 
     def _look_up(self, turn: Lookup) -> None:
         task = asyncio.get_running_loop().create_task(self._resolve(turn.host))

@@ -37,7 +37,15 @@ _ANSWERED = frozenset(
 # Decided without asking the server for the page.
 _REFUSALS = frozenset(
     {Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD}
-    | {Reason.HOST_PARKED, Reason.EXTENSION, Reason.SCOPE, Reason.DEPTH, Reason.URL_LENGTH, Reason.BUDGET}
+    | {
+        Reason.HOST_PARKED,
+        Reason.FOREIGN_ENTRY,
+        Reason.EXTENSION,
+        Reason.SCOPE,
+        Reason.DEPTH,
+        Reason.URL_LENGTH,
+        Reason.BUDGET,
+    }
     | {Reason.TRAP, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
 )
 
@@ -348,5 +356,6 @@ _RULES: dict[Reason, str] = {
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
     Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
+    Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }

@@ -15,6 +15,7 @@ from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.filetypes import SKIP_EXTENSIONS, extensions_of, useless
 from crawlerproject.setting_values import list_of
+from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP
 
 
 class FileTypesMiddleware:
@@ -36,11 +37,11 @@ class FileTypesMiddleware:
 
     def process_request(self, request: Request) -> None:
         """Refuse a useless extension."""
-        if useless(urlsplit(request.url).path, self.extensions) and not _seed(request):
+        if useless(urlsplit(request.url).path, self.extensions) and not _wanted(request):
             raise refused(self.stats, request, Reason.EXTENSION)
 
 
-def _seed(request: Request) -> bool:
-    """Whether the operator asked for this very URL."""
+def _wanted(request: Request) -> bool:
+    """Whether the operator asked for this very URL, or a robots.txt names it as a sitemap (often .gz)."""
     lease = request.meta.get("lease")
-    return bool(request.meta.get("seed")) or (lease is not None and lease.is_seed)
+    return bool(request.meta.get("seed")) or (lease is not None and bool(lease.row.flags & (FLAG_SEED | FLAG_SITEMAP)))

@@ -24,8 +24,6 @@ from typing import NamedTuple
 DAY_SECONDS = 86_400.0
 MAX_FRESH_SECONDS = 30 * DAY_SECONDS
 """A freshness beyond the longest wait of ``rules/change_rate`` counts as that: some servers say ten years."""
-CHECK_SHARE = 0.02
-"""Share of conditional requests sent as full ones, to catch validators that lie (facts: 2 % of a host's pages)."""
 # A host's word weighs as if it had kept it so often before we met it (ours): one slip in a hundred is forgiven.
 _CREDIT = 4.0
 # Below this share of kept words a kind of validator is not sent (ours).
@@ -92,13 +90,13 @@ NEW_HOST = Trust()
 """Of a host we know nothing about: believed until it slips."""
 
 
-def ask(known: Known, trust: Trust, now: float, *, recent_seconds: float, check: float) -> Ask:
-    """Whether and how to ask for a known page; ``check`` is a chance in [0, 1) drawn for this request."""
+def ask(known: Known, trust: Trust, now: float, *, recent_seconds: float, check: bool = False) -> Ask:
+    """Whether and how to ask for a known page; ``check`` asks in full, to see whether a 304 would be true."""
     if known.fresh_until > now:
         return Ask.FRESH
     if now - known.visited_at < recent_seconds:
         return Ask.RECENT
-    if check < CHECK_SHARE or not validators(known, trust):
+    if check or not validators(known, trust):
         return Ask.FULL
     return Ask.CONDITIONAL
 

@@ -17,14 +17,19 @@ from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
-from crawlerproject.preflight import seeds_and_scope
+from crawlerproject.preflight import mode_and_budget, seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.ai_use import HEADERS, stated_by_site
+from crawlerproject.rules.feeds import is_feed
+from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.page import PageFacts, is_html
 from crawlerproject.rules.priority import priority
+from crawlerproject.rules.robots import parse_robots
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
+from crawlerproject.spiders.lists import Listed, Lists
+from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# What rules/refetch reads of an answer's freshness.
+_FRESHNESS = ("cache-control", "expires", "date", "age")
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Fetch (WHATWG) stops at 20; Heritrix's maxTransHops and ours stop sooner: a chain grows new addresses for ever.
 _MAX_REDIRECTS = 10
@@ -43,16 +50,26 @@ _MAX_HOPS = 50
 
 
 class WebSpider(Spider):
-    """``scrapy crawl web -a seeds=FILE-or-URLs [-a scope=any|domain|host]``."""
+    """``scrapy crawl web -a seeds=FILE-or-URLs [-a scope=any|domain|host]``.
+
+    ``-a mode=recrawl [-a budget=N]`` visits known pages again, those first whose visit is worth most.
+    """
 
     name = "web"
 
-    def __init__(self, seeds: str | None = None, scope: str = "any", **kwargs: Any) -> None:
+    def __init__(
+        self, seeds: str | None = None, scope: str = "any", mode: str = "crawl", budget: str = "", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)
         self.scope = scope
+        self.recrawl, self.budget = mode_and_budget(mode, budget)
+        if self.recrawl:
+            self.seeds = []
         if seeds is not None:
             self.seeds, self.scope = seeds_and_scope(seeds, scope)
+        self.lists = Lists()
+        self.sitemaps = True
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
         self.token = ""
@@ -62,6 +79,7 @@ class WebSpider(Spider):
         """Build the spider with the crawl's settings."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.max_errors_in_a_row = crawler.settings.getint("ERRORS_IN_A_ROW")
+        spider.sitemaps = crawler.settings.getbool("SITEMAPS")
         spider.token = crawler.settings["CRAWLER_NAME"]
         return spider
 
@@ -74,6 +92,10 @@ class WebSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""
         self._scheduler.add_seeds(self.seeds or [])
+        if self.recrawl:
+            queued = self._scheduler.add_revisits(self.budget)
+            logger.info("%d known pages are visited again", queued)
+            self.crawler.stats.set_value("recrawl/queued", queued)
         nothing: tuple[Any, ...] = ()
         for request in nothing:
             yield request
@@ -95,10 +117,16 @@ class WebSpider(Spider):
         page.last_modified = _header(headers, "Last-Modified")
         if wire.unverified:
             page.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
+        page.freshness = {name: value for name in _FRESHNESS if (value := _header(headers, name))}
         try:
             if response.status in _REDIRECTS:
                 self._redirect(page, _header(headers, "Location"))
-            elif response.status == 200 and not lease.is_robots:
+            elif response.status == 200 and lease.is_robots:
+                if self.sitemaps:
+                    self._take(page, self.lists.of_robots(lease.row, parse_robots(page.body, self.token)))
+            elif response.status == 200 and lease.row.flags & FLAG_SITEMAP:
+                self._take(page, self.lists.of_sitemap(lease.row, page.body))
+            elif response.status == 200:
                 self._read(page, response, meta)
                 page.notes += self._ai_use(page, response)
             if wall := meta.get("challenge"):
@@ -162,12 +190,17 @@ class WebSpider(Spider):
         if row.hops.endswith("R" * _MAX_REDIRECTS):
             page.error = f"more than {_MAX_REDIRECTS} redirects in a row"
             return
-        flags = row.flags if lease.is_seed else 0
+        flags = row.flags & (FLAG_SEED | FLAG_SITEMAP)
         hops = (row.hops + "R")[-_MAX_HOPS:]
-        self._scheduler.add([Found(target, row.depth, hops, row.url, row.priority, flags)])
+        self._scheduler.add([Found(target, row.depth, hops, row.url, row.priority, flags, row.note)])
 
     def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
         content_type = _header(response.headers, "Content-Type") or None
+        if is_feed(content_type or "", response.body):
+            page.is_feed = True
+            hops = (page.lease.row.hops + HOP_LINK)[-_MAX_HOPS:]
+            self._take(page, self.lists.of_feed(page.lease.row, response.body, hops))
+            return
         if not is_html(content_type, response.body):
             return
         facts = meta.pop("facts", None) or facts_of(response, content_type, self.token)
@@ -223,6 +256,16 @@ class WebSpider(Spider):
         headers = [(name, text) for name in HEADERS if (text := _header(response.headers, name))]
         signals: tuple[str, ...] = self._scheduler.content_signals(page.url)
         return stated_by_site(signals, headers)
+
+    def _take(self, page: Page, listed: Listed) -> None:
+        """What a robots.txt, a sitemap or a feed names."""
+        page.found = listed.found
+        page.error = listed.flaw
+        stats = self.crawler.stats
+        if listed.foreign:
+            stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", listed.foreign)
+        if listed.changed:
+            stats.inc_value("recrawl/announced", self._scheduler.changed(listed.changed))
 
     # --- our own errors -------------------------------------------------------------------------
 

@@ -40,6 +40,10 @@ class MemoryStore:
         """What was known of the page when its last fate was decided; None before the first."""
         return self._pages.get(key)
 
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page and its key."""
+        yield from list(self._pages.items())
+
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
         return self._hosts.get(host)

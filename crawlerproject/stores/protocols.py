@@ -25,12 +25,14 @@ class QueuedPage(NamedTuple):
     via: str  # the page it was found on, "" for a seed
     tries: int = 0  # attempts that failed so far
     flags: int = 0  # FLAG_* below
-    note: str = ""  # for a robots.txt that was redirected here: the origin it answers for
+    note: str = ""  # of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it
 
 
 FLAG_SEED = 1
 FLAG_RENDER = 2
 FLAG_ROBOTS = 4
+FLAG_RECRAWL = 8  # known: visited again, conditionally where its host earned it
+FLAG_SITEMAP = 16
 
 
 class PageRecord(NamedTuple):
@@ -43,6 +45,7 @@ class PageRecord(NamedTuple):
     digest: bytes = b""  # sha1 of the payload, 20 bytes
     etag: str = ""
     last_modified: str = ""
+    history: bytes = b""  # of its visits, see rules/history.py
 
 
 class Fingerprint(NamedTuple):
@@ -89,6 +92,9 @@ class FrontierStore(Protocol):
 
     def page(self, key: bytes) -> PageRecord | None:
         """What is known of a decided page; None when unknown or still queued."""
+
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page and its key, in any order; changes made meanwhile may or may not be seen."""
 
     def host(self, host: str) -> bytes | None: ...
 

@@ -164,6 +164,10 @@ class AheadStore:
             self.asked["page"] += 1
             return self.store.page(key, self._hosts_of_prints.get(key))
 
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page of the partitions held that is written already, and its key."""
+        return self.store.pages()
+
     def near(self, host: str, value: int, bits: int) -> list[Near]:
         """The host's fingerprints within ``bits`` of ``value``, nearest first.
 

@@ -33,6 +33,8 @@ from crawlerproject.stores.rows import (
 # The layout of everything in Redis; a crawl with a greater number was written by a newer version of this project.
 FORMAT = 1
 _HOSTS_AT_A_TIME = 1000
+# Pages looked at in one call.
+_PAGES_AT_A_TIME = 1000
 
 
 class LeaseLost(StorageError):
@@ -177,6 +179,17 @@ class RedisStore:
             return unpack_record(value) if value else None
         values = self.link.many([Call("HGET", [keys.pages], [key]) for keys in self._keys])
         return next((unpack_record(value) for value in values if value), None)
+
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page of the partitions held, and its key; some may come twice."""
+        for partition in list(self.held):
+            cursor = 0
+            while True:
+                answer = self.link.call("HSCAN", [self._keys[partition].pages], cursor, b"COUNT", _PAGES_AT_A_TIME)
+                cursor, fields = int(answer[0]), answer[1]
+                yield from ((k, unpack_record(v)) for k, v in zip(fields[::2], fields[1::2], strict=True) if v)
+                if not cursor:
+                    break
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""

@@ -115,6 +115,14 @@ class RocksStore:
         value = self._pages.get(key)
         return None if value is None else unpack_record(value)
 
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page and its key, in order of key; as they were when the iteration began."""
+        rows = self._pages.iter()
+        rows.seek_to_first()
+        while rows.valid():
+            yield rows.key(), unpack_record(rows.value())
+            rows.next()
+
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
         return self._hosts.get(host.encode())

@@ -24,8 +24,8 @@ HASH_BYTES = 8
 
 # key, depth, tries, flags, characters of url, hops, via. The note is what is left.
 _QUEUED = Struct("<24sIHHIII")
-# status, fetched_at, bytes of digest, characters of url, reason, etag. Last-Modified is what is left.
-_RECORD = Struct("<HdBIBI")
+# status, fetched_at, bytes of digest, of history, characters of url, reason, etag. Last-Modified is what is left.
+_RECORD = Struct("<HdBHIBI")
 
 # Table, rotated fingerprint: big-endian, so that those with one front block stand together.
 _ROTATED = Struct(">BQ")
@@ -125,16 +125,17 @@ def unpack_queued(host: str, key: bytes, value: bytes) -> QueuedPage:
 
 def pack_record(record: PageRecord) -> bytes:
     """The whole page record."""
-    url, reason, status, fetched_at, digest, etag, last_modified = record
-    header = _RECORD.pack(status, fetched_at, len(digest), len(url), len(reason), len(etag))
-    return header + digest + (url + reason + etag + last_modified).encode("utf-8", _ERRORS)
+    url, reason, status, fetched_at, digest, etag, last_modified, history = record
+    header = _RECORD.pack(status, fetched_at, len(digest), len(history), len(url), len(reason), len(etag))
+    return header + digest + history + (url + reason + etag + last_modified).encode("utf-8", _ERRORS)
 
 
 def unpack_record(value: bytes) -> PageRecord:
     """What ``pack_record`` packed."""
-    status, fetched_at, digest_bytes, url_end, reason, etag = _RECORD.unpack_from(value)
+    status, fetched_at, digest_bytes, history_bytes, url_end, reason, etag = _RECORD.unpack_from(value)
     digest_end = _RECORD.size + digest_bytes
-    text = value[digest_end:].decode("utf-8", _ERRORS)
+    history_end = digest_end + history_bytes
+    text = value[history_end:].decode("utf-8", _ERRORS)
     reason_end = url_end + reason
     etag_end = reason_end + etag
     return PageRecord(
@@ -145,6 +146,7 @@ def unpack_record(value: bytes) -> PageRecord:
         value[_RECORD.size : digest_end],
         text[reason_end:etag_end],
         text[etag_end:],
+        value[digest_end:history_end],
     )
 
 

@@ -43,7 +43,9 @@ def turned(value: int, bits: int, chance: random.Random) -> int:
 
 def record(number: int) -> PageRecord:
     """A page record with every field set."""
-    return PageRecord(f"https://a/{number}", "fetched", 200, 1.5e9 + number, b"\0" * 20, '"e"', "Mon, 01 Jan 2024")
+    return PageRecord(
+        f"https://a/{number}", "fetched", 200, 1.5e9 + number, b"\0" * 20, '"e"', "Mon, 01 Jan 2024", b"history"
+    )
 
 
 class StoreContract:
@@ -75,6 +77,12 @@ class StoreContract:
         assert [found.arrival for found in store.head("a", 2, after=(1, 10))] == [20, 30]
         assert [found.arrival for found in store.head("a", 9, after=(1, 25))] == [30, 5]
         assert store.head("a", 9, after=(2, 5)) == []
+
+    def test_every_decided_page_is_listed(self, store: FrontierStore) -> None:
+        """Whole, each with its key; what is only queued is not."""
+        decided = {key_of("a", number): record(number) for number in range(3)}
+        store.apply(Changes(queued=[row("b", 1)], pages=list(decided.items())))
+        assert dict(store.pages()) == decided
 
     def test_hosts_do_not_mix(self, store: FrontierStore) -> None:
         """Host names that begin alike are different queues."""

@@ -23,7 +23,17 @@ TEXTS = st.text(st.characters(codec=None), max_size=20)
 U16, U32, U64 = st.integers(0, 2**16 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 KEYS = st.binary(min_size=24, max_size=24)
 ROWS = st.builds(QueuedPage, HOSTS, KEYS, TEXTS, st.integers(0, 255), U64, U32, TEXTS, TEXTS, U16, U16, TEXTS)
-RECORDS = st.builds(PageRecord, TEXTS, TEXTS, U16, st.floats(allow_nan=False), st.binary(max_size=20), TEXTS, TEXTS)
+RECORDS = st.builds(
+    PageRecord,
+    TEXTS,
+    TEXTS,
+    U16,
+    st.floats(allow_nan=False),
+    st.binary(max_size=20),
+    TEXTS,
+    TEXTS,
+    st.binary(max_size=60),
+)
 
 
 @given(ROWS)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.web.apps import apps_world, many_apps
 from tests.web.broad import broad_world
+from tests.web.changing import changing_world, clock
 from tests.web.exclusion import exclusion_world
 from tests.web.graph import Fate, World
 from tests.web.manners import manners_world
@@ -26,13 +27,15 @@ from tests.web.server import listening_socket, serve
 from tests.web.sites import small_world
 from tests.web.traps import traps_world
 
-PROFILES = ("small", "manners", "broad", "traps", "exclusion", "apps", "many-apps")
+PROFILES = ("small", "manners", "broad", "traps", "exclusion", "apps", "many-apps", "changing")
 
 
-def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05) -> World:
-    """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to the broad one only."""
+def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05, folder: Path = Path()) -> World:
+    """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to broad, ``folder`` to changing."""
     if profile == "broad":
         return broad_world(port, hosts, response_seconds)
+    if profile == "changing":
+        return changing_world(port, clock(folder))
     if profile in ("traps", "exclusion"):
         return traps_world(port) if profile == "traps" else exclusion_world(port)
     if profile == "apps":
@@ -69,7 +72,7 @@ async def run(arguments: argparse.Namespace) -> None:
     folder: Path = arguments.folder
     sock = listening_socket(arguments.port)
     port = sock.getsockname()[1]
-    world = build(arguments.profile, port, arguments.hosts, arguments.response_seconds)
+    world = build(arguments.profile, port, arguments.hosts, arguments.response_seconds, folder)
     describe(world, folder)
     server = await serve(sock, world.sites, folder / "server.jsonl")
     stop = asyncio.Event()

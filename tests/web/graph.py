@@ -47,6 +47,7 @@ class Site:
     pages: dict[str, Page] = field(default_factory=dict)
     disallow: tuple[str, ...] = ()  # path prefixes that its robots.txt forbids
     endless: Callable[[str], Answer | None] | None = None  # answers for paths that ``pages`` lacks
+    dynamic: Callable[[str, bytes], Answer | None] | None = None  # asked first, with path and request head
     floor_seconds: float = 0.0  # the pause that its robots.txt asks for
     more_ips: tuple[str, ...] = ()  # further addresses of the name
     reachable: bool = True  # False: a correct crawler gets no page of it (robots.txt is down)

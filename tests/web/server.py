@@ -19,6 +19,7 @@ from tests.web.graph import Answer, Page, Site
 
 _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n:]+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection:[ \t]*close", re.IGNORECASE)
+_CONDITIONAL = re.compile(rb"\r\nif-(?:none-match|modified-since):", re.IGNORECASE)
 _METHOD_REFUSED = Answer(405, (b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n",), close=True)
 _HEAD_BYTES = 65536  # a request head larger than this ends the connection
 _BACKLOG = 4096  # connections not accepted yet: a crawl of 10,000 hosts opens many at once
@@ -55,10 +56,12 @@ class Web:
         self._connections += 1
         return self._connections
 
-    def answer(self, host: str, path: str) -> Answer:
+    def answer(self, host: str, path: str, head: bytes) -> Answer:
         site = self._sites.get(host)
         if site is None:
             return NOT_FOUND
+        if site.dynamic is not None and (made := site.dynamic(path, head)) is not None:
+            return made
         page = site.pages.get(path)
         if page is not None:
             return self._turn(host, path, page) if page.first else page.answer
@@ -78,6 +81,7 @@ class Visitor(asyncio.Protocol):
         self._web = web
         self._buffer = b""
         self._current: tuple[float, str, str, Answer] | None = None
+        self._note = ""
         self._written = 0
         self._handed_over = 0.0
         self._paused = False
@@ -107,10 +111,11 @@ class Visitor(asyncio.Protocol):
         found = _HOST.search(head)
         host = found[1].decode("latin-1").lower().strip() if found else ""
         path = line[1].decode("latin-1") if len(line) == 3 else "/"
-        answer = self._web.answer(host, path) if line[0] == b"GET" else _METHOD_REFUSED
+        answer = self._web.answer(host, path, head) if line[0] == b"GET" else _METHOD_REFUSED
         self._current = (started, host, path, answer)
         if b"close" in head and _CLOSE.search(head):
             self._current = (started, host, path, answer._replace(close=True))
+        self._note = ',"conditional":true' if _CONDITIONAL.search(head) else ""
         self._written = 0
         self._handed_over = started
         if answer.wait_seconds:
@@ -151,7 +156,7 @@ class Visitor(asyncio.Protocol):
 
     def _finish(self) -> None:
         answer = self._answering()
-        self._log("", self._handed_over)
+        self._log(self._note, self._handed_over)
         if answer.close:
             self._transport.close()
         elif self._buffer:

@@ -1,0 +1,216 @@
+"""A month of crawling the pages that change, in a few seconds: judged by the server's log and the archive."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from crawlerproject.rules.warc_records import NOT_MODIFIED
+from crawlerproject.stores.request_log import read_log
+from tests.web.changing import PERIODS
+from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
+
+#: Days after the first crawl on which known pages are visited again; before the last, checks in full are made.
+DAYS = (0, 3, 6, 9, 12)
+CHECK_DAY = 9
+#: How politely it is crawled is judged elsewhere.
+QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02"}
+
+
+class Visit(NamedTuple):
+    """A line of the server's log."""
+
+    day: int
+    url: str  # host and path
+    status: int
+    conditional: bool
+
+
+class Month(NamedTuple):
+    """What a month left behind."""
+
+    web: RunningWeb
+    folder: Path
+    visits: list[Visit]
+    outputs: dict[int, str]
+
+    def on(self, day: int, host: str = "") -> list[Visit]:
+        """The visits of one session, robots.txt left out."""
+        return [v for v in self.visits if v.day == day and v.url.startswith(host) and "robots.txt" not in v.url]
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
+    """A crawl, and recrawls some days apart."""
+    folder = tmp_path_factory.mktemp("month")
+    visits: list[Visit] = []
+    outputs = {}
+    with synthetic_web(folder / "web", "--profile", "changing") as web:
+        log = web.folder / "server.jsonl"
+        for day in DAYS:
+            (web.folder / "clock").write_text(str(day))
+            seen = len(log.read_text().splitlines()) if log.exists() else 0
+            share = "1" if day == CHECK_DAY else "0"
+            outputs[day] = session(web, folder / "crawl", day, {"RECRAWL_CHECK_SHARE": share})
+            for line in log.read_text().splitlines()[seen:]:
+                row = json.loads(line)
+                visits.append(Visit(day, row["host"] + row["path"], row["status"], bool(row.get("conditional"))))
+        yield Month(web, folder / "crawl", visits, outputs)
+
+
+def session(web: RunningWeb, crawl_dir: Path, day: int, settings: dict[str, str]) -> str:
+    """One run on a day; its output."""
+    command = crawl_command(
+        web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", small_settings(web) | QUICK | settings
+    )
+    begin = [sys.executable, "-m", "tests.web.later", str(day), "crawl", "web"]
+    arguments = command[command.index("web") + 1 :]
+    if day:
+        place = arguments.index(f"seeds={web.folder / 'seeds.txt'}")
+        arguments[place] = "mode=recrawl"
+    log = crawl_dir.with_suffix(f".{day}.log")
+    spent = measured([*begin, *arguments], log)
+    output = log.read_text()
+    assert spent.status == 0, output[-3000:]
+    assert "Traceback" not in output
+    return output
+
+
+def test_unchanged_pages_cost_a_304_and_changed_ones_a_body(month: Month) -> None:
+    """Where validators are honest, everything known is asked conditionally; bodies come for what changed only."""
+    for day in (3, 6):
+        asked = {v.url.partition("/")[2]: v for v in month.on(day, "honest.test")}
+
+        assert all(v.conditional for v in asked.values())
+        assert asked["fixed"].status == asked[""].status == 304
+        assert asked["daily"].status == 200
+
+
+def test_a_fresh_page_is_not_asked_for(month: Month) -> None:
+    """max-age of twenty days: no request in twelve."""
+    assert [v.day for v in month.visits if v.url == "honest.test/monthly"] == [0]
+
+
+def test_no_body_is_fetched_twice_without_need(month: Month) -> None:
+    """Of the honest host, a body was sent once for each version that there was on a day of a visit (checks apart)."""
+    bodies = [v for v in month.visits if v.url == "honest.test/fixed" and v.status == 200 and v.day != CHECK_DAY]
+
+    assert len(bodies) == 1
+
+
+def test_a_restless_etag_is_dropped_and_the_date_serves(month: Month) -> None:
+    """Its ETag never matches; once that is seen, the date alone is sent and earns 304s."""
+    first = [v for v in month.on(3, "restless.test") if v.url.endswith(("/", "/fixed"))]
+    later = [v for v in month.on(12, "restless.test") if v.url.endswith(("/", "/fixed"))]
+
+    assert 200 in {v.status for v in first}
+    assert later
+    assert {(v.status, v.conditional) for v in later} == {(304, True)}
+
+
+def test_a_host_that_lies_is_asked_in_full_once_checks_have_found_it(month: Month) -> None:
+    """304 for pages that changed: believed until the full checks, never after."""
+    before, after = month.on(6, "liar.test"), month.on(12, "liar.test")
+
+    assert {v.status for v in before} == {304}
+    assert after
+    assert {(v.status, v.conditional) for v in after} == {(200, False)}
+
+
+def test_without_validators_bodies_come_and_become_revisits(month: Month) -> None:
+    """Identical payloads are archived as revisits of the first capture."""
+    assert not any(v.conditional for v in month.visits if v.url.startswith("bare.test"))
+    kinds = [kind for kind, url, _ in records(month) if url.endswith("/fixed") and "bare" in url]
+
+    assert kinds == ["response"] + ["revisit"] * (len(DAYS) - 1)
+
+
+def records(month: Month) -> list[tuple[str, str, Any]]:
+    """Type, address and headers of all captures, in order."""
+    found = []
+    for path in sorted((month.folder / "warc").glob("*.warc.gz")):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                if record.rec_type in ("response", "revisit"):
+                    headers = record.rec_headers
+                    found.append((record.rec_type, headers.get_header("WARC-Target-URI"), headers))
+    return found
+
+
+def test_every_304_is_a_revisit_of_an_archived_body(month: Month) -> None:
+    """WARC 1.1, 6.7.3: profile server-not-modified, referring to a response record that is in the archive."""
+    captures = records(month)
+    responses = {headers.get_header("WARC-Record-ID"): url for kind, url, headers in captures if kind == "response"}
+    unmodified = [headers for _, _, headers in captures if headers.get_header("WARC-Profile") == NOT_MODIFIED]
+
+    assert len(unmodified) == sum(v.status == 304 for v in month.visits)
+    for headers in unmodified:
+        assert responses[headers.get_header("WARC-Refers-To")] == headers.get_header("WARC-Refers-To-Target-URI")
+
+
+def test_every_page_was_visited_again_and_robots_first(month: Month) -> None:
+    """Each session begins at each host with its robots.txt (older than a day by then), then asks for what is known."""
+    for day in DAYS[1:]:
+        urls = [v.url for v in month.visits if v.day == day]
+        assert {f"bare.test{path}" for path in ("/", *PERIODS)} <= set(urls)
+        hosts = {url.partition("/")[0] for url in urls}
+        assert {next(u for u in urls if u.startswith(host)) for host in hosts} == {f"{h}/robots.txt" for h in hosts}
+
+
+def test_pages_that_only_sitemaps_name_are_crawled(month: Month) -> None:
+    """Index, XML, gzip, text and RSS; across hosts only where the other host's robots.txt says so."""
+    asked = {v.url for v in month.on(0)}
+
+    for kind in ("xml", "gz", "txt", "rss"):
+        assert {f"mapped.test/only/{kind}{number}" for number in range(3)} <= asked
+    assert "other.test/crossed" in asked
+    everything = {v.url for v in month.visits}
+    assert "other.test/stolen" not in everything
+    assert "mapped.test/private/mapped" not in everything
+
+
+def test_hostile_sitemaps_end_and_say_why(month: Month) -> None:
+    """Entities are refused, an index without end stops at its third file, and the log's line has the reason."""
+    endless = {v.url for v in month.visits if "endless" in v.url}
+    errors = {str(row["url"]).rpartition("/")[2]: row["error"] for row in read_log(month.folder / "log")}
+
+    assert endless == {f"mapped.test/maps/endless-{number}.xml" for number in range(3)}
+    assert "declares an entity" in str(errors["bomb.xml"])
+    assert "deeper" in str(errors["endless-2.xml"])
+
+
+def test_entries_of_feeds_are_crawled_as_they_come(month: Month) -> None:
+    """RSS, Atom and JSON Feed, found by link elements; new entries on later days; HTML called RSS is a page."""
+    for kind in ("rss", "atom", "json"):
+        entries = [(v.day, int(v.url.rpartition("/")[2])) for v in month.visits if f"/entry/{kind}/" in v.url]
+        first = {number for day, number in entries if day == 0}
+        new = {number for day, number in entries if day == 3} - first
+        assert len(first) == 2
+        assert new
+
+
+def test_a_budget_is_kept_and_nothing_is_lost(month: Month) -> None:
+    """Three of the known pages, and the announced ones; the others stay for another day."""
+    web, log = month.web, month.web.folder / "server.jsonl"
+    (web.folder / "clock").write_text("20")
+    seen = len(log.read_text().splitlines())
+    command = crawl_command(web.folder / "none", month.folder, web.folder / "hosts", small_settings(web) | QUICK)
+    arguments = command[command.index("web") + 1 :]
+    arguments[arguments.index(f"seeds={web.folder / 'none'}")] = "mode=recrawl"
+    begin = [sys.executable, "-m", "tests.web.later", "20", "crawl", "web", "-a", "budget=3"]
+
+    spent = measured([*begin, *arguments], month.folder.with_suffix(".20.log"))
+
+    output = month.folder.with_suffix(".20.log").read_text()
+    assert spent.status == 0, output[-2000:]
+    assert "3 known pages are visited again" in output
+    rows = [json.loads(line) for line in log.read_text().splitlines()[seen:]]
+    known = {v.url for v in month.visits}
+    again = [row for row in rows if row["host"] + row["path"] in known and row["path"] != "/robots.txt"]
+    assert 3 <= len(again) <= 3 + 6
