@@ -2,7 +2,8 @@
 
 Random fingerprints (real ones are nearly uniform) of hosts of 1,000 pages are stored as the crawl stores them, in
 batches of a beat; then known ones are asked for again, with 6 of 64 bits changed within a host and 3 across hosts.
-Printed: the cost of adding and of a question, how many were found, and the size on disk after compaction.
+Printed: the cost of adding and of a question, right after so much was written and after compaction, how many pages
+were found, and the size on disk.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ def disk_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*.sst"))
 
 
-def measure(store: RocksStore, folder: Path, count: int, hosts: int) -> None:
-    chance = random.Random(count)
+def measure(store: RocksStore, count: int, hosts: int, seed: int) -> None:
+    """Questions about pages that are there, as the store is now."""
+    chance = random.Random(seed)
     pages = [made(chance.randrange(count), hosts) for _ in range(QUESTIONS)]
 
     def near(wanted: Fingerprint, host: str, bits: int) -> bool:
@@ -83,12 +85,16 @@ def measure(store: RocksStore, folder: Path, count: int, hosts: int) -> None:
 
     print(f"  within a host, its first question: {ask(lambda wanted: near(wanted, wanted.host, 6), pages)}")
     print(f"  within a host, later ones:         {ask(lambda wanted: near(wanted, wanted.host, 6), pages)}")
-    print(f"  across hosts:                      {ask(lambda wanted: near(wanted, '', 3), pages)}")
-    store.sync()
+    print(f"  across hosts:                      {ask(lambda wanted: near(wanted, '', 3), pages)}", flush=True)
+
+
+def compact(folder: Path, count: int) -> None:
+    """What RocksDB does in the background when it is left the time."""
+    store = RocksStore(folder)
     store._database.get_column_family(PRINTS).compact_range(None, None)
+    store.close()
     print(
-        f"  on disk {disk_bytes(folder) / count:.0f} bytes a page, {disk_bytes(folder) / 2**20:,.0f} MiB",
-        flush=True,
+        f"  compacted: {disk_bytes(folder) / count:.0f} bytes a page, {disk_bytes(folder) / 2**20:,.0f} MiB", flush=True
     )
 
 
@@ -98,13 +104,18 @@ def main() -> None:
     given = parser.parse_args()
     hosts = max(1, max(given.counts) // PAGES_A_HOST)
     with tempfile.TemporaryDirectory(prefix="fingerprints-") as scratch:
-        store, before = RocksStore(scratch), 0
+        before = 0
         for count in sorted(given.counts):
+            store = RocksStore(scratch)
             spent = fill(store, before, count, hosts)
             print(f"{count:,} fingerprints, {spent / (count - before) * 1e6:.0f} µs of CPU for each added")
-            measure(store, Path(scratch), count, hosts)
+            measure(store, count, hosts, seed=count)
+            store.close()
+            compact(Path(scratch), count)
+            store = RocksStore(scratch)
+            measure(store, count, hosts, seed=count + 1)
+            store.close()
             before = count
-        store.close()
 
 
 if __name__ == "__main__":

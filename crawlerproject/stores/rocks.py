@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import cast
 
+import numpy as np
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
@@ -20,7 +21,7 @@ from crawlerproject.stores.host_fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.rows import (
     PLACE_BYTES,
-    fingerprint_of,
+    fingerprints_of,
     host_end,
     host_fingerprint_key,
     host_fingerprints_prefix,
@@ -142,10 +143,10 @@ class RocksStore:
             return [Near(differ, self._page_with(host_fingerprint_key(host, each))) for differ, each in found]
         others = {}
         for table, turned, first, last in across.ranges(value):
-            for key in self._keys(table_key(table, first), table_key(table, last) + b"\0"):
-                differ = (fingerprint_of(key) ^ turned).bit_count()
-                if differ <= bits:
-                    others[across.restored(fingerprint_of(key), table)] = differ
+            values = fingerprints_of(self._keys(table_key(table, first), table_key(table, last) + b"\0"))
+            differ = np.bitwise_count(values ^ np.uint64(turned))
+            for place in np.flatnonzero(differ <= bits):
+                others[across.restored(int(values[place]), table)] = int(differ[place])
         return sorted(Near(differ, self._page_with(table_key(0, each))) for each, differ in others.items())
 
     def _keys(self, first: bytes, end: bytes) -> list[bytes]:
@@ -160,7 +161,7 @@ class RocksStore:
     def _load_prints(self, host: str) -> array[int]:
         prefix = host_fingerprints_prefix(host)
         end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
-        return array("Q", [fingerprint_of(key) for key in self._keys(prefix, end)])
+        return array("Q", fingerprints_of(self._keys(prefix, end)).tobytes())
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of the payload with this sha1."""

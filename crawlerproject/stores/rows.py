@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from uuid import UUID
 
+import numpy as np
 from xxhash import xxh3_64_digest
 
 from crawlerproject.rules.warc_records import Original
@@ -165,9 +166,9 @@ def table_key(table: int, rotated: int) -> bytes:
     return _OF_ALL_HOSTS + _ROTATED.pack(table, rotated)
 
 
-def fingerprint_of(key: bytes) -> int:
-    """The fingerprint, rotated in a table of all hosts, that a row is of."""
-    return int.from_bytes(key[-FINGERPRINT_BYTES:], "big")
+def fingerprints_of(keys: list[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """The fingerprints, rotated in a table of all hosts, that rows are of."""
+    return np.frombuffer(b"".join([key[-FINGERPRINT_BYTES:] for key in keys]), ">u8").astype(np.uint64)
 
 
 def pack_original(original: Original) -> bytes:
