@@ -50,6 +50,7 @@ from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.warc_records import NOT_MODIFIED, Context, Exchange, Original, payload_digest
 from crawlerproject.setting_values import list_of
 from crawlerproject.stores.archive import Archive, Written
+from crawlerproject.stores.host_pace import HostPaceFile
 from crawlerproject.stores.lost import rows_lost
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint
@@ -167,7 +168,12 @@ class Crawl:
             self.store,
             workbench,
             self.gates,
-            Conduct(preset_of(settings), rest_limits_of(settings), max_failures=settings.getint("HOST_MAX_FAILURES")),
+            Conduct(
+                preset_of(settings),
+                rest_limits_of(settings),
+                max_failures=settings.getint("HOST_MAX_FAILURES"),
+                paces=HostPaceFile(settings["HOST_PACE_FILE"], reload_seconds),
+            ),
             RobotsDesk(self.store, who.token, settings.getfloat("ROBOTS_TTL_SECONDS")),
             rng=random.Random(),
             started_at=now,

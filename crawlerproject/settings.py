@@ -18,6 +18,7 @@ OURS = {
     "PACE_MIN_SECONDS": None,
     "PACE_MAX_SECONDS": None,
     "PACE_START_SECONDS": None,
+    "HOST_PACE_FILE": "",
     "PACE_PER_IP": True,
     "PACE_IP_SECONDS": 0.5,
     "RETRY_AFTER_MAX_SECONDS": 86400,

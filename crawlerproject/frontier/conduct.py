@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Protocol
 
 from crawlerproject.frontier.host import Host
 from crawlerproject.reasons import Reason
@@ -86,11 +87,19 @@ class Verdict:
     parked: bool = False
 
 
+class Paces(Protocol):
+    """Whoever knows the hosts that have a pace of their own."""
+
+    def preset(self, host: str, base: PacePreset, now: float) -> PacePreset: ...
+
+
 class Conduct:
     """One crawl's manners towards every host."""
 
-    def __init__(self, preset: PacePreset, rests: RestLimits, *, max_failures: int) -> None:
+    def __init__(self, preset: PacePreset, rests: RestLimits, *, max_failures: int, paces: Paces | None = None) -> None:
         self.preset = preset
+        self._paces = paces
+        self._now = 0.0  # of the last answer
         self.rests = rests
         park_seconds = min(BreakerLimits().park_seconds, rests.max_seconds)
         self.breaker = BreakerLimits(max_failures, park_seconds, rests.max_seconds)
@@ -98,7 +107,10 @@ class Conduct:
 
     def delay_seconds(self, host: Host) -> float:
         """The pause promised to this host between an answer's end and the next request."""
-        return delay_seconds(self.preset, host.samples, host.floor_seconds)
+        return delay_seconds(self._preset(host), host.samples, host.floor_seconds)
+
+    def _preset(self, host: Host) -> PacePreset:
+        return self._paces.preset(host.name, self.preset, self._now) if self._paces is not None else self.preset
 
     def jittered(self, delay: float, rng: random.Random) -> float:
         """The promised pause, lengthened by chance."""
@@ -106,8 +118,9 @@ class Conduct:
 
     def after(self, host: Host, ending: Ending, now: float, rng: random.Random) -> Verdict:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
+        self._now = now
         if ending.ttfb_seconds is not None:
-            host.samples = after_answer(self.preset, host.samples, ending.ttfb_seconds, ok=ending.ok)
+            host.samples = after_answer(self._preset(host), host.samples, ending.ttfb_seconds, ok=ending.ok)
         if ending.ok:
             if not (ending.robots and ending.location):  # one that has moved is answered for elsewhere, or never
                 host.failures, host.opened = 0, 0

@@ -18,13 +18,16 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.errors import FetchError
+from crawlerproject.fetch.resolver import Resolved, resolver_for
 from crawlerproject.middlewares.moments import Moments
 from crawlerproject.middlewares.pace_settings import ip_seconds_of, preset_of, rest_limits_of
 from crawlerproject.middlewares.refused import Refused, refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import RestLimits, retry_after_seconds
-from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.rules.pace import PacePreset, delay_seconds, jitter_seconds
+from crawlerproject.stores.host_pace import HostPaceFile
 
 # Timers and clocks are this exact; the audit judges by the wire's own times.
 _TOLERANCE_SECONDS = 0.002
@@ -48,7 +51,11 @@ class PaceMiddleware:
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         rng: random.Random | None = None,
+        paces: HostPaceFile | None = None,
+        resolve: Callable[[str], Awaitable[Resolved]] | None = None,
     ) -> None:
+        self.resolve = resolve
+        self.paces = paces or HostPaceFile(None)
         self.preset = preset
         self.stats = stats
         self.ip_seconds = ip_seconds
@@ -64,7 +71,12 @@ class PaceMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         settings = crawler.settings
         return cls(
-            preset_of(settings), crawler.stats, ip_seconds=ip_seconds_of(settings), rests=rest_limits_of(settings)
+            preset_of(settings),
+            crawler.stats,
+            ip_seconds=ip_seconds_of(settings),
+            rests=rest_limits_of(settings),
+            resolve=lambda name: resolver_for(crawler).resolve(name),
+            paces=HostPaceFile(settings.get("HOST_PACE_FILE"), settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", 60.0)),
         )
 
     def process_request(self, request: Request) -> Awaitable[None] | None:
@@ -101,10 +113,12 @@ class PaceMiddleware:
         """Until host and address are free. Between the last look and ``_enter`` nothing else can run."""
         host, meta = host_key(request.url), request.meta
         stretch = 1 + jitter_seconds(1.0, self.rng)
+        found = await self._address(host)
         while True:
             moment = self.hosts.known(host)  # asked anew each time: the answer waited for may have changed it
-            samples, seen = (moment.samples, moment.address) if moment else ((), "")
-            delay = delay_seconds(self.preset, samples, meta.get("floor_seconds", 0.0)) * stretch
+            samples, seen = (moment.samples, found or moment.address) if moment else ((), found)
+            preset = self.paces.preset(host, self.preset, self.clock())
+            delay = delay_seconds(preset, samples, meta.get("floor_seconds", 0.0)) * stretch
             wait = self._wait_seconds(host, seen, self.clock(), delay)
             if wait is None:
                 await self._freed(host, seen)
@@ -114,6 +128,15 @@ class PaceMiddleware:
                 break
         meta["delay_seconds"] = delay
         self._enter(request, host, seen)
+
+    async def _address(self, host: str) -> str:
+        """Where the host will be asked: names that share an address wait for each other from their first request on."""
+        if self.resolve is None or self.ip_seconds is None:
+            return ""
+        try:
+            return (await self.resolve(host_name(host).strip("[]"))).addresses[0]
+        except FetchError:
+            return ""  # the download fails in the same way, and says so
 
     def _wait_seconds(self, host: str, ip: str, now: float, delay: float) -> float | None:
         """Seconds until both clocks are free; None while either has a request in flight."""
