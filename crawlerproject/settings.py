@@ -89,6 +89,9 @@ OURS = {
     "LOG_KEEP_DAYS": 31,
     "PROGRESS_LOG_SECONDS": 30,
     "ERRORS_IN_A_ROW": 20,
+    # Watching live; 0: nobody listens.
+    "WATCH_PORT": 0,
+    "WATCH_ADDRESS": "127.0.0.1",
 }
 globals().update(OURS)
 
@@ -145,6 +148,7 @@ EXTENSIONS = {
     "crawlerproject.extensions.commit.CommitLoop": 100,
     "crawlerproject.extensions.progress.ProgressExtension": 500,
     "crawlerproject.extensions.status.StatusFile": 510,
+    "crawlerproject.extensions.watching.Watching": 520,
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
     # What only looks, every minute or at each response, and tells less than the progress line.
     "scrapy.extensions.logstats.LogStats": None,

@@ -10,7 +10,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import Outlook, host_rows, outlook
 from crawlerproject.frontier.progress import human_bytes, human_seconds
 from crawlerproject.onlooker import LookingCommand, Onlooker, print_json
-from crawlerproject.rules.bound import Bound, Load, bound_by
+from crawlerproject.rules.bound import bound_by, load_of
 
 
 class Command(LookingCommand):
@@ -40,7 +40,7 @@ class Command(LookingCommand):
 def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
     """The same for programs."""
     progress = crawl.status.get("progress", {})
-    bound = _bound(crawl) if crawl.running else None
+    bound = bound_by(load_of(crawl.status)) if crawl.running else None
     return {
         "folder": str(crawl.folder),
         "running": crawl.running,
@@ -71,7 +71,7 @@ def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list
     if crawl.running:
         rate = f"{facts['pages_per_second']:.1f} pages/s, {human_bytes(int(facts['bytes_per_second']))}/s"
         lines.append(f"Rate      {rate}; politeness allows {ahead.ceiling:.1f} answers/s now")
-        lines.append(f"Bound by  {_bound(crawl).text}")
+        lines.append(f"Bound by  {bound_by(load_of(crawl.status)).text}")
     states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
     lines.append(f"Hosts     {states or 'none'}")
     lines.append(f"Left      {ahead.queued:,} URLs: {_eta(ahead)}")
@@ -107,19 +107,3 @@ def _eta(ahead: Outlook) -> str:
     if ahead.eta_seconds is None:
         return "nothing to do now"
     return f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found; the end waits for"
-
-
-def _bound(crawl: Onlooker) -> Bound:
-    progress = crawl.status["progress"]
-    return bound_by(
-        Load(
-            progress["paused"],
-            crawl.status["cpu_share"],
-            crawl.status["lag_seconds"],
-            progress["hosts_in_flight"],
-            crawl.status["max_in_flight"],
-            progress["hosts_ready"],
-            progress["hosts_waiting"],
-            progress["hosts_resting"],
-        )
-    )

@@ -47,6 +47,7 @@ class StatusFile:
         self._not_before = 0.0
         self._lag = 0.0
         self._due = 0.0
+        self.last: dict[str, Any] = {}  # as written last, for who watches in this process
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -142,6 +143,7 @@ class StatusFile:
         }
 
     def _write(self, scheduler: FrontierScheduler, status: dict[str, Any]) -> None:
+        self.last = status
         try:
             write_facts(scheduler.crawl.folder, STATUS_FILE, status)
         except StorageError:

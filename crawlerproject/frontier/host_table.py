@@ -48,16 +48,28 @@ class Outlook(NamedTuple):
 def host_rows(hosts: Iterable[tuple[str, bytes]], now: float, leased: Collection[str] = ()) -> Iterator[HostRow]:
     """Rows from the store's packed hosts, in its order."""
     for name, packed in hosts:
-        host = Host.unpack(name, packed)
-        state = host_state(host, now, leased=name in leased)
-        mean = sum(host.samples) / len(host.samples) if host.samples else None
-        free_in = max(0.0, max(host.next_free, host.rest_until) - now)
-        turns = host.rows * (host.delay_seconds + (mean or 0.0)) - host.delay_seconds
-        eta = free_in + max(0.0, turns) if host.rows and state != "parked" else None
-        yield HostRow(
-            name, state, host.rows, host.fetched, host.known, host.delay_seconds, mean, free_in,
-            max(0.0, host.rest_until - now), host.failures, eta,
-        )  # fmt: skip
+        yield host_row(Host.unpack(name, packed), now, leased=name in leased)
+
+
+def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
+    """One host's row."""
+    state = host_state(host, now, leased=leased)
+    mean = sum(host.samples) / len(host.samples) if host.samples else None
+    free_in = max(0.0, max(host.next_free, host.rest_until) - now)
+    turns = host.rows * (host.delay_seconds + (mean or 0.0)) - host.delay_seconds
+    return HostRow(
+        host.name,
+        state,
+        host.rows,
+        host.fetched,
+        host.known,
+        host.delay_seconds,
+        mean,
+        free_in,
+        max(0.0, host.rest_until - now),
+        host.failures,
+        free_in + max(0.0, turns) if host.rows and state != "parked" else None,
+    )
 
 
 def outlook(rows: Iterable[HostRow], slowest: int = 3) -> Outlook:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 # A process that computes for this share of the time has no room left (one core; the rest is the system's share).
 CPU_SHARE = 0.85
@@ -30,6 +31,21 @@ class Bound(NamedTuple):
 
     what: str
     text: str
+
+
+def load_of(status: Mapping[str, Any]) -> Load:
+    """The load in what a running crawl writes into ``status.json``."""
+    progress = status["progress"]
+    return Load(
+        progress["paused"],
+        status["cpu_share"],
+        status["lag_seconds"],
+        progress["hosts_in_flight"],
+        status["max_in_flight"],
+        progress["hosts_ready"],
+        progress["hosts_waiting"],
+        progress["hosts_resting"],
+    )
 
 
 def bound_by(load: Load) -> Bound:

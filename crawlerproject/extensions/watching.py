@@ -1,0 +1,164 @@
+"""A running crawl shows itself to this machine: a page, JSON and Prometheus metrics. Opt-in and read-only."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from twisted.internet.error import CannotListenError
+from twisted.web.resource import Resource
+from twisted.web.server import Site
+
+from crawlerproject.extensions.status import StatusFile
+from crawlerproject.frontier.host_table import HostRow, host_row, outlook
+from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_seconds
+from crawlerproject.reports.metrics import metrics
+from crawlerproject.reports.report_page import document, table
+from crawlerproject.rules.bound import bound_by, load_of
+from crawlerproject.rules.hosts import host_name
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+# Rows of the page's table, the longest to go first; all of them: scrapy hosts.
+_ROWS = 100
+# A person looks on; the page loads itself again, since it has no script.
+_RELOAD_SECONDS = 5
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+}
+# Names under which this machine calls itself: a page elsewhere whose name was pointed here (DNS rebinding) is refused.
+_OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+class Watching:
+    """Listens at WATCH_ADDRESS:WATCH_PORT from the start of the crawl to its end."""
+
+    def __init__(self, crawler: Crawler, address: str, port: int) -> None:
+        self._crawler = crawler
+        self._address = address
+        self._port = port
+        self._listening: Any = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Off unless WATCH_PORT is set."""
+        port = crawler.settings.getint("WATCH_PORT")
+        if not crawler.crawling or not port:
+            raise NotConfigured
+        extension = cls(crawler, crawler.settings["WATCH_ADDRESS"], port)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """Listen; a port that is taken is no reason to stop a crawl."""
+        from twisted.internet import reactor
+
+        pages: dict[bytes, tuple[str, Callable[[], bytes]]] = {
+            b"": ("text/html; charset=utf-8", self.page),
+            b"status.json": ("application/json", lambda: orjson.dumps(self._status())),
+            b"metrics": ("text/plain; version=0.0.4; charset=utf-8", metrics(self._status)),
+        }
+        names = _OWN_NAMES | {self._address}
+        try:
+            site: Any = Site(_Pages(pages, names))  # type: ignore[no-untyped-call]
+            self._listening = cast("Any", reactor).listenTCP(self._port, site, interface=self._address)
+        except CannotListenError as error:
+            logger.warning("Nobody can watch at %s:%d: %s", self._address, self._port, error.socketError)
+            return
+        logger.info("Watch this crawl at http://%s:%d/", self._address, self._port)
+
+    def spider_closed(self) -> None:
+        """Let the port go."""
+        if self._listening is not None:
+            self._listening.stopListening()
+            self._listening = None
+
+    def page(self) -> bytes:
+        """The same as ``scrapy status`` and ``scrapy hosts``, of the hosts in memory."""
+        status = self._status()
+        extension = self._crawler.get_extension(StatusFile)
+        scheduler = extension.scheduler() if extension is not None else None
+        if not status or scheduler is None:
+            return document("Crawl", "<h1>The crawl has not begun</h1>").encode()
+        now = scheduler.crawl.now()
+        rows = [host_row(host, now, leased=host.name in scheduler.leases) for host in scheduler.crawl.frontier.hosts()]
+        return status_page(str(scheduler.crawl.folder), status, rows).encode()
+
+    def _status(self) -> Mapping[str, Any]:
+        extension = self._crawler.get_extension(StatusFile)
+        return extension.last if extension is not None else {}
+
+
+class _Pages(Resource):
+    """GET and HEAD of a few pages, for this machine's own names alone."""
+
+    isLeaf = True
+
+    def __init__(self, pages: Mapping[bytes, tuple[str, Callable[[], bytes]]], names: frozenset[str]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._pages = pages
+        self._names = names
+
+    def render_GET(self, request: Any) -> bytes:
+        """One page, or 403 and 404."""
+        for name, value in _HEADERS.items():
+            request.setHeader(name, value)
+        asked = request.getHeader("host") or ""
+        if host_name(asked.lower()) not in self._names:
+            request.setResponseCode(403)
+            return b"Ask for this machine by its own address.\n"
+        found = self._pages.get(request.path.lstrip(b"/"))
+        if found is None:
+            request.setResponseCode(404)
+            return b"There are /, /status.json and /metrics.\n"
+        kind, content = found
+        request.setHeader("Content-Type", kind)
+        return content()
+
+
+def status_page(folder: str, status: Mapping[str, Any], rows: list[HostRow]) -> str:
+    """The page of one moment; ``rows`` in any order."""
+    progress, ahead = status["progress"], outlook(rows)
+    eta = NOTHING_LEFT if ahead.eta_seconds is None else f"at least {human_seconds(ahead.eta_seconds)}"
+    cards = [
+        ("Pages", f"{progress['pages']:,}"),
+        ("Received", human_bytes(progress["bytes"])),
+        ("Errors", f"{progress['errors']:,}"),
+        ("Rate", f"{status['pages_per_second']:.1f} pages/s"),
+        ("Politeness allows", f"{ahead.ceiling:.1f} answers/s"),
+        ("Queued", f"{progress['queued_urls']:,}"),
+        ("Left", eta),
+        ("Resting, apart", f"{ahead.resting_queued:,} URLs"),
+    ]
+    list_ = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in cards)
+    hosts = sorted(rows, key=lambda row: (-(row.eta_seconds or 0.0), row.host))[:_ROWS]
+    names = ["host", "state", "queued", "done", "pace", "free in", "rests", "failures", "ETA"]
+    cells = [
+        [
+            row.host, row.state, row.queued, row.done, human_seconds(row.pace_seconds),
+            human_seconds(row.free_in_seconds), human_seconds(row.rests_seconds or 0.0), row.failures,
+            NOTHING_LEFT if row.eta_seconds is None else human_seconds(row.eta_seconds),
+        ]
+        for row in hosts
+    ]  # fmt: skip
+    states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
+    body = (
+        f"<h1>Crawl {escape(folder)}</h1><p>Bound by {escape(bound_by(load_of(status)).text)}</p><dl>{list_}</dl>"
+        f"<h2>Hosts</h2><p>{escape(states)} of those in memory; the first {len(hosts):,} by ETA."
+        f" All of them: <code>scrapy hosts</code></p>{table(names, cells)}"
+    )
+    return document(f"Crawl {folder}", body, f'<meta http-equiv="refresh" content="{_RELOAD_SECONDS}">\n')
