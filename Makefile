@@ -31,7 +31,7 @@ crawl: $(READY)
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
 test: check packages
-	@$(PY) -m pytest -q
+	@$(PY) -m pytest -q -n 2 --dist loadfile # whole files: crawls are shared within one, and they mostly wait
 
 check: $(READY)
 	@$(PY) -m ruff check --quiet .
