@@ -25,7 +25,7 @@ class GarbageCollectorTuning:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl: a shell keeps Python's defaults."""
         if not crawler.crawling:
-            raise NotConfigured("only in a crawl")
+            raise NotConfigured  # no crawl of ours, as in the shell: without a word
         extension = cls()
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         return extension

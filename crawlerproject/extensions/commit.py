@@ -34,7 +34,7 @@ class CommitLoop:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl."""
         if not crawler.crawling:
-            raise NotConfigured("only in a crawl")
+            raise NotConfigured  # no crawl of ours, as in the shell: without a word
         loop = cls(crawler, crawler.settings.getfloat("COMMIT_SECONDS"))
         crawler.signals.connect(loop.engine_started, signal=signals.engine_started)
         crawler.signals.connect(loop.engine_stopped, signal=signals.engine_stopped)

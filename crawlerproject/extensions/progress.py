@@ -101,7 +101,7 @@ class ProgressExtension:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build from PROGRESS_LOG_SECONDS; off outside a crawl (shell, fetch)."""
         if not crawler.crawling:
-            raise NotConfigured("no crawl to show")
+            raise NotConfigured  # no crawl of ours, as in the shell: without a word
         display: Display
         if sys.stderr.isatty() and not crawler.settings.get("LOG_FILE"):
             name = getattr(crawler.spidercls, "name", "")

@@ -53,7 +53,7 @@ class StatusFile:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl."""
         if not crawler.crawling:
-            raise NotConfigured("only in a crawl")
+            raise NotConfigured  # no crawl of ours, as in the shell: without a word
         extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)

@@ -14,12 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Stands in for scrapy: says when it is ready, counts the SIGINTs that one press brings.
 COUNTS_INTERRUPTS = """
-import signal, sys
+import signal, sys, time
 seen = []
 signal.signal(signal.SIGINT, lambda *_: seen.append(1))
 print("ready", flush=True)
-signal.pause()
-signal.sigtimedwait([signal.SIGUSR1], 0.3)
+while not seen:
+    time.sleep(0.01)
+time.sleep(0.3)
 sys.exit(40 + len(seen))
 """
 
