@@ -19,7 +19,7 @@ from tests.web.judge import Visit, read_visits
 from tests.web.running import HASTE, PROJECT, RunningWeb, crawl_command, measured, synthetic_web
 from tests.web.traps import ARTICLES, NEWS, STEADY_PAGES
 
-PACE_SECONDS = 0.05
+PACE_SECONDS = 0.03
 SETTINGS = {
     **HASTE,
     "PACE_PRESET": "mirror",
@@ -27,8 +27,8 @@ SETTINGS = {
     "PACE_MAX_SECONDS": str(PACE_SECONDS),
     "PACE_START_SECONDS": str(PACE_SECONDS),
     "PACE_IP_SECONDS": str(PACE_SECONDS),
-    "FETCH_SLOW_GRACE_SECONDS": "1",  # after which a tarpit's answer is cut
-    "FETCH_MIN_BYTES_PER_SECOND": "2000",
+    "FETCH_SLOW_GRACE_SECONDS": "0.5",  # after which a tarpit's answer is cut
+    "FETCH_MIN_BYTES_PER_SECOND": "10000",
     "SCOPE_MAX_DEPTH": "1000000",  # these traps are to be found, not only cut off
     "NEVERCRAWL_FILE": "",
 }
