@@ -116,7 +116,9 @@ def _read(path: Path, audit: Audit) -> int:
 
 def _asked(row: dict[str, object]) -> Asked:
     start, end = (datetime.fromisoformat(str(row[name])).timestamp() for name in ("time", "end"))
-    return Asked(start, end, str(row["host"]), str(row["ip"]), float(str(row["delay_seconds"] or 0)), str(row["url"]))
+    promised = row["delay_seconds"]
+    seconds = None if promised is None else float(str(promised))
+    return Asked(start, end, str(row["host"]), str(row["ip"]), seconds, str(row["url"]))
 
 
 def _lines(audit: Audit, unreadable: int) -> Iterable[str]:

@@ -20,7 +20,7 @@ class Asked(NamedTuple):
     end: float
     host: str
     ip: str
-    promised_seconds: float  # between the host's last answer's end and this start
+    promised_seconds: float | None  # since the host's last answer's end; None: within a page's turn, one after another
     url: str
 
 
@@ -110,8 +110,9 @@ class Audit:
             heappop(self._in_flight)
         heappush(self._in_flight, asked.end)
         self.most["all"] = max(self.most["all"], len(self._in_flight))
-        self._judge_lane("host", asked.host, asked, asked.promised_seconds)
-        self._judge_lane("ip", asked.ip, asked, self.ip_seconds)
+        within = asked.promised_seconds is None
+        self._judge_lane("host", asked.host, asked, asked.promised_seconds or 0.0)
+        self._judge_lane("ip", asked.ip, asked, 0.0 if within and self.ip_seconds is not None else self.ip_seconds)
 
     def _judge_lane(self, kind: str, name: str, asked: Asked, promised: float | None) -> None:
         lane = self._lanes[kind].setdefault(name, _Lane())

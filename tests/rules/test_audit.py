@@ -14,7 +14,9 @@ def audited(*requests: Asked, ip_seconds: float | None = 0.5) -> Audit:
     return audit
 
 
-def asked(start: float, host: str = "a.test", ip: str = "192.0.2.1", *, took: float = 0.1, delay: float = 5.0) -> Asked:
+def asked(
+    start: float, host: str = "a.test", ip: str = "192.0.2.1", *, took: float = 0.1, delay: float | None = 5.0
+) -> Asked:
     """A request that began at ``start``."""
     return Asked(start, start + took, host, ip, delay, f"http://{host}/{start}")
 
@@ -82,3 +84,12 @@ def test_disorder_beyond_all_bounds_is_counted_not_judged() -> None:
 
     assert audit.late_lines == 1
     assert audit.requests == 2
+
+
+def test_what_a_page_loads_in_its_turn_comes_one_after_the_other() -> None:
+    """Requests of a browser's page have no pause promised, neither of host nor address, but may not overlap."""
+    audit = audited(asked(0), asked(0.1, delay=None), asked(0.25, delay=None), asked(0.3, delay=None), asked(20))
+
+    (host, ip) = audit.violations
+    assert (host.kind, ip.kind) == ("host", "ip")
+    assert host.started_at == ip.started_at == 0.3
