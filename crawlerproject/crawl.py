@@ -37,7 +37,7 @@ from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.identity import identity
 from crawlerproject.items import Page
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
-from crawlerproject.preflight import crawl_folder, take_lock
+from crawlerproject.preflight import check_settings, crawl_folder, take_lock
 from crawlerproject.reasons import Reason
 from crawlerproject.render.ends import RenderEnds, renders_of
 from crawlerproject.rules.addresses import AddressRules
@@ -95,6 +95,7 @@ class Crawl:
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         self._unwritten: list[Page] = []
         self.commit_lock = asyncio.Lock()  # a commit in the loop and the last one never overlap
+        check_settings(settings)  # the crawl command has done so; another project's may not have
         self._lock = take_lock(self.folder)
         try:
             self._build(settings, spider)

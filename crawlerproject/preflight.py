@@ -124,6 +124,12 @@ def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
 
 def check(settings: BaseSettings, folder: Path) -> None:
     """Refuse a crawl that cannot go well. Raises OperatorError."""
+    check_settings(settings)
+    _check_folder(folder, embedded=not shared(settings))
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """The part of ``check`` that needs no folder; every crawl of ours passes it, whatever started it."""
     _check_types(settings)
     if settings.getint("WARC_MAX_BYTES") > _WARC_MAX_BYTES:
         raise OperatorError(
@@ -154,7 +160,6 @@ def check(settings: BaseSettings, folder: Path) -> None:
     if settings["RENDER"] not in RENDER_MODES:
         raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])
-    _check_folder(folder, embedded=not shared(settings))
 
 
 def _check_fleet(settings: BaseSettings) -> None:
@@ -222,6 +227,7 @@ def take_lock(folder: Path) -> int:
     """The crawl folder's lock, held until the descriptor is closed (a dead process holds none)."""
     descriptor = -1
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

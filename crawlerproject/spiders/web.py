@@ -32,7 +32,7 @@ from crawlerproject.spiders.lists import Listed, Lists
 from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -66,6 +66,8 @@ class WebSpider(Spider):
         self.recrawl, self.budget = mode_and_budget(mode, budget)
         if self.recrawl:
             self.seeds = []
+        if seeds is None and self.start_urls and self.seeds is None:  # a spider that derives from this one
+            seeds = ",".join(self.start_urls)
         if seeds is not None:
             self.seeds, self.scope = seeds_and_scope(seeds, scope)
         self.lists = Lists()
@@ -132,10 +134,16 @@ class WebSpider(Spider):
             if wall := meta.get("challenge"):
                 page.reason, page.to_render = Reason.CHALLENGE, None
                 page.notes.append(("challenge", wall))
+            items = list(self.extract(response)) if response.status == 200 and not lease.is_robots else []
             self.errors_in_a_row = 0
         except Exception:
             self._ours(page)
-        return page
+            return page
+        return [page, *items] if items else page
+
+    def extract(self, response: Response) -> Iterable[Any]:
+        """For spiders that derive from this one: items of an answer with status 200, beside what is archived."""
+        return ()
 
     def on_error(self, failure: Failure) -> Page | None:
         """No usable answer: the attempt is logged and judged all the same."""

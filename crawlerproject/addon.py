@@ -1,0 +1,52 @@
+"""The crawler for another Scrapy project, by one line: ``ADDONS = {"crawlerproject.addon.PoliteCrawl": 100}``.
+
+What makes the crawl polite and whole is set whatever the project says (Scrapy's template has a download delay that
+would hold up all hosts at once); our own settings are defaults that the project may change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from crawlerproject import settings as ours
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_PROJECT = SETTINGS_PRIORITIES["project"]
+# What says which project this is, and what must be known before there is a crawler.
+_THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE", "LOG_LEVEL"})
+_EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP", "LOG_FORMATTER")
+# Feeds are off in our own crawls; another project wants its items, and not our pages among them.
+_FEEDS = {"crawlerproject.extensions.feeds.ItemFeeds": 0}
+
+
+class PoliteCrawl:
+    """Frontier, politeness and WARC output for spiders that derive from ``crawlerproject.spiders.web.WebSpider``.
+
+    Other spiders keep Scrapy's scheduler; robots.txt, NeverCrawl and the pace hold for them too.
+    """
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Our spider beside the project's own, and the event loop."""
+        modules = [*settings.getlist("SPIDER_MODULES"), *ours.SPIDER_MODULES]
+        settings.set("SPIDER_MODULES", list(dict.fromkeys(modules)), _PROJECT)
+        for name in _EARLY:
+            settings.set(name, getattr(ours, name), "addon")
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Everything else."""
+        for name in dir(ours):
+            if not name.isupper() or name.startswith("_") or name in _THEIRS or name in _EARLY or name == "OURS":
+                continue
+            value: Any = getattr(ours, name)
+            if name in ours.OURS:
+                settings.set(name, value, "addon")
+            elif isinstance(value, dict):
+                more = _FEEDS if name == "EXTENSIONS" else {}
+                settings.set(name, settings.getdict(name) | value | more, _PROJECT)
+            else:
+                settings.set(name, value, _PROJECT)

@@ -1,0 +1,124 @@
+"""One line in ADDONS of a fresh project: the same frontier, politeness and WARC output, for a spider of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from crawlerproject.reports.warc_walk import check_file
+from tests.web.judge import judge_folder, read_visits
+from tests.web.running import IDENTITY, PROJECT, RunningWeb, small_settings, synthetic_web
+
+SPIDER = """
+from scrapy.http import HtmlResponse
+
+from crawlerproject.spiders.web import WebSpider
+
+
+class TitlesSpider(WebSpider):
+    name = "titles"
+
+    def extract(self, response):
+        if isinstance(response, HtmlResponse):
+            yield {"url": response.url, "title": response.css("title::text").get()}
+"""
+PLAIN = """
+import scrapy
+
+
+class PlainSpider(scrapy.Spider):
+    name = "plain"
+
+    async def start(self):
+        for path in ("/exact/0", "/exact/1", "/exact/2"):
+            yield scrapy.Request(self.site + path)
+        yield scrapy.Request(self.forbidden)
+
+    def parse(self, response):
+        yield {"url": response.url, "status": response.status}
+"""
+ADDON = '\nADDONS = {"crawlerproject.addon.PoliteCrawl": 100}\n'
+
+
+def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command in that folder, with this project on the path."""
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments], cwd=folder, env=environment | {"PYTHONPATH": str(PROJECT)},
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``scrapy startproject`` and one line."""
+    home = tmp_path_factory.mktemp("addon")
+    assert scrapy(home, "startproject", "other").returncode == 0
+    settings = home / "other" / "other" / "settings.py"
+    settings.write_text(settings.read_text() + ADDON)
+    (home / "other" / "other" / "spiders" / "titles.py").write_text(SPIDER)
+    (home / "other" / "other" / "spiders" / "plain.py").write_text(PLAIN)
+    return home / "other"
+
+
+def options(web: RunningWeb, folder: Path) -> list[str]:
+    """Settings of a crawl of the synthetic web."""
+    given = {
+        **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(folder),
+        "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
+    }  # fmt: skip
+    return [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+
+
+def test_a_spider_of_another_project(project: Path, tmp_path: Path) -> None:
+    """Its items come out as ever; its pages are archived, each once, at the promised pace, robots.txt obeyed."""
+    with synthetic_web(tmp_path / "web") as web:
+        items, crawl = tmp_path / "titles.jsonl", tmp_path / "crawl"
+        seeds = ["-a", f"seeds={web.folder / 'seeds.txt'}"]
+
+        ended = scrapy(project, "crawl", "titles", *seeds, "-O", str(items), *options(web, crawl))
+
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        assert "Traceback" not in ended.stderr, ended.stderr[ended.stderr.index("Traceback") - 500 :][:3000]
+        verdict = judge_folder(web.folder, crawl, host_seconds=0.25, ip_seconds=0.5)
+    assert verdict.faults == []
+    found = {row["url"]: row["title"] for row in map(json.loads, items.read_text().splitlines())}
+    assert found[f"http://plain1.test:{web.port}/"] == "plain1.test/"
+    for path in (crawl / "warc").glob("*.warc.gz"):
+        assert check_file(path).flaws == []
+
+
+def test_any_other_spider_is_polite_too(project: Path, tmp_path: Path) -> None:
+    """Scrapy's own scheduler, and still robots.txt first, nothing forbidden, a pause after each answer."""
+    with synthetic_web(tmp_path / "web") as web:
+        site, forbidden = f"http://copies.test:{web.port}", f"http://rules.test:{web.port}/private/1"
+
+        where = ["-a", f"site={site}", "-a", f"forbidden={forbidden}"]
+        ended = scrapy(
+            project, "crawl", "plain", *where, "-O", str(tmp_path / "x.jsonl"), *options(web, tmp_path / "c")
+        )
+
+        visits = read_visits(web.folder / "server.jsonl")
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    ours = [visit for visit in visits if visit.host == "copies.test"]
+    assert ours[0].path == "/robots.txt"
+    assert sorted(visit.path for visit in ours[1:]) == ["/exact/0", "/exact/1", "/exact/2"]
+    assert all(after.start - before.end >= 0.248 for before, after in pairwise(ours))
+    assert "/private/1" not in [visit.path for visit in visits]
+    assert not (tmp_path / "c").exists()
+
+
+def test_without_a_contact_it_does_not_start(project: Path, tmp_path: Path) -> None:
+    """A crawl of public addresses needs a way to reach its operator, whoever starts it."""
+    where = ["-s", f"CRAWL_DIR={tmp_path / 'crawl'}"]
+
+    ended = scrapy(project, "crawl", "titles", "-a", "seeds=https://a.invalid/", *where)
+
+    assert ended.returncode != 0
+    assert "needs a way to reach you" in ended.stderr
