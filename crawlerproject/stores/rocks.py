@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import os
-from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from threading import Lock
-from typing import cast
 
-import numpy as np
 from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.rules import permuted_tables as across
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import rocks_options as tables
 from crawlerproject.stores.ahead import ROWS_AHEAD, Row, RowsAhead
-from crawlerproject.stores.host_fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
+from crawlerproject.stores.rocks_fingerprints import RocksFingerprints
 from crawlerproject.stores.rows import (
     PLACE_BYTES,
-    fingerprints_of,
     host_end,
-    host_fingerprint_key,
-    host_fingerprints_prefix,
     host_of,
     host_prefix,
     pack_original,
@@ -32,7 +25,6 @@ from crawlerproject.stores.rows import (
     pack_record,
     place_after,
     queue_key,
-    table_key,
     unpack_original,
     unpack_queued,
     unpack_record,
@@ -68,7 +60,7 @@ class RocksStore:
         self._ahead = RowsAhead()
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
-        self._host_prints = HostFingerprints(self._load_prints)
+        self._fingerprints = RocksFingerprints(lambda: self._prints)
         self._prepare()
         self._open()
 
@@ -138,30 +130,7 @@ class RocksStore:
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:
         """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three at most."""
-        if host:
-            found = self._host_prints.near(host, value, bits)
-            return [Near(differ, self._page_with(host_fingerprint_key(host, each))) for differ, each in found]
-        others = {}
-        for table, turned, first, last in across.ranges(value):
-            values = fingerprints_of(self._keys(table_key(table, first), table_key(table, last) + b"\0"))
-            differ = np.bitwise_count(values ^ np.uint64(turned))
-            for place in np.flatnonzero(differ <= bits):
-                others[across.restored(int(values[place]), table)] = int(differ[place])
-        return sorted(Near(differ, self._page_with(table_key(0, each))) for each, differ in others.items())
-
-    def _keys(self, first: bytes, end: bytes) -> list[bytes]:
-        """Keys of the fingerprints' table from ``first`` to before ``end``."""
-        options = ReadOptions()
-        options.set_iterate_upper_bound(end)
-        return [*cast("Iterator[bytes]", self._prints.keys(from_key=first, read_opt=options))]
-
-    def _page_with(self, key: bytes) -> bytes:
-        return cast("bytes", self._prints[key])  # written in one batch with the row that led here
-
-    def _load_prints(self, host: str) -> array[int]:
-        prefix = host_fingerprints_prefix(host)
-        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
-        return array("Q", fingerprints_of(self._keys(prefix, end)).tobytes())
+        return self._fingerprints.near(host, value, bits)
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of the payload with this sha1."""
@@ -213,7 +182,7 @@ class RocksStore:
             self._ahead.clear()
             raise StorageError(f"the frontier cannot be written: {error}") from error
         for made in changes.fingerprints:
-            self._host_prints.add(made.host, made.value)
+            self._fingerprints.stored(made)
 
     def _batch(self, changes: Changes) -> WriteBatch:
         batch = WriteBatch(raw_mode=True)
@@ -241,10 +210,7 @@ class RocksStore:
         for origin, packed in changes.robots:
             put(origin.encode(), packed, self._robots_handle)
         for made in changes.fingerprints:
-            put(host_fingerprint_key(made.host, made.value), made.key, self._prints_handle)
-            for table in range(across.TABLES):
-                page = b"" if table else made.key
-                put(table_key(table, across.rotated(made.value, table)), page, self._prints_handle)
+            self._fingerprints.put(batch, self._prints_handle, made)
         for digest, original in changes.payloads:
             if original is None:  # its capture is gone
                 batch.delete(digest, self._payloads_handle)

@@ -31,6 +31,10 @@ def crawl(*options: str) -> subprocess.CompletedProcess[str]:
         (["-a", "seeds=https://example.org/", "-s", "FETCH_MAX_BYTES=0"], "FETCH_MAX_BYTES is 0"),
         (["-a", "seeds=https://example.org/", "-s", "PACE_PER_IP=perhaps"], "PACE_PER_IP is 'perhaps'"),
         (["-a", "seeds=https://example.org/", "-s", "FETCH_ALLOW_NETWORKS=lan"], "FETCH_ALLOW_NETWORKS"),
+        (
+            ["-a", "seeds=http://a.test/", "-s", "CRAWLER_CONTACT=a@b.c", "-s", "NEAR_DUPLICATE_BITS_ACROSS_HOSTS=4"],
+            "NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above 3",
+        ),
         (["-a", "seeds=https://example.org/", "-s", "CRAWLER_NAME=my bot"], "CRAWLER_NAME is 'my bot'"),
         (
             ["-a", "seeds=https://example.org/", "-s", "CRAWLER_CONTACT=me@example.org", "-s", "CRAWL_DIR=/proc/crawl"],
