@@ -8,6 +8,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+TOOLS := .venv-tools
+TOOLS_READY := $(TOOLS)/.ready
 PEERS := .venv-bench
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
@@ -30,7 +32,7 @@ help:
 crawl: $(READY)
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
-test: check packages
+test: check packages $(TOOLS_READY)
 	@$(PY) -m pytest -q -n 2 --dist loadfile # whole files: crawls are shared within one, and they mostly wait
 
 check: $(READY)
@@ -76,4 +78,10 @@ $(READY): requirements.txt requirements-dev.txt
 	@echo "Preparing $(VENV) (a minute, the first time only)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt -r requirements-dev.txt
+	@touch $@
+
+$(TOOLS_READY): requirements-tools.txt | $(READY)
+	@echo "Preparing $(TOOLS) (half a minute, the first time only)"
+	@$(PYTHON) -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install -qq --no-deps --disable-pip-version-check -r requirements-tools.txt
 	@touch $@

@@ -1,7 +1,5 @@
 """The index: sorted, complete and equal to the file, whatever became of the journal."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -143,19 +141,3 @@ def test_background_failure_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
     index.finish_in_background(tmp_path / "missing.warc.gz")
     index.close()
     assert "the next start makes it" in caplog.text
-
-
-def test_cdxj_indexer_agrees(closed: tuple[Path, CdxjFiles, bytes]) -> None:
-    """An independent indexer finds the same captures at the same places."""
-    pytest.importorskip("cdxj_indexer")
-    warc, _, expected = closed
-    command = [sys.executable, "-m", "cdxj_indexer.main", "--sort", str(warc)]
-    theirs = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
-    assert [_essence(line) for line in theirs] == [_essence(line) for line in expected.splitlines()]
-
-
-def _essence(line: bytes) -> tuple[object, ...]:
-    key, timestamp, fields = line.split(b" ", 2)
-    values = orjson.loads(fields)
-    names = ("url", "mime", "status", "length", "offset", "filename")
-    return key, timestamp, values["digest"].removeprefix("sha1:"), *(values[name] for name in names)
