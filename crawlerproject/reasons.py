@@ -12,7 +12,6 @@ class Reason(StrEnum):
     REDIRECT = "redirect"
     HTTP_ERROR = "http-error"
     RATE_LIMITED = "rate-limited"
-    LOST = "lost"
     CHALLENGE = "challenge"
     RENDERED = "rendered"
 
@@ -50,3 +49,4 @@ class Reason(StrEnum):
     RENDER_TIMEOUT = "render-timeout"
     RENDER_FAILED = "render-failed"
     INTERNAL_ERROR = "internal-error"
+    LOST = "lost"
