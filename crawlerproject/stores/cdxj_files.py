@@ -8,10 +8,12 @@ complete; where it is not (a crash came between the two writes) the rows are rea
 
 from __future__ import annotations
 
+import heapq
 import logging
 import os
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 
 from crawlerproject.errors import StorageError
@@ -23,6 +25,7 @@ from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.warc_reading import WARC_SUFFIX, Progress, first_member, members
 
 JOURNAL_SUFFIX = ".cdxj.open"
+_LINES_AT_ONCE = 1024
 
 logger = logging.getLogger(__name__)
 
@@ -146,8 +149,11 @@ class CdxjFiles:
     def _write_index(self, warc: Path, rows: list[Row]) -> None:
         if self._parquet is not None:
             self._parquet.write(warc, first_member(warc), rows)
-        lines = sorted({cdxj.line(row, warc.name) for row in rows})
-        replace_file(self.path(warc.name), b"".join([line + b"\n" for line in lines]))
+        # Sorted in pieces: one long sort would hold Python's lock, and with it the crawl beside it.
+        starts = range(0, len(rows), _LINES_AT_ONCE)
+        pieces = [sorted([cdxj.line(row, warc.name) for row in rows[at : at + _LINES_AT_ONCE]]) for at in starts]
+        lines = [line + b"\n" for line, _ in groupby(heapq.merge(*pieces))]
+        replace_file(self.path(warc.name), b"".join(lines))
 
     def _told(self, path: Path, future: Future[list[str]], *, wait: bool = False) -> bool:
         """Log how a background job ended; False while it runs."""

@@ -28,6 +28,10 @@ _TYPES: dict[str, pa.DataType] = {
 SCHEMA = pa.schema([pa.field(name, _TYPES[kind], nullable) for name, kind, nullable in COLUMNS])
 
 
+# Rows handed to Arrow at once: what holds Python's lock while a crawl goes on beside. Arrow sorts without it.
+_ROWS_AT_ONCE = 1024
+
+
 class ParquetFiles:
     """The parts in ``folder``; ``crawl`` names the crawl of WARC files that do not say which they belong to."""
 
@@ -51,13 +55,19 @@ class ParquetFiles:
 
     def build(self, filename: str, first: Member | None, rows: Iterable[Row]) -> dict[Path, pa.Table]:
         """What the parts of one WARC must hold, by their paths. Raises StorageError for a file beyond 2 GiB."""
-        by_subset: dict[str, list[tuple[object, ...]]] = {}
+        waiting: dict[str, list[tuple[object, ...]]] = {}
+        batches: dict[str, list[pa.RecordBatch]] = {}
         for row in rows:
             if row.offset > MAX_OFFSET:
                 raise StorageError(f"{filename} is larger than 2 GiB, which the Parquet index's columns cannot hold")
-            by_subset.setdefault(subset_of(row), []).append(columns(row, filename))
+            found = waiting.setdefault(subset := subset_of(row), [])
+            found.append(columns(row, filename))
+            if len(found) == _ROWS_AT_ONCE:
+                batches.setdefault(subset, []).append(_batch(waiting.pop(subset)))
+        for subset, found in waiting.items():
+            batches.setdefault(subset, []).append(_batch(found))
         crawl = crawl_of(first, self._crawl)
-        return {self._path(crawl, subset, filename): _table(found) for subset, found in by_subset.items()}
+        return {self._path(crawl, subset, filename): _sorted(found) for subset, found in batches.items()}
 
     def parts_of(self, filename: str) -> list[Path]:
         """Every part there is of one WARC."""
@@ -83,9 +93,11 @@ def _stem(filename: str) -> str:
     return filename.removesuffix(WARC_SUFFIX)
 
 
-def _table(rows: list[tuple[object, ...]]) -> pa.Table:
-    rows.sort(key=lambda row: (row[0], row[17], row[27]))  # by url_surtkey, fetch_time, warc_record_offset
-    return pa.Table.from_arrays(
-        [pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)],
-        schema=SCHEMA,
-    )
+def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
+    values = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(values, schema=SCHEMA)
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> pa.Table:
+    order = [(name, "ascending") for name in ("url_surtkey", "fetch_time", "warc_record_offset")]
+    return pa.Table.from_batches(batches, SCHEMA).sort_by(order).combine_chunks()

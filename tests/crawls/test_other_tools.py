@@ -216,3 +216,12 @@ def stored_body(crawled: Path, line: Line) -> bytes:
         assert original is not None
         member = captures.record(original)
     return member.payload
+
+
+def test_wacz_validate(crawled: Path, tmp_path: Path) -> None:
+    """py-wacz finds nothing wrong with the crawl packed as one file."""
+    packed = scrapy("wacz", str(crawled), "-o", str(tmp_path / "crawl.wacz"))
+    done = tool("wacz", "validate", "-f", tmp_path / "crawl.wacz")
+
+    assert packed.returncode == 0, packed.stderr
+    assert (done.returncode, "Validation succeeded" in done.stdout) == (0, True), done.stdout
