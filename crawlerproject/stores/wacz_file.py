@@ -19,7 +19,6 @@ from typing import Any
 
 from xxhash import xxh3_64_hexdigest
 
-from crawlerproject import __version__
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules import cdxj
 from crawlerproject.rules.warc_members import CHUNK_BYTES
@@ -105,8 +104,7 @@ class WaczWriter:
     def finish(self, title: str) -> None:
         """Add what lists and seals the rest."""
         created = self._created.strftime("%Y-%m-%dT%H:%M:%SZ")
-        software = f"crawlerproject/{__version__}"
-        about = {"profile": "data-package", "title": title, "wacz_version": VERSION, "software": software}
+        about = {"profile": "data-package", "title": title, "wacz_version": VERSION, "software": "crawlerproject"}
         package = json.dumps({**about, "created": created, "resources": self._resources}, indent=2).encode()
         hashed = self.add("datapackage.json", [package], listed=False)
         seal = json.dumps({"path": "datapackage.json", "hash": hashed}).encode()
