@@ -8,11 +8,13 @@ from typing import Any
 from scrapy.commands.shell import Command as ScrapyShell
 
 from crawlerproject.page_view import PageView
+from crawlerproject.render.shell import rendered
 from crawlerproject.shell_manners import Manners
 
 _HELP = (
     "[s] page        the answer as our reader sees it; also page.links (each with the gate it would meet),\n"
-    "[s]             page.words, page.title, page.text, page.canonical, page.triage, page.robots, page.pace"
+    "[s]             page.words, page.title, page.text, page.canonical, page.triage, page.robots, page.pace\n"
+    "[s] rendered    fetch(rendered(url)) fetches it as a browser shows it; response.meta['rendered'] tells more"
 )
 
 
@@ -28,6 +30,7 @@ class Command(Manners, ScrapyShell):
 
     def update_vars(self, vars: dict[str, Any]) -> None:
         """``page`` beside Scrapy's own ``response``; None when nothing came."""
+        vars["rendered"] = rendered
         response = vars.get("response")
         vars["page"] = PageView(vars["crawler"], response) if response is not None else None
 

@@ -136,7 +136,7 @@ class Verification:
             if member.kind in cdxj.INDEXED:
                 rows.append(cdxj.row_of_member(member))
                 self.captured.add(rows[-1])
-            elif member.kind == "metadata" and rows and ours and view is not None:
+            elif member.kind == "metadata" and rows and ours and view and member.field("warc-concurrent-to"):
                 hops = _HOPS.search(member.block)
                 if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
                     _add_key(keys, rows[-1].url)

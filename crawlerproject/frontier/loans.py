@@ -21,6 +21,7 @@ class Loan:
     address: str
     owns_address: bool  # False: the render's own host, or an earlier loan, has the address
     free_from: float
+    promised_seconds: float  # before its first request
     asked: int = 0
 
 
@@ -44,7 +45,7 @@ class Loans:
         owns = address not in held
         if not self._books.workbench.borrow(host, address if owns else "", now):
             return None
-        return Loan(host, address, owns, free_from)
+        return Loan(host, address, owns, free_from, max(host.delay_seconds, host.promised_seconds))
 
     def give_back(self, loan: Loan, now: float) -> None:
         """The render has ended; the host rests once for every request."""

@@ -42,6 +42,8 @@ class FileTypesMiddleware:
 
 
 def _wanted(request: Request) -> bool:
-    """Whether the operator asked for this very URL, or a robots.txt names it as a sitemap (often .gz)."""
+    """Whether the operator or a page in the browser asked for it, or a robots.txt names it as a sitemap (often .gz)."""
     lease = request.meta.get("lease")
-    return bool(request.meta.get("seed")) or (lease is not None and bool(lease.row.flags & (FLAG_SEED | FLAG_SITEMAP)))
+    return bool(request.meta.get("seed") or request.meta.get("embed")) or (
+        lease is not None and bool(lease.row.flags & (FLAG_SEED | FLAG_SITEMAP))
+    )

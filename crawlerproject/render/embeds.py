@@ -193,6 +193,7 @@ class CrawlEmbeds(PageEmbeds):
             meta["proxy"] = self._proxy
         passed_on = {"Accept": "*/*"} | ({"Origin": headers["origin"]} if "origin" in headers else {})
         request = Request(address.url, headers=passed_on, meta=meta, dont_filter=True)
+        delay_seconds = self._promised(host)
         response: Response | None = None
         error: FetchError | None = None
         task = asyncio.current_task()
@@ -204,7 +205,7 @@ class CrawlEmbeds(PageEmbeds):
             error = failed
         except asyncio.CancelledError:
             gone = FetchError(Reason.RENDER_TIMEOUT, "the page's time was up")
-            self._crawl.renders.embedded(self._lease, address, hop, None, None, gone)
+            self._crawl.renders.embedded(self._lease, address, hop, delay_seconds, None, None, gone)
             raise
         finally:
             self._under_way.discard(task)
@@ -212,12 +213,19 @@ class CrawlEmbeds(PageEmbeds):
             self._proxy, monotonic(), failed=error is not None and error.reason is Reason.PROXY_FAILED
         )
         wire: Wire | None = request.meta.get("wire")
+        if wire is not None and wire.ended_at:
+            host.answered_at = wire.ended_at
         self._judge(host, response, error, wire)
-        self._crawl.renders.embedded(self._lease, address, hop, wire, response, error)
+        self._crawl.renders.embedded(self._lease, address, hop, delay_seconds, wire, response, error)
         if response is None:
             assert error is not None
             raise Blocked(str(error.reason)) from error
         return response
+
+    def _promised(self, host: Host) -> float | None:
+        """The pause before a request: none within the page's turn, but a borrowed host has waited for its own."""
+        loan = self._loans.get(host.name)
+        return loan.promised_seconds if loan is not None and loan.asked == 1 else None
 
     def _judge(self, host: Host, response: Response | None, error: FetchError | None, wire: Wire | None) -> None:
         """The host's pace and rests learn from sub-requests as from pages."""

@@ -123,6 +123,7 @@ class RenderEnds:
         lease: Lease,
         address: Address,
         hop: str,
+        delay_seconds: float | None,  # None: within the page's turn
         wire: Wire | None,
         response: Response | None,
         error: FetchError | None,
@@ -130,7 +131,7 @@ class RenderEnds:
         """Archive and log what a page in the browser asked for; StorageError without room."""
         crawl, row, written = self._crawl, lease.row, None
         if wire is not None and wire.status and response is not None:
-            context = Context(address.url, row.url, row.hops + hop, None, None, response.body[:_SAMPLE_BYTES])
+            context = Context(address.url, row.url, row.hops + hop, delay_seconds, None, response.body[:_SAMPLE_BYTES])
             written = crawl.archive.write(crawl.exchange_of(wire), context, payload_digest(wire.body))
         status = wire.status or None if wire else None
         now = crawl.now()
@@ -149,6 +150,7 @@ class RenderEnds:
                 mime=_mime(response),
                 received_bytes=wire.received_bytes if wire else 0,
                 ttfb_seconds=wire.ttfb_seconds if wire else None,
+                delay_seconds=delay_seconds,
                 digest=written.digest_text if written else "",
                 warc=written.filename if written else "",
                 offset=written.offset if written else None,

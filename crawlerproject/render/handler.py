@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.crawl import Crawl
 from crawlerproject.errors import StorageError
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 Fetch = Callable[[Request], Awaitable[Response]]
+# Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.
+_SHELL_PATIENCE = 10
 _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
 
 
@@ -61,8 +64,9 @@ class Renderer:
         self._crawler = crawler
         self._max_bytes = settings.getint("FETCH_MAX_BYTES")
         self._max_asked = settings.getint("RENDER_MAX_SUBREQUESTS")
-        self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS")
-        self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS")
+        patience = 1 if is_crawl(crawler) else _SHELL_PATIENCE
+        self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS") * patience
+        self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
         self._cache = SharedCache(settings.getint("RENDER_CACHE_BYTES"))
         self._proxies = RenderProxies(list_of(settings, "RENDER_PROXIES"))
         self._browser: Browser | None = None
@@ -78,7 +82,7 @@ class Renderer:
             document = self._stored(crawl, lease.row.note, rendered)
             embeds = CrawlEmbeds(crawl, fetch, lease, self._cache, self._max_asked, self._proxies)
         else:
-            plain = await fetch(request.replace(meta={**request.meta, "render": False}))
+            plain = await self._plain(request)
             if plain.status != 200:
                 return plain
             document = embedded(plain)
@@ -92,6 +96,13 @@ class Renderer:
         request.meta["rendered"] = rendered
         headers = {"Content-Type": "text/html; charset=utf-8"}
         return HtmlResponse(request.url, headers=headers, body=rendered.html, encoding="utf-8", flags=["rendered"])
+
+    async def _plain(self, request: Request) -> Response:
+        """The document outside a crawl, by the whole middleware chain."""
+        engine = self._crawler.engine
+        assert engine is not None
+        meta = {"seed": request.meta.get("seed", False)}
+        return await engine.download_async(Request(request.url, callback=NO_CALLBACK, meta=meta, dont_filter=True))
 
     async def close(self) -> None:
         """End the browser."""
@@ -116,8 +127,8 @@ class Renderer:
         if path is None:
             raise BrowserMissing("no Chromium was found on this machine")
         limits = BrowserLimits(
-            navigation_seconds=settings.getfloat("RENDER_NAVIGATION_SECONDS"),
-            timeout_seconds=settings.getfloat("RENDER_TIMEOUT_SECONDS"),
+            navigation_seconds=self._settle_seconds,
+            timeout_seconds=self._timeout_seconds,
             recycle_pages=settings.getint("RENDER_RECYCLE_PAGES"),
             max_memory_bytes=settings.getint("RENDER_MAX_MEMORY_BYTES"),
             page_memory_bytes=settings.getint("RENDER_PAGE_MEMORY_BYTES"),
@@ -148,6 +159,11 @@ class Renderer:
         stats.inc_value("render/requests", rendered.asked)
         stats.inc_value("render/from_cache", rendered.cached)
         stats.inc_value("render/blocked", rendered.blocked.total())
+
+
+def is_crawl(crawler: Crawler) -> bool:
+    """Whether the frontier hands out the requests; not so in the shell and for other spiders."""
+    return bool(crawler.crawling) and getattr(crawler.spider, "seeds", None) is not None
 
 
 _renderers: WeakKeyDictionary[Crawler, Renderer] = WeakKeyDictionary()

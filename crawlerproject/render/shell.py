@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def rendered(url: str) -> Request:
     """A request whose answer is the page as the browser shows it; ``response.meta["rendered"]`` tells what it took."""
-    return Request(url, meta={"render": True}, dont_filter=True)
+    return Request(url, meta={"render": True, "seed": True}, dont_filter=True)
 
 
 class ShellEmbeds(PageEmbeds):
@@ -42,7 +42,9 @@ class ShellEmbeds(PageEmbeds):
         if rendered.asked >= self._max_asked:
             raise Blocked("too-many")
         rendered.asked += 1
-        request = Request(address.url, headers={"Accept": "*/*"}, callback=NO_CALLBACK, dont_filter=True)
+        meta = {"embed": True}
+        accept = {"Accept": "*/*"}
+        request = Request(address.url, headers=accept, callback=NO_CALLBACK, dont_filter=True, meta=meta)
         try:
             return await engine.download_async(request)
         except (FetchError, Refused) as error:

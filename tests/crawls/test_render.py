@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ from crawlerproject.render.chromium import find_chromium
 from crawlerproject.reports.warc_walk import check_file
 from crawlerproject.stores.request_log import read_log
 from tests.web.judge import Visit, read_visits
-from tests.web.running import RunningWeb, crawl_command, finish, measured, small_settings, start, synthetic_web
+from tests.web.running import PROJECT, RunningWeb, crawl_command, finish, measured, small_settings, start, synthetic_web
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -205,6 +207,13 @@ def test_a_template_that_gains_nothing_is_stopped(crawled: Crawled) -> None:
     assert 5 <= len(crawled.renders("idle.test")) <= 7 < len(crawled.asked("idle.test")) - 1
 
 
+def test_audit_and_verify_agree(crawled: Crawled) -> None:
+    """Our own commands find every pause kept, sub-requests included, and the archive whole."""
+    for command in ("audit", "verify"):
+        told = scrapy(command, str(crawled.folder))
+        assert told.returncode == 0, told.stdout[-2000:]
+
+
 # --- hostile pages ----------------------------------------------------------------------------------
 
 OUTCOMES = {
@@ -299,6 +308,28 @@ def test_a_browser_that_dies_costs_nothing(tmp_path: Path) -> None:
     assert set(counts.values()) == {1}
     assert Counter((visit.host, visit.path) for visit in crawled.visits).most_common(1)[0][1] == 1
     assert crawled.output.count("Browser started") >= 2
+
+
+def test_the_shell_shows_a_page_both_ways(tmp_path: Path) -> None:
+    """The plain answer with the verdict of triage, and the same page as the browser shows it."""
+    with synthetic_web(tmp_path / "web", "--profile", "apps") as web:
+        url = f"http://app.test:{web.port}/"
+        code = f"print('plain', page.words, page.triage); fetch(rendered({url!r})); print('shown', page.words)"
+        networks, hosts = 'FETCH_ALLOW_NETWORKS=["127.0.0.0/8"]', f"FETCH_HOSTS_FILE={web.folder / 'hosts'}"
+        options = [networks, hosts, "PACE_PRESET=mirror", "CRAWLER_CONTACT=bot@example.org"]
+        given = [part for option in options for part in ("-s", option)]
+        told = scrapy("shell", *given, url, typed=code.replace("; ", "\n") + "\n")
+        asked = [visit.path for visit in read_visits(web.folder / "server.jsonl") if visit.host == "app.test"]
+
+    assert "plain 0 render (score 9: " in told.stdout, told.stderr[-2000:]
+    assert "shown 304" in told.stdout
+    assert asked == ["/robots.txt", "/", "/", "/app.js", "/data.json"]
+
+
+def scrapy(*arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
+    """One command of ours, ``typed`` at its prompt."""
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    return subprocess.run(command, input=typed, capture_output=True, text=True, timeout=100, check=False, cwd=PROJECT)
 
 
 def kill_browser(crawl: int, server_log: Path, *, after: bytes) -> int:
