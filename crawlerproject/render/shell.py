@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-def rendered(url: str) -> Request:
-    """A request whose answer is the page as the browser shows it; ``response.meta["rendered"]`` tells what it took."""
-    return Request(url, meta={"render": True, "seed": True}, dont_filter=True)
-
-
 class ShellEmbeds(PageEmbeds):
     """Sub-requests through the engine, one after the other by the pace of their hosts."""
 
