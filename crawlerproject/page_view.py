@@ -10,6 +10,7 @@ from crawlerproject.frontier.found import Found
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.robots import RobotsMiddleware
 from crawlerproject.reasons import Reason
+from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.page import PageFacts, is_html, read_html
 from crawlerproject.rules.triage import Triage, triage

@@ -7,8 +7,7 @@ from typing import Any
 
 from scrapy.commands.shell import Command as ScrapyShell
 
-from crawlerproject.page_view import PageView
-from crawlerproject.render.request import rendered
+from crawlerproject.page_view import PageView, rendered
 from crawlerproject.shell_manners import Manners
 
 _HELP = (

@@ -43,7 +43,8 @@ class FileTypesMiddleware:
 
 def _wanted(request: Request) -> bool:
     """Whether the operator or a page in the browser asked for it, or a robots.txt names it as a sitemap (often .gz)."""
-    lease = request.meta.get("lease")
-    return bool(request.meta.get("seed") or request.meta.get("embed")) or (
-        lease is not None and bool(lease.row.flags & (FLAG_SEED | FLAG_SITEMAP))
-    )
+    meta = request.meta
+    if meta.get("seed") or meta.get("embed"):
+        return True
+    lease = meta.get("lease")
+    return lease is not None and bool(lease.row.flags & (FLAG_SEED | FLAG_SITEMAP))
