@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from crawlerproject import __version__
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
 from crawlerproject.frontier.certificate_book import CertificateBook
@@ -120,7 +120,7 @@ class Crawl:
     def begin_anew(self) -> None:
         """Another worker has what we worked on: forget what is not committed and join again. Blocking.
 
-        Nothing may be leased any more. Raises OperatorError, StorageError.
+        Nothing may be leased any more. Raises NameTaken; StorageError when it must be tried again.
         """
         assert self.fleet is not None
         logger.warning("%s: this worker forgets what it has not committed and joins again.", self.lost)
@@ -129,7 +129,12 @@ class Crawl:
         self._unwritten.clear()
         spider = self.crawler.spider
         assert spider is not None
-        self._build(self.crawler.settings, spider)
+        try:
+            self._build(self.crawler.settings, spider)
+        except NameTaken:
+            raise
+        except OperatorError as error:  # it was fit at the start: Redis is away
+            raise StorageError(str(error)) from error
         self.lost = ""
 
     def _begin(self, settings: Any, spider: Any) -> None:

@@ -14,6 +14,10 @@ class OperatorError(Exception):
     """Something the operator can mend (a setting, a file); the message is one sentence that says how."""
 
 
+class NameTaken(OperatorError):
+    """Another worker of this name is at work."""
+
+
 class FetchError(Exception):
     """The web's error: a request that got no usable answer.
 

@@ -93,7 +93,8 @@ class CommitLoop:
                 crawl.begin_anew()
                 scheduler.open_addresses()
             if crawl.paused:
-                await asyncio.to_thread(crawl.store.sync)  # where that cannot be done the crawl stays paused
+                # Where that cannot be done the crawl stays paused.
+                await asyncio.to_thread(crawl.store.sync if crawl.fleet is None else crawl.fleet.store.reach)
             if crawl.check_room():
                 scheduler.resume()
             changes, facts = crawl.begin_commit()

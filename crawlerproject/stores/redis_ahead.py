@@ -292,6 +292,11 @@ class AheadStore:
         self.store.finish()
         self._refill()
 
+    def reach(self) -> None:
+        """As ``sync``, and make sure that Redis answers and takes writes, though there be nothing to send."""
+        self.sync()
+        self.store.touch()
+
     def close(self) -> None:
         """Let go of the connection."""
         self.store.close()
@@ -306,7 +311,7 @@ class AheadStore:
             if flying.letters_out:
                 store.post(flying.letters_out)
                 flying.letters_out = []
-            store.apply_parts(flying.parts(store.partition), flying.facts_of_worker())
+            store.apply_parts(flying.parts(store.partition, store.held), flying.facts_of_worker())
         if flying.payloads:  # now that the captures count
             store.set_originals(flying.payloads.items())
         with self._lock:

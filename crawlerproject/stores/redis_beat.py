@@ -14,8 +14,8 @@ _LENGTH = Struct(">I")
 
 
 # Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
-# frontier/certificate_book.py).
-_HOST_FACTS = ("traps/", "certificate/")
+# frontier/certificate_book.py, frontier/renders.py).
+_HOST_FACTS = ("traps/", "certificate/", "render/")
 
 
 def host_of_fact(name: str) -> str:

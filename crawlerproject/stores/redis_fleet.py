@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import NameTaken
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.redis_keys import address_key, fleet_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
@@ -43,10 +43,10 @@ class RedisFleet:
         self._keys = fleet_keys(crawl)
 
     def begin(self, life: str, life_before: str, partitions: int) -> Told:
-        """Report for the first time. Raises OperatorError when another goes by this name."""
+        """Report for the first time. Raises NameTaken when another goes by this name."""
         told = self._report(life, life_before, Report(False, 0, "{}"), partitions)
         if told is None:
-            raise OperatorError(
+            raise NameTaken(
                 f"A worker called {self.worker!r} is at work on the crawl {self.crawl!r}; "
                 "give this one another name with FLEET_WORKER."
             )

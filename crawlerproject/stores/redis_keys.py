@@ -29,6 +29,7 @@ class WorkerKeys(NamedTuple):
 
     state: str  # hash: life, serial (of its last beat), fact:NAME
     beat: str  # hash: partition -> its part of the last beat
+    left: str  # hash: partition -> serial:part, of the last beat of an earlier life
     barred: str  # hash: partition -> token up to which this worker's beats are refused
 
 
@@ -55,7 +56,7 @@ def partition_keys(crawl: str, number: int) -> PartitionKeys:
 def worker_keys(crawl: str, worker: str) -> WorkerKeys:
     """The keys of the worker called ``worker``."""
     tag = f"{{{crawl}.w.{worker}}}:"
-    return WorkerKeys(tag + "state", tag + "beat", tag + "barred")
+    return WorkerKeys(tag + "state", tag + "beat", tag + "left", tag + "barred")
 
 
 def fleet_keys(crawl: str) -> FleetKeys:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.warc_records import Original
@@ -70,8 +70,8 @@ class Pending:
             kept.update(queued)
         return [kept[place] for place in sorted(kept)]
 
-    def parts(self, partition: Callable[[str], int]) -> dict[int, Part]:
-        """By partition."""
+    def parts(self, partition: Callable[[str], int], held: Container[int]) -> dict[int, Part]:
+        """By partition; facts of hosts that are not ``held`` any more are left out: what they teach is not ours."""
         parts: dict[int, Part] = {}
 
         def part(host: str) -> Part:
@@ -90,7 +90,7 @@ class Pending:
         for origin, packed in self.robots.items():
             part(origin.rpartition("://")[2]).robots[origin] = packed
         for name, packed in self.facts.items():
-            if host := host_of_fact(name):
+            if (host := host_of_fact(name)) and partition(host) in held:
                 part(host).robots[name] = packed
         for (host, value), key in self.prints.items():
             part(host).prints.append(pack_print(Fingerprint(host, value, key)))

@@ -78,18 +78,29 @@ return 1
 """
 )
 
-# KEYS barred, state, beat (a predecessor's); ARGV partition, token. -> serial, part of the beat or ''
+# KEYS barred, state, beat, left (a predecessor's); ARGV partition, token. -> serial, part of its last beat or ''
 BAR = _script(
     """
 local b = redis.call('HGET', KEYS[1], ARGV[1])
 if not b or tonumber(b) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
-return {redis.call('HGET', KEYS[2], 'serial') or '0', redis.call('HGET', KEYS[3], ARGV[1]) or ''}
+local part = redis.call('HGET', KEYS[3], ARGV[1])
+if part then return {redis.call('HGET', KEYS[2], 'serial') or '0', part} end
+local left = redis.call('HGET', KEYS[4], ARGV[1])
+if not left then return {'0', ''} end
+local colon = string.find(left, ':', 1, true)
+return {string.sub(left, 1, colon - 1), string.sub(left, colon + 1)}
 """
 )
 
-# KEYS state; ARGV life. -> serial of the last beat. From here on another life under this name is refused.
+# From here on another life under this name is refused. What the last one decided and may not have written is put
+# aside, where whoever takes the partition finds it: the next beat has the place.
+# KEYS state, beat, left; ARGV life. -> serial of the last beat
 BEGIN_LIFE = _script(
     """
+local serial = redis.call('HGET', KEYS[1], 'serial') or '0'
+local beat = redis.call('HGETALL', KEYS[2])
+for i = 1, #beat, 2 do redis.call('HSET', KEYS[3], beat[i], serial .. ':' .. beat[i + 1]) end
+redis.call('DEL', KEYS[2])
 redis.call('HSET', KEYS[1], 'life', ARGV[1])
 return redis.call('HGET', KEYS[1], 'serial') or '0'
 """

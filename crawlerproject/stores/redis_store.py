@@ -92,7 +92,7 @@ class RedisStore:
 
     def begin(self, life: str) -> None:
         """Write under this worker's name from now on; any other process that did so before is refused."""
-        self.serial = int(self.link.call(scripts.BEGIN_LIFE, [self._worker_keys.state], life))
+        self.serial = int(self.link.call(scripts.BEGIN_LIFE, list(self._worker_keys[:3]), life))
         self.life = life
         self.held.clear()
         self._unfinished.clear()
@@ -116,11 +116,13 @@ class RedisStore:
     def _settle(self, partition: int, token: int, old_token: int, name: str) -> None:
         """Finish what a former holder decided and did not live to write; it can decide nothing more for us."""
         theirs = worker_keys(self.crawl, name)
-        serial, part = self.link.call(scripts.BAR, [theirs.barred, theirs.state, theirs.beat], partition, old_token)
+        places = [theirs.barred, theirs.state, theirs.beat, theirs.left]
+        serial, part = self.link.call(scripts.BAR, places, partition, old_token)
         if part and self.link.many([self._apply_call(partition, token, name, int(serial), part)]) == [0]:
             raise LeaseLost(f"partition {partition} was taken by another worker")
         keys = self._keys[partition]
         self.link.call(scripts.SETTLE, [keys.lease, keys.behind], self.worker, token, old_token)
+        self.link.call("HDEL", [theirs.left], partition)
 
     def renew(self, lease_ms: int) -> list[int]:
         """Lengthen all leases; those that were lost."""
@@ -295,13 +297,17 @@ class RedisStore:
         for p, (token, part_bytes) in packed.items():
             arguments += p, token, part_bytes
         self._doubtful = packed
-        answer = self.link.call(scripts.JOURNAL, list(self._worker_keys), *arguments)
+        answer = self.link.call(scripts.JOURNAL, self._journal_keys(), *arguments)
         self._doubtful = None
         if answer[0] != b"ok":
             raise LeaseLost(_refusal(answer, self.worker, self.link.place))
         self.serial += 1
         self._unfinished = packed
         self.finish()
+
+    def _journal_keys(self) -> list[str]:
+        keys = self._worker_keys
+        return [keys.state, keys.beat, keys.barred]
 
     def finish(self) -> None:
         """Write what is decided and not yet written. Raises StorageError when it must be tried again."""
@@ -330,6 +336,10 @@ class RedisStore:
     def sync(self) -> None:
         """Redis decides how durable its answers are (appendfsync); what is decided is written."""
         self.finish()
+
+    def touch(self) -> None:
+        """Write something of no importance."""
+        self.link.call("HSET", [self._worker_keys.state], "touched", 1)
 
     def close(self) -> None:
         """Let go of the connection. Leases stay until they end; ``release`` gives them back."""

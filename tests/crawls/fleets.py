@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -34,6 +35,7 @@ class Workers:
         self.settings = {**small_settings(web), **SETTINGS, "STATE_URL": state_url, **(settings or {})}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self._outputs: dict[str, IO[bytes]] = {}
+        self._began: dict[str, int] = {}  # where in its output a worker's last start begins
         folder.mkdir(parents=True, exist_ok=True)
 
     def start(self, *names: str) -> None:
@@ -41,6 +43,7 @@ class Workers:
         for name in names:
             settings = {**self.settings, "FLEET_WORKER": name}
             command = crawl_command(self.web.folder / "seeds.txt", self.folder, self.web.folder / "hosts", settings)
+            self._began[name] = len(self.output(name)) if name in self._outputs else 0
             if name not in self._outputs:
                 self._outputs[name] = (self.folder / f"{name}.log").open("ab")
             self.running[name] = start(command, self._outputs[name])
@@ -48,6 +51,26 @@ class Workers:
     def signal(self, name: str, number: int) -> None:
         """Send a signal to a worker."""
         self.running[name].send_signal(number)
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        self.signal(name, signal.SIGKILL)
+        self.ended(name)
+
+    def until_archiving(self, seconds: float, *names: str) -> None:
+        """Until each of these workers has begun a WARC file."""
+        self._until(seconds, names, lambda name: bool(list((self.folder / name / "warc").glob("*.open"))))
+
+    def until_opened(self, seconds: float, *names: str) -> None:
+        """Until each of these workers has joined, the last time that it was started."""
+        self._until(seconds, names, lambda name: "Spider opened" in self.output(name)[self._began[name] :])
+
+    def _until(self, seconds: float, names: Iterable[str], done: Callable[[str], bool]) -> None:
+        until = time.monotonic() + seconds
+        for name in names:
+            while not done(name):
+                assert time.monotonic() < until, self.output(name)[-3000:]
+                time.sleep(0.05)
 
     def ended(self, name: str, seconds: float = 30.0) -> int:
         """Wait for a worker's end; its exit status."""

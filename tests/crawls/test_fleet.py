@@ -1,4 +1,4 @@
-"""Four workers on one crawl: to the web, and in the archive, they are one crawler."""
+"""Four workers on one crawl, a Redis Cluster between them: to the web, and in the archive, they are one crawler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.reports.warc_walk import check_file
 from tests.crawls.fleets import Workers, workers
-from tests.stores.redis_servers import redis_server
+from tests.stores.redis_servers import redis_cluster
 from tests.web.judge import judge_folder, read_captures, read_visits
 from tests.web.running import RunningWeb, synthetic_web
 
@@ -29,9 +29,9 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     """The crawl that all tests here look at."""
     folder = tmp_path_factory.mktemp("fleet")
     with (
-        redis_server(folder / "redis") as server,
+        redis_cluster(folder / "redis") as servers,
         synthetic_web(folder / "web") as web,
-        workers(web, folder / "crawl", server.url) as fleet,
+        workers(web, folder / "crawl", servers[0].url) as fleet,
     ):
         fleet.start(*NAMES)
         fleet.wait()

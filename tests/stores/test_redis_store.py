@@ -251,7 +251,11 @@ def test_a_worker_that_comes_back_settles_its_own_last_beat(
     rows = [row(f"host-{number}", number) for number in range(40)]
     monkeypatch.setattr(store, "finish", lambda: None)
     store.apply(Changes(queued=rows))
-    again = opened(server.url, "one", store.crawl)
+    again = opened(server.url, "one", store.crawl, take=False)
+    assert again.acquire(0, LEASE_MS)
+    again.apply(Changes(facts=[("clean", b"0")]))  # has the place of the last beat, which other partitions still need
+    again.apply(Changes(facts=[("clean", b"1")]))
+    assert all(again.acquire(number, LEASE_MS) for number in range(1, again.partitions))
     assert again.known([each.key for each in rows]) == [True] * 40
     monkeypatch.undo()
     with pytest.raises(LeaseLost, match="taken by another worker"):

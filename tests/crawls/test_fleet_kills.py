@@ -1,0 +1,115 @@
+"""Workers killed, stopped for longer than their lease and added, Redis restarted twice: still one crawler."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from crawlerproject.reports.warc_walk import check_file
+from tests.crawls.fleets import LEASE_SECONDS, Workers, workers
+from tests.stores.redis_servers import RedisServer, redis_server
+from tests.web.judge import judge_folder, read_visits
+from tests.web.running import RunningWeb, synthetic_web
+
+_START_SECONDS = 60.0
+_SEED = 8  # of the moments between events
+
+
+class Crawled(NamedTuple):
+    """A finished crawl, and from when to when the stopped worker's leases were surely over."""
+
+    web: RunningWeb
+    fleet: Workers
+
+
+def disturb(fleet: Workers, server: RedisServer) -> None:
+    """Everything that goes wrong, in an order that makes each of it count; the moments are by chance."""
+    chance = random.Random(_SEED)
+
+    def soon() -> None:
+        time.sleep(chance.uniform(0.2, 1.5))
+
+    fleet.signal("w2", signal.SIGSTOP)
+    stopped = time.monotonic()
+    soon()
+    fleet.kill("w1")
+    soon()
+    server.stop()
+    soon()
+    server.start()
+    fleet.start("w1")
+    soon()
+    fleet.start("w5")
+    fleet.until_opened(_START_SECONDS, "w1", "w5")
+    time.sleep(max(0.0, stopped + LEASE_SECONDS + 3 - time.monotonic()))  # others have its partitions by now
+    fleet.signal("w2", signal.SIGCONT)
+    soon()
+    fleet.kill("w3")
+    server.stop(kill=True)
+    soon()
+    server.start()
+    soon()
+    fleet.start("w3")
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    """The crawl that all tests here look at."""
+    folder = tmp_path_factory.mktemp("fleet-kills")
+    with (
+        redis_server(folder / "redis") as server,
+        synthetic_web(folder / "web") as web,
+        workers(web, folder / "crawl", server.url) as fleet,
+    ):
+        fleet.start("w1", "w2", "w3", "w4")
+        fleet.until_archiving(_START_SECONDS, "w1", "w2", "w3", "w4")
+        disturb(fleet, server)
+        fleet.wait()
+        yield Crawled(web, fleet)
+
+
+def test_nothing_is_missing_twice_or_too_soon(crawled: Crawled) -> None:
+    """The archive holds every page once; every pause was kept per host and per IP address."""
+    verdict = judge_folder(
+        crawled.web.folder, None, workers=crawled.fleet.folders, host_seconds=0.25, ip_seconds=0.5, log=False
+    )
+
+    assert verdict.faults == []
+
+
+def test_every_file_is_whole(crawled: Crawled) -> None:
+    """What a kill left torn was cut when its worker came back under its name."""
+    for folder in crawled.fleet.folders:
+        for path in (folder / "warc").glob("*.warc.gz*"):
+            if not path.name.endswith(".torn"):
+                assert path.name.endswith(".warc.gz")
+                assert check_file(path).flaws == []
+
+
+def test_a_stopped_worker_knows_that_it_lost_its_leases(crawled: Crawled) -> None:
+    """It woke up, wrote nothing under its old leases, and joined again."""
+    assert "joins again" in crawled.fleet.output("w2")
+
+
+def test_pages_are_asked_again_only_where_a_worker_lost_them(crawled: Crawled) -> None:
+    """Most pages were asked once: a kill or a stop costs what was not committed, not more."""
+    asked: dict[tuple[str, str], int] = {}
+    for visit in read_visits(crawled.web.folder / "server.jsonl"):
+        if visit.status == 200:
+            asked[visit.host, visit.path] = asked.get((visit.host, visit.path), 0) + 1
+
+    assert max(asked.values()) <= 3
+    assert sum(count - 1 for count in asked.values()) < 0.15 * len(asked)
+
+
+def test_nothing_of_ours_failed(crawled: Crawled) -> None:
+    """Redis away and leases lost are said in sentences; the guard above the network had nothing to refuse."""
+    for folder in crawled.fleet.folders:
+        output = crawled.fleet.output(folder.name)
+        assert "Traceback" not in output
+        assert "guard_refused" not in output
