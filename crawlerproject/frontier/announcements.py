@@ -43,7 +43,7 @@ class Announcements:
         return len(believed)
 
     def _known(self, address: Address, changed_at: float, now: float) -> Due | None:
-        if changed_at > now + _AHEAD_SECONDS:
+        if changed_at > now + _AHEAD_SECONDS or not self._frontier.books.territory.mine(address.host):
             return None
         record: PageRecord | None = self._store.page(address.key)
         if record is None:

@@ -11,7 +11,7 @@ from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import RLock
+from threading import Lock, RLock
 from typing import TypeVar
 
 from crawlerproject.errors import StorageError
@@ -53,7 +53,8 @@ class AheadStore:
     def __init__(self, store: RedisStore) -> None:
         self.store = store
         self.asked: Counter[str] = Counter()  # questions that memory had no answer to, by kind
-        self._lock = RLock()
+        self._lock = RLock()  # around what is at hand
+        self._sending = Lock()  # one beat at a time
         self._pending = Pending()
         self._flying: Pending | None = None  # being sent; sent again just so when that failed
         self._heads: OrderedDict[str, _Head] = OrderedDict()
@@ -165,7 +166,8 @@ class AheadStore:
             return self.store.page(key, self._hosts_of_prints.get(key))
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
-        """Every decided page of the partitions held that is written already, and its key."""
+        """Every decided page of the partitions held, and its key."""
+        self.sync()
         return self.store.pages()
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:
@@ -282,6 +284,10 @@ class AheadStore:
 
     def sync(self) -> None:
         """Send everything applied so far, then fetch what will be asked for. Raises StorageError; call again later."""
+        with self._sending:
+            self._sync()
+
+    def _sync(self) -> None:
         if self._flying is not None:
             self._send()
         with self._lock:

@@ -14,13 +14,13 @@ _LENGTH = Struct(">I")
 
 
 # Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
-# frontier/certificate_book.py, frontier/renders.py).
-_HOST_FACTS = ("traps/", "certificate/", "render/")
+# frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py).
+_HOST_FACTS = ("traps/", "certificate/", "render/", "visits:")
 
 
 def host_of_fact(name: str) -> str:
     """The host that a fact is about; "" when it is the worker's."""
-    return name.partition("/")[2] if name.startswith(_HOST_FACTS) else ""
+    return next((name.removeprefix(kind) for kind in _HOST_FACTS if name.startswith(kind)), "")
 
 
 @dataclass(slots=True)

@@ -188,8 +188,8 @@ class RedisStore:
             cursor = 0
             while True:
                 answer = self.link.call("HSCAN", [self._keys[partition].pages], cursor, b"COUNT", _PAGES_AT_A_TIME)
-                cursor, fields = int(answer[0]), answer[1]
-                yield from ((k, unpack_record(v)) for k, v in zip(fields[::2], fields[1::2], strict=True) if v)
+                cursor, fields = int(answer[0]), dict(answer[1])  # redis makes a dictionary of it
+                yield from ((key, unpack_record(value)) for key, value in fields.items() if value)
                 if not cursor:
                     break
 
