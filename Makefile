@@ -14,7 +14,7 @@ PEERS := .venv-bench
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
 # Debian packages that the tests drive as separate programs.
-TEST_PACKAGES := chromium redis-server
+TEST_PACKAGES := chromium debian-handbook redis-server
 
 SEEDS ?=
 ARGS ?=

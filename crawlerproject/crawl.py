@@ -29,7 +29,7 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.intake import SCOPE_FACT
 from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.progress import Progress
-from crawlerproject.frontier.recrawl import again, due
+from crawlerproject.frontier.recrawl import again, by_depth, by_rank, due
 from crawlerproject.frontier.revisits import Revisits
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.trap_desk import TrapDesk
@@ -54,6 +54,7 @@ from crawlerproject.stores.host_pace import HostPaceFile
 from crawlerproject.stores.lost import rows_lost
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint
+from crawlerproject.stores.ranks import RANKED_PAGES, Ranks
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.trap_allow import TrapAllowFile
@@ -225,7 +226,10 @@ class Crawl:
         """Queue the known pages whose visit is worth most now, at most ``budget``; how many there are."""
         now = self.now()
         recent = self.crawler.settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS
-        chosen = due(self.store.pages(), self.revisits.host, now, budget=budget, recent_seconds=recent)
+        ranked = self.folder / RANKED_PAGES
+        importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
+        pages, hosts = self.store.pages(), self.revisits.host
+        chosen = due(pages, hosts, now, budget=budget, recent_seconds=recent, importance=importance)
         queued = 0
         for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
             some = chosen[start : start + _REVISITS_AT_A_TIME]

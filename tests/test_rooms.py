@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "rules": ("rules", "reasons"),
     "stores": ("stores", "rules", "errors", "reasons", "fetch.wire"),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "fetch.wire", "stores.warc_reading"),
+    "batch": ("batch", "stores", "rules", "errors", "reasons", "fetch.decoding", "fetch.wire"),
     "commands": (
         "commands",
         "reports",
@@ -24,6 +25,7 @@ MAY_IMPORT = {
         "reasons",
         "fetch.wire",
         "fetch.decoding",
+        "batch",
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",
         "archived_page",

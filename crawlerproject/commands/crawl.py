@@ -9,6 +9,7 @@ from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
+from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 
@@ -27,6 +28,8 @@ class Command(ScrapyCrawl):
         super().process_options(args, opts)
         if args == ["web"]:
             self._check(opts)
+        elif args == ["plan"]:
+            self._check_plan(opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Crawl, and set the exit status."""
@@ -38,6 +41,14 @@ class Command(ScrapyCrawl):
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         self._ours = super()._create_crawler(spidercls)
         return self._ours
+
+    def _check_plan(self, opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        try:
+            plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
+            check(self.settings, crawl_folder(self.settings, "plan"))
+        except OperatorError as error:
+            raise UsageError(str(error), print_help=False) from None
 
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlerproject.frontier.found import Found
-from crawlerproject.rules.change_rate import TIERS, score, unpacked
+from crawlerproject.rules.change_rate import TIERS, longest_wait_days, score, unpacked
 from crawlerproject.rules.history import FEED, PAGE, SITEMAP, History, HostHistory
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.refetch import DAY_SECONDS
 from crawlerproject.rules.urls import host_key, parse
 from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SITEMAP, PageRecord
+from crawlerproject.stores.ranks import Ranks
 
 # Pages scored at a time: enough for numpy to be quick, few enough to be nothing in memory.
 _CHUNK = 4096
@@ -62,11 +63,23 @@ def again(page: Due, now: float) -> tuple[Found, PageRecord]:
     return found, page.record._replace(history=history._replace(queued_at=now).pack())
 
 
-def by_depth(key: bytes, history: History) -> Importance:
+def by_depth(url: str, history: History) -> Importance:
     """Importance before a rank is known: seeds first, then by links from them."""
     if history.kind in (FEED, SITEMAP):
         return Importance(_LISTS_IMPORTANCE, TIERS[0][1])
     return Importance(_DEPTH_FACTOR**history.depth, TIERS[min(history.depth, len(TIERS) - 1)][1])
+
+
+def by_rank(ranks: Ranks) -> Callable[[str, History], Importance]:
+    """Importance by what ``scrapy rank`` found; pages that it has not seen count by their depth."""
+
+    def importance(url: str, history: History) -> Importance:
+        rank = None if history.kind in (FEED, SITEMAP) else ranks.of(url)
+        if rank is None:
+            return by_depth(url, history)
+        return Importance(rank.weight, longest_wait_days(rank.less_important))
+
+    return importance
 
 
 def due(
@@ -76,7 +89,7 @@ def due(
     *,
     budget: int | None,
     recent_seconds: float,
-    importance: Callable[[bytes, History], Importance] = by_depth,
+    importance: Callable[[str, History], Importance] = by_depth,
 ) -> list[Due]:
     """The best ``budget`` visits (all that are worth something without one), the best first. Memory: the budget's."""
     best: list[tuple[float, bytes, PageRecord, History]] = []
@@ -93,13 +106,13 @@ def _scored(
     host_of: Callable[[str], HostHistory],
     now: float,
     recent_seconds: float,
-    importance: Callable[[bytes, History], Importance],
+    importance: Callable[[str, History], Importance],
 ) -> Iterator[tuple[float, bytes, PageRecord, History]]:
     candidates = _candidates(pages, host_of, now, recent_seconds)
     while chunk := list(islice(candidates, _CHUNK)):
         weights, longest, beliefs, costs, shares = [], [], [], [], []
-        for key, record, history, host in chunk:
-            weight, days = importance(key, history)
+        for _, record, history, host in chunk:
+            weight, days = importance(record.url, history)
             weights.append(weight)
             longest.append(days)
             beliefs.append(unpacked(history.belief) if history.belief else host.prior())

@@ -138,7 +138,9 @@ class WebSpider(Spider):
             self.errors_in_a_row = 0
         except Exception:
             self._ours(page)
+            self.choose_links(page)
             return page
+        self.choose_links(page)
         return [page, *items] if items else page
 
     def extract(self, response: Response) -> Iterable[Any]:
@@ -264,6 +266,9 @@ class WebSpider(Spider):
         headers = [(name, text) for name in HEADERS if (text := _header(response.headers, name))]
         signals: tuple[str, ...] = self._scheduler.content_signals(page.url)
         return stated_by_site(signals, headers)
+
+    def choose_links(self, page: Page) -> None:
+        """For spiders that follow less than all."""
 
     def _take(self, page: Page, listed: Listed) -> None:
         """What a robots.txt, a sitemap or a feed names."""

@@ -1,0 +1,116 @@
+"""Processed pages into a full-text index (tantivy), and answers from it.
+
+A file of pages is a unit: its pages are in the index with one commit, and a journal names it afterwards. A file
+that was committed but not yet named is loaded again and replaces its own pages, so that nothing is there twice.
+A later capture of a URL takes the place of an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+import tantivy
+
+from crawlerproject.errors import OperatorError
+
+JOURNAL = "loaded.txt"
+_HEAP_BYTES = 128 * 1024 * 1024  # of the writer, shared by its threads
+_BATCH_ROWS = 500
+_SNIPPET_CHARACTERS = 240
+_TITLE_BOOST = 2.0
+_COLUMNS = ["url", "fetch_time", "title", "text", "language"]
+
+
+class Hit(NamedTuple):
+    """One answer."""
+
+    url: str
+    title: str
+    snippet: str  # plain text, matches between * and *
+    score: float
+    language: str
+    fetched: str  # ISO 8601
+
+
+def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
+    """Load every file of ``pages`` that the journal does not name; how many pages. ``done`` is told of bytes."""
+    files = sorted(pages.glob("*.parquet"))
+    journal = index_folder / JOURNAL
+    named = set(journal.read_text().splitlines()) if journal.exists() else set()
+    index_folder.mkdir(parents=True, exist_ok=True)
+    index = tantivy.Index(_schema(), path=str(index_folder), reuse=True)
+    loaded = 0
+    writer = index.writer(_HEAP_BYTES, 1)
+    for file in files:
+        if file.name not in named:
+            loaded += _load_file(writer, file)
+            writer.commit()
+            with journal.open("a") as lines:
+                lines.write(f"{file.name}\n")
+        done(file.stat().st_size)
+    writer.wait_merging_threads()
+    return loaded
+
+
+def search(index_folder: Path, words: str, limit: int) -> list[Hit]:
+    """The best answers to a query in tantivy's language (words, "phrases", +must, -not, title:word)."""
+    try:
+        index = tantivy.Index.open(str(index_folder))
+    except ValueError as error:
+        raise OperatorError(f"There is no index in {index_folder}; make one with scrapy load.") from error
+    try:
+        query = index.parse_query(words, ["title", "text"], field_boosts={"title": _TITLE_BOOST})
+    except ValueError as error:
+        raise OperatorError(f"The query {words!r} cannot be understood: {error}.") from error
+    searcher = index.searcher()
+    snippets = tantivy.SnippetGenerator.create(searcher, query, index.schema, "text")
+    snippets.set_max_num_chars(_SNIPPET_CHARACTERS)
+    hits = []
+    for score, address in searcher.search(query, limit).hits:
+        document = searcher.doc(address)
+        snippet = snippets.snippet_from_doc(document)
+        first = {name: document.get_first(name) for name in ("url", "title", "language", "fetched")}
+        marked = _marked(snippet) or str(document.get_first("text") or "")[:_SNIPPET_CHARACTERS]
+        hits.append(
+            Hit(str(first["url"]), str(first["title"] or ""), " ".join(marked.split()), float(score),
+                str(first["language"] or ""), str(first["fetched"] or ""))
+        )  # fmt: skip
+    return hits
+
+
+def _schema() -> Any:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("url", stored=True, tokenizer_name="raw")
+    builder.add_text_field("title", stored=True)
+    builder.add_text_field("text", stored=True)
+    builder.add_text_field("language", stored=True, tokenizer_name="raw")
+    builder.add_text_field("fetched", stored=True, tokenizer_name="raw")
+    return builder.build()
+
+
+def _load_file(writer: Any, file: Path) -> int:
+    count = 0
+    for batch in pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS):
+        for row in batch.to_pylist():
+            writer.delete_documents("url", row["url"])
+            writer.add_document(
+                tantivy.Document(
+                    url=row["url"],
+                    title=row["title"] or "",
+                    text=row["text"] or "",
+                    language=row["language"] or "",
+                    fetched=row["fetch_time"].isoformat(),
+                )
+            )
+            count += 1
+    return count
+
+
+def _marked(snippet: Any) -> str:
+    text: bytes = snippet.fragment().encode()  # spans count bytes
+    for span in sorted(snippet.highlighted(), key=lambda each: each.start, reverse=True):
+        text = b"%b*%b*%b" % (text[: span.start], text[span.start : span.end], text[span.end :])
+    return text.decode("utf-8", "replace")

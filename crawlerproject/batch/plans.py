@@ -1,0 +1,91 @@
+"""Crawl plans (Marginalia's way): which pages of which domains, in an order that spreads the hosts of one server.
+
+A plan is gzip-compressed JSON lines, ``{"id": "…", "domain": "…", "urls": ["…", …]}``, in order of id. Ids are drawn
+by chance, once a domain.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.urls import Address, UrlRefused, parse
+
+_ID_BITS = 64
+_MAX_LINE_BYTES = 64 * 1024 * 1024  # of one domain; more is no plan of ours
+
+
+class Broken(NamedTuple):
+    """A line of a plan that cannot be used."""
+
+    number: int  # from 1
+    problem: str
+
+
+def write_plan(addresses: Iterable[Address], path: Path, rng: random.Random) -> tuple[int, int]:
+    """Write a plan of these pages, each once; (domains, pages). Written beside, then renamed."""
+    domains: dict[str, dict[bytes, str]] = {}
+    for address in addresses:
+        domains.setdefault(registered_domain(address.host), {}).setdefault(address.key, address.url)
+    lines = sorted((f"{rng.getrandbits(_ID_BITS):016x}", domain) for domain in sorted(domains))
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:
+        for identity, domain in lines:
+            urls = list(domains[domain].values())
+            out.write(orjson.dumps({"id": identity, "domain": domain, "urls": urls}) + b"\n")
+    part.rename(path)
+    return len(domains), sum(len(urls) for urls in domains.values())
+
+
+def read_plan(path: Path) -> Iterator[list[Address] | Broken]:
+    """The pages of each line in order; a Broken for a line, or a single address, that cannot be used."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if packed else path.open("rb") as lines:
+            number = 0
+            while line := lines.readline(_MAX_LINE_BYTES):
+                number += 1
+                if line.strip():
+                    yield from _line(number, line)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        yield Broken(number + 1, f"the file breaks off ({error})")
+    except OSError as error:
+        raise OperatorError(f"The plan {path} cannot be read ({error.strerror}).") from error
+
+
+def _line(number: int, line: bytes) -> Iterator[list[Address] | Broken]:
+    try:
+        plan = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        yield Broken(number, f"not JSON ({error})")
+        return
+    urls = plan.get("urls") if isinstance(plan, dict) else None
+    if not isinstance(urls, list):
+        yield Broken(number, "no list of urls")
+        return
+    addresses = []
+    for url in urls:
+        try:
+            addresses.append(parse(str(url)))
+        except UrlRefused as refused:
+            yield Broken(number, f"{str(url)[:100]!r} is no address ({refused})")
+    yield addresses
+
+
+def plan_and_depth(plan: str, depth: str) -> tuple[Path, int]:
+    """The arguments, checked. Raises OperatorError."""
+    path = Path(plan)
+    if not path.is_file():
+        raise OperatorError(f"The plan {plan} does not exist; make one with scrapy plan.")
+    if not (depth.isascii() and depth.isdigit()):
+        raise OperatorError(f"The depth {depth!r} is not a number of links; give 0 or more.")
+    return path, int(depth)

@@ -1,0 +1,128 @@
+"""WET and WAT files in Common Crawl's manner: plain text, and facts as JSON, one record a capture.
+
+The ids of records are derived from those they are made of: the same WARC gives the same file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
+
+import orjson
+
+from crawlerproject.rules.warc_members import Member
+from crawlerproject.rules.warc_records import make_member
+
+if TYPE_CHECKING:
+    from crawlerproject.rules.page_text import PageText
+
+
+class _Records:
+    """A WARC of derived records."""
+
+    kind = ""
+
+    def __init__(self, path: Path, warc_name: str) -> None:
+        self._file = path.open("wb")
+        self._warc_name = warc_name
+        self._begun = False
+
+    def _write(self, source: Member, fields: str, block: bytes) -> None:
+        if not self._begun:
+            self._begun = True
+            date, name = source.field("warc-date"), self._warc_name.replace(".warc.gz", f".warc.{self.kind}.gz")
+            info = b"software: crawlerproject\r\nisPartOf: " + self._warc_name.encode() + b"\r\n"
+            head = f"WARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Date: {date}\r\nWARC-Filename: {name}\r\n"
+            head += f"WARC-Record-ID: {self._id('warcinfo')}\r\nContent-Type: application/warc-fields\r\n"
+            self._file.write(make_member(head, info))
+        self._file.write(make_member(fields, block))
+
+    def _id(self, source_id: str) -> str:
+        return f"<{uuid5(NAMESPACE_URL, f'{self.kind} {self._warc_name} {source_id}').urn}>"
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._file.close()
+
+
+class WetWriter(_Records):
+    """``conversion`` records of type text/plain."""
+
+    kind = "wet"
+
+    def add(self, response: Member, title: str, text: str, language: str | None) -> None:
+        """The text of one response; its title is the first line, as Common Crawl has it."""
+        source_id = response.field("warc-record-id")
+        fields = (
+            f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {response.field('warc-target-uri')}\r\n"
+            f"WARC-Date: {response.field('warc-date')}\r\nWARC-Record-ID: {self._id(source_id)}\r\n"
+            f"WARC-Refers-To: {source_id}\r\n"
+        )
+        if language:
+            fields += f"WARC-Identified-Content-Language: {language}\r\n"
+        block = f"{title}\n{text}" if title else text
+        self._write(response, fields + "Content-Type: text/plain\r\n", block.encode("utf-8", "replace"))
+
+
+class WatWriter(_Records):
+    """``metadata`` records whose JSON has the envelope of Common Crawl's extractor."""
+
+    kind = "wat"
+
+    def add(self, source: Member, page: PageText | None) -> None:
+        """The facts of one record."""
+        source_id = source.field("warc-record-id")
+        target = source.field("warc-target-uri") or self._warc_name
+        fields = (
+            f"WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Target-URI: {target}\r\n"
+            f"WARC-Date: {source.field('warc-date')}\r\nWARC-Record-ID: {self._id(source_id)}\r\n"
+            f"WARC-Refers-To: {source_id}\r\n"
+            "Content-Type: application/json\r\n"
+        )
+        self._write(source, fields, orjson.dumps(self._facts(source, page)))
+
+    def _facts(self, source: Member, page: PageText | None) -> dict[str, Any]:
+        envelope: dict[str, Any] = {
+            "Format": "WARC",
+            "Actual-Content-Length": str(len(source.block)),
+            "WARC-Header-Metadata": {_titled(name): value for name, value in source.fields},
+            "Payload-Metadata": self._payload(source, page),
+        }
+        container = {"Filename": self._warc_name, "Compressed": True, "Offset": str(source.offset)}
+        container_length = {"Gzip-Metadata": {"Deflate-Length": str(source.length)}}
+        return {"Container": container | container_length, "Envelope": envelope}
+
+    def _payload(self, source: Member, page: PageText | None) -> dict[str, Any]:
+        kind = source.field("content-type")
+        facts: dict[str, Any] = {"Actual-Content-Type": kind}
+        if not kind.startswith("application/http"):
+            lines = (line.partition(": ") for line in source.block.decode("utf-8", "replace").splitlines())
+            facts["WARC-Metadata-Metadata"] = {
+                "Metadata-Records": [{"Name": name, "Value": value} for name, _, value in lines if name]
+            }
+            return facts
+        start, _, rest = source.block.partition(b"\r\n\r\n")[0].decode("latin-1").partition("\r\n")
+        headers = dict(line.split(": ", 1) for line in rest.split("\r\n") if ": " in line)
+        if source.kind == "request":
+            method, _, path = start.partition(" ")
+            message = {"Method": method, "Path": path.rpartition(" ")[0], "Version": start.rpartition(" ")[2]}
+            facts["HTTP-Request-Metadata"] = {"Request-Message": message, "Headers": headers}
+            return facts
+        words = [*start.split(" ", 2), "", ""]
+        answer: dict[str, Any] = {
+            "Response-Message": {"Version": words[0], "Status": words[1], "Reason": words[2]},
+            "Headers": headers,
+        }
+        if page is not None:
+            answer["HTML-Metadata"] = {
+                "Head": {"Title": page.title},
+                "Links": [{"path": "A@/href", "url": link.target, "text": link.text} for link in page.links],
+            }
+        facts["HTTP-Response-Metadata"] = answer
+        return facts
+
+
+def _titled(name: str) -> str:
+    """Header names as they are usually spelled; readers of WARC lower-case them."""
+    return "-".join(part.upper() if part in ("warc", "uri", "id", "ip") else part.title() for part in name.split("-"))

@@ -1,0 +1,53 @@
+"""``scrapy load``: processed pages into a full-text index."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+
+from crawlerproject.batch.load import load
+from crawlerproject.batch.process import PAGES
+from crawlerproject.commands.folders import Bytes, one_sentence
+from crawlerproject.commands.process import OUT
+from crawlerproject.errors import OperatorError
+from crawlerproject.preflight import crawl_folder
+
+INDEX = "search"
+
+
+class Command(ScrapyCommand):
+    """Makes what ``scrapy search`` asks."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "[FOLDER]"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Load processed pages into a full-text index"
+
+    def long_desc(self) -> str:
+        """What ``scrapy load -h`` says."""
+        return (
+            "Put processed/pages of a crawl folder (default: CRAWL_DIR) into the full-text index search/ beside it. "
+            "Files that are loaded are not loaded again; stopped at any moment, the same command goes on. Of several "
+            "captures of a URL the latest is kept. Example: scrapy load crawls/web"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Load, and say how much."""
+        assert self.settings is not None
+        with one_sentence():
+            folder = Path(args[0]) if args else crawl_folder(self.settings, "web")
+            pages = folder / OUT / PAGES
+            if not any(pages.glob("*.parquet")):
+                raise OperatorError(f"There is nothing to load in {pages}; run scrapy process first.")
+            with Bytes("Loading", sum(file.stat().st_size for file in pages.glob("*.parquet"))) as progress:
+                loaded = load(pages, folder / INDEX, progress.advance)
+            print(f"{loaded:,} pages loaded into {folder / INDEX}")

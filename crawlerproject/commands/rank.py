@@ -1,0 +1,55 @@
+"""``scrapy rank``: which pages and hosts matter, by the crawl's own links."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+
+from crawlerproject.batch.process import LINKS, PAGES
+from crawlerproject.batch.rank import write_ranks
+from crawlerproject.commands.folders import Bytes, one_sentence
+from crawlerproject.commands.process import OUT
+from crawlerproject.errors import OperatorError
+from crawlerproject.preflight import crawl_folder
+from crawlerproject.stores.ranks import RANKED_PAGES
+
+
+class Command(ScrapyCommand):
+    """PageRank of pages, harmonic centrality of hosts."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "[FOLDER]"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Rank pages and hosts by the links between them"
+
+    def long_desc(self) -> str:
+        """What ``scrapy rank -h`` says."""
+        return (
+            "Compute PageRank of the pages and harmonic centrality of the hosts of a crawl folder (default: "
+            "CRAWL_DIR) from processed/links, into processed/rank/. The next -a mode=recrawl goes by it. Example: "
+            "scrapy rank crawls/web"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Rank, and say how much."""
+        assert self.settings is not None
+        with one_sentence():
+            folder = Path(args[0]) if args else crawl_folder(self.settings, "web")
+            processed = folder / OUT
+            files = list((processed / LINKS).glob("*.parquet"))
+            if not files:
+                raise OperatorError(f"There are no links in {processed / LINKS}; run scrapy process first.")
+            with Bytes("Reading links", sum(file.stat().st_size for file in files)) as progress:
+                pages, hosts = write_ranks(
+                    processed / PAGES, processed / LINKS, folder / RANKED_PAGES.parent, progress.advance
+                )
+            print(f"{pages:,} pages and {hosts:,} hosts ranked into {folder / RANKED_PAGES.parent}")

@@ -1,0 +1,65 @@
+"""``scrapy search``: what the loaded pages say about some words."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+
+from crawlerproject.batch.load import search
+from crawlerproject.commands.folders import one_sentence
+from crawlerproject.commands.load import INDEX
+from crawlerproject.errors import OperatorError
+from crawlerproject.preflight import crawl_folder
+
+
+class Command(ScrapyCommand):
+    """Asks the full-text index."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "WORDS [--folder FOLDER] [--limit N] [--json]"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Search the loaded pages"
+
+    def long_desc(self) -> str:
+        """What ``scrapy search -h`` says."""
+        return (
+            "Print the pages that answer a query best, with a snippet in which the words stand between *. Words, "
+            '"a phrase", +must, -not and title:word are understood. Exit status 1 when nothing is found. '
+            'Example: scrapy search "write ahead log" --limit 5'
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """The options of this command."""
+        super().add_options(parser)
+        parser.add_argument("--folder", type=Path, help="the crawl's folder (default: CRAWL_DIR)")
+        parser.add_argument("--limit", type=int, default=10, help="answers at most (default: 10)")
+        parser.add_argument("--json", action="store_true", help="a JSON object a line")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Ask and print."""
+        assert self.settings is not None
+        with one_sentence():
+            if not args:
+                raise OperatorError('Give the words to search for, for example: scrapy search "robots exclusion"')
+            if opts.limit < 1:
+                raise OperatorError(f"--limit is {opts.limit}; give 1 or more.")
+            folder = opts.folder or crawl_folder(self.settings, "web")
+            hits = search(folder / INDEX, " ".join(args), opts.limit)
+            for hit in hits:
+                if opts.json:
+                    print(json.dumps(hit._asdict(), ensure_ascii=False))
+                else:
+                    print(f"{hit.title or hit.url}\n  {hit.url}\n  {hit.snippet}\n")
+            if not hits and not opts.json:
+                print("Nothing found.")
+            self.exitcode = 0 if hits else 1

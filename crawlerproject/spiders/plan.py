@@ -1,0 +1,52 @@
+"""The spider of batch crawls: exactly the pages of a plan, and links of theirs up to a depth."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from crawlerproject.batch.plans import Broken, plan_and_depth, read_plan
+from crawlerproject.rules.scope import registered_domain
+from crawlerproject.spiders.web import WebSpider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from crawlerproject.items import Page
+
+logger = logging.getLogger(__name__)
+
+
+class PlanSpider(WebSpider):
+    """``scrapy crawl plan -a plan=FILE [-a depth=0]``; run again, it goes on where it was stopped."""
+
+    name = "plan"
+
+    def __init__(self, plan: str | None = None, depth: str = "0", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if plan is not None:
+            self.plan, self.depth = plan_and_depth(plan, depth)
+            self.seeds = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Give the plan to the frontier, a domain at a time; what is known already is skipped."""
+        scheduler, stats = self._scheduler, self.crawler.stats
+        for line in read_plan(self.plan):
+            if isinstance(line, Broken):
+                logger.warning("%s, line %d: %s; it is skipped", self.plan, line.number, line.problem)
+                stats.inc_value("plan/broken_lines")
+            else:
+                scheduler.add_seeds(line)
+        nothing: tuple[Any, ...] = ()
+        for request in nothing:
+            yield request
+
+    def choose_links(self, page: Page) -> None:
+        """Only within the plan's depth, and within the page's own domain."""
+        row = page.lease.row
+        domain = registered_domain(row.host)
+        page.found = [
+            found
+            for found in page.found
+            if found.depth <= self.depth and registered_domain(found.address.host) == domain
+        ]

@@ -1,0 +1,49 @@
+"""The ranks that ``scrapy rank`` wrote, as a crawl asks for them: 16 bytes a page in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+from xxhash import xxh3_64_intdigest
+
+RANKED_PAGES = Path("processed", "rank", "pages.parquet")
+"""Within a crawl's folder."""
+_BATCH_ROWS = 65_536
+
+
+class Rank(NamedTuple):
+    """Of one page."""
+
+    weight: float  # 1 on average
+    less_important: float  # share of the pages that rank lower
+
+
+class Ranks:
+    """Looks pages up by URL."""
+
+    def __init__(self, path: Path) -> None:
+        ids, weights, shares = [], [], []
+        for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=["url", "weight", "less_important"]):
+            ids.append(np.fromiter((_id(url) for url in batch["url"].to_pylist()), np.uint64))
+            weights.append(batch["weight"].to_numpy().astype(np.float32))
+            shares.append(batch["less_important"].to_numpy().astype(np.float32))
+        self._ids = np.concatenate(ids) if ids else np.zeros(0, np.uint64)
+        order = np.argsort(self._ids)
+        self._ids = self._ids[order]
+        self._weights = np.concatenate(weights)[order] if weights else np.zeros(0, np.float32)
+        self._shares = np.concatenate(shares)[order] if shares else np.zeros(0, np.float32)
+
+    def of(self, url: str) -> Rank | None:
+        """A page's rank; None when it was not ranked."""
+        wanted = np.uint64(_id(url))
+        place = int(np.searchsorted(self._ids, wanted))
+        if place == len(self._ids) or self._ids[place] != wanted:
+            return None
+        return Rank(float(self._weights[place]), float(self._shares[place]))
+
+
+def _id(url: str) -> int:
+    return xxh3_64_intdigest(url.encode("utf-8", "surrogatepass"))
