@@ -141,9 +141,9 @@ class PageView:
         address = parse(url)
         refusal = gates.refusal(Found(address, 1, "L", self.url, 0), time.time())
         if refusal is not None:
-            return refusal
+            return str(refusal)
         rules = self._rules(url)
-        return Reason.ROBOTS if rules is not None and not rules.allowed(url) else ""
+        return str(Reason.ROBOTS) if rules is not None and not rules.allowed(url) else ""
 
     def _rules(self, url: str) -> RobotsRules | None:
         desk = self._crawler.get_downloader_middleware(RobotsMiddleware)

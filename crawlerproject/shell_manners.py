@@ -47,8 +47,8 @@ class Manners:
             raise UsageError(str(error), print_help=False) from None
         if (settings.getpriority("LOG_LEVEL") or 0) <= _PROJECT:
             settings.set("LOG_LEVEL", "WARNING", "project")
-            # It warns of what is off outside a crawl, which is as it should be.
-            logging.getLogger("scrapy.middleware").setLevel(logging.ERROR)
+            # It warns of what is off outside a crawl, which is as it should be. (A level would be reset.)
+            logging.getLogger("scrapy.middleware").addFilter(lambda record: record.levelno > logging.WARNING)
         settings.set("REDIRECT_ENABLED", True, "project")
         chain = dict(settings.getdict("DOWNLOADER_MIDDLEWARES")) | {_REDIRECTS: _REDIRECTS_AT}
         settings.set("DOWNLOADER_MIDDLEWARES", chain, "project")

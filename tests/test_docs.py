@@ -86,6 +86,28 @@ def test_every_statistic_is_documented(key: str) -> None:
     assert f"`{key}" in REASONS
 
 
+def commands() -> list[str]:
+    """The names of the project's commands."""
+    found = sorted((ROOT / "crawlerproject" / "commands").glob("*.py"))
+    return [path.stem for path in found if re.search(r"^class Command\(", path.read_text(), flags=re.MULTILINE)]
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_is_documented(name: str) -> None:
+    """Some page says what ``scrapy NAME`` does; docs/commands.md, made by scripts/commands_doc.py, is the first."""
+    assert any(f"scrapy {name}" in page.read_text() for page in PAGES)
+
+
+def test_the_page_of_commands_has_no_stranger() -> None:
+    """Each heading of docs/commands.md is a command that exists, with what it printed or an example."""
+    page = (ROOT / "docs" / "commands.md").read_text()
+    sections = re.split(r"^## scrapy ", page, flags=re.MULTILINE)[1:]
+
+    assert {section.partition("\n")[0] for section in sections} <= set(commands())
+    silent = [text.partition("\n")[0] for text in sections if "$ scrapy " not in text and "For example" not in text]
+    assert silent == []
+
+
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link of a page is a file."""

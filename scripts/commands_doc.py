@@ -1,0 +1,227 @@
+"""Write docs/commands.md: every command of this project, run for real against the synthetic web, with what it printed.
+
+``python scripts/commands_doc.py`` takes about two minutes. Nothing in that page is typed by hand but what stands here.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "commands.md"
+PORT = 8090  # of the synthetic web; fixed, so that two runs of this script differ in times only
+SHOWN_LINES = 24
+SHOWN_LETTERS = 150
+DEADLINE_SECONDS = 180.0
+
+# The settings of the demonstration, so that the commands stand as an operator types them.
+SETTINGS = """from crawlerproject.settings import *
+
+CRAWLER_CONTACT = "you@example.org"
+PACE_PRESET = "mirror"
+FETCH_ALLOW_NETWORKS = ["127.0.0.0/8"]
+FETCH_HOSTS_FILE = "hosts"
+NEVERCRAWL_RELOAD_SECONDS = 1
+SCOPE_MAX_DEPTH = 30
+BACKOFF_START_SECONDS = 1
+BACKOFF_MAX_SECONDS = 4
+HOST_MAX_FAILURES = 3
+FRONTIER_PATIENCE_SECONDS = 8
+RENDER = "never"
+PROGRESS_LOG_SECONDS = 2
+"""
+
+HEAD = """# Commands
+
+Every command of this project, run against the synthetic web that ships with it, with what it printed; long output is
+cut (`[…]`). This page is made by `scripts/commands_doc.py`. Scrapy's own commands work as Scrapy documents them.
+
+All take `-s NAME=VALUE`; `-s CRAWL_DIR=…` names another crawl than `crawls/web`, and `scrapy COMMAND --help` has every
+option.
+"""
+
+
+class Run(NamedTuple):
+    """One command line; ``when``: before the crawl, during it or after it."""
+
+    arguments: str
+    when: str
+    note: str = ""
+
+
+def runs(port: int) -> list[Run]:
+    """In the order in which they are run."""
+    return [
+        Run("forecast seeds.txt --pages 500", "before"),
+        Run(
+            "crawl web -a seeds=seeds.txt",
+            "during",
+            "Without a terminal a line of progress is logged; only our own lines of the log are shown here.",
+        ),
+        Run("status", "during"),
+        Run("hosts --limit 8", "during"),
+        Run(f"shell -c page http://etiquette.test:{port}/", "during", "`page.links` shows each link with its gate."),
+        Run(f"fetch http://rules.test:{port}/private/1", "during", "A refusal names the rule; exit status 1."),
+        Run(f"parse --nocolour http://rules.test:{port}/", "during"),
+        Run(f"view http://excluded.test:{port}/", "during", "Here refused; otherwise a browser opens."),
+        Run('never trap.test --why "asked by their webmaster"', "during"),
+        Run(f"why http://trap.test:{port}/calendar/2", "after"),
+        Run(f"why http://rules.test:{port}/private/1", "after"),
+        Run(f"why http://down.test:{port}/", "after"),
+        Run(f"why delay.test:{port}", "after"),
+        Run("requests busy.test", "after"),
+        Run("reply busy.test", "after"),
+        Run("report report.html", "after"),
+        Run("botpage bot.html --address 192.0.2.7", "after"),
+        Run("traps", "after"),
+        Run("audit crawls/web", "after"),
+        Run("verify", "after"),
+        Run(f"lookup http://plain1.test:{port}/", "after"),
+        Run(f"show http://plain1.test:{port}/gone.html", "after"),
+        Run("index", "after"),
+    ]
+
+
+def main() -> int:
+    """Run everything and write the page; 1 when a command left a traceback."""
+    with tempfile.TemporaryDirectory(prefix="commands-") as folder:
+        home = Path(folder)
+        (home / "scrapy.cfg").write_text("[settings]\ndefault = demo_settings\n")
+        (home / "demo_settings.py").write_text(SETTINGS)
+        web = subprocess.Popen(
+            [sys.executable, "-m", "tests.web", "--port", str(PORT), "--folder", str(home)],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(home / "ready", web)
+            (home / "nevercrawl.txt").rename(home / "NeverCrawl.txt")
+            printed = run_all(home)
+        finally:
+            web.terminate()
+            web.wait()
+    bad = [arguments for arguments, text in printed.items() if "Traceback" in text]
+    for arguments in bad:
+        print(f"scrapy {arguments} failed:\n{printed[arguments]}", file=sys.stderr)
+    PAGE.write_text(page(printed), encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)}: {len(printed)} runs")
+    return 1 if bad else 0
+
+
+def run_all(home: Path) -> dict[str, str]:
+    """What each command printed, by its arguments."""
+    printed: dict[str, str] = {}
+    plan = runs(PORT)
+    for run in plan:
+        if run.when == "before":
+            printed[run.arguments] = output(home, run.arguments)
+    crawl = next(run for run in plan if run.arguments.startswith("crawl "))
+    with (home / "crawl.log").open("wb") as log:
+        process = subprocess.Popen(command(crawl.arguments), cwd=home, env=environment(), stdout=log, stderr=log)
+    wait_for(home / "crawls" / "web" / "status.json", process)
+    until = time.monotonic() + DEADLINE_SECONDS
+    while (home / "server.jsonl").read_bytes().count(b"\n") < 80 and time.monotonic() < until:
+        time.sleep(0.1)
+    for run in plan:
+        if run.when == "during" and run is not crawl:
+            printed[run.arguments] = output(home, run.arguments)
+    process.wait(DEADLINE_SECONDS)
+    log_lines = (home / "crawl.log").read_text().splitlines()
+    printed[crawl.arguments] = "\n".join(line for line in log_lines if "[crawlerproject" in line or "Traceback" in line)
+    for run in plan:
+        if run.when == "after":
+            printed[run.arguments] = output(home, run.arguments)
+    return {arguments: text.replace(f"{home}/", "") for arguments, text in printed.items()}
+
+
+def output(home: Path, arguments: str) -> str:
+    """Standard output and errors of one command."""
+    ended = subprocess.run(
+        command(arguments), cwd=home, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=DEADLINE_SECONDS, check=False,
+    )  # fmt: skip
+    return ended.stdout
+
+
+def command(arguments: str) -> list[str]:
+    """The command line."""
+    return [sys.executable, "-m", "scrapy", *shlex.split(arguments)]
+
+
+def environment() -> dict[str, str]:
+    """Ours, with the project on the path and without proxies."""
+    kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "110"}
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    """Until the file is there."""
+    until = time.monotonic() + DEADLINE_SECONDS
+    while not path.exists():
+        if process.poll() is not None or time.monotonic() > until:
+            raise RuntimeError(f"{path} never came")
+        time.sleep(0.05)
+
+
+def page(printed: dict[str, str]) -> str:
+    """The whole page: one section a command, in alphabetical order."""
+    plan = runs(PORT)
+    sections = [HEAD]
+    for name in names():
+        entry = import_module(f"crawlerproject.commands.{name}").Command()
+        told = " ".join(entry.long_desc().split()).replace("Example: ", "\n\nExample: ")
+        about, _, example = told.partition("\n\nExample: ")
+        lines = [f"## scrapy {name}", "", f"    scrapy {name} {entry.syntax()}".rstrip(), "", wrapped(about)]
+        mine = [run for run in plan if shlex.split(run.arguments)[0] == name]
+        if example and not mine:
+            lines += ["", f"For example: `{example.strip('`')}`"]
+        for run in mine:
+            if run.note:
+                lines += ["", run.note]
+            lines += ["", "```", f"$ scrapy {run.arguments}", cut(printed[run.arguments]), "```"]
+        sections.append("\n".join(lines))
+    return "\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+def names() -> list[str]:
+    """Every command of this project."""
+    found = []
+    for path in sorted((ROOT / "crawlerproject" / "commands").glob("*.py")):
+        if path.stem != "__init__" and hasattr(import_module(f"crawlerproject.commands.{path.stem}"), "Command"):
+            found.append(path.stem)
+    return found
+
+
+def wrapped(text: str) -> str:
+    """A paragraph of lines that fit."""
+    return textwrap.fill(text, 118)
+
+
+def cut(text: str, lines: int = SHOWN_LINES) -> str:
+    """The first lines, each not too long; what is left out is marked."""
+    every = [line.rstrip() for line in text.strip("\n").splitlines()]
+    shown = [line if len(line) <= SHOWN_LETTERS else f"{line[:SHOWN_LETTERS]} […]" for line in every[:lines]]
+    return "\n".join([*shown, *(["[…]"] if len(every) > lines else [])])
+
+
+def selected(arguments: Sequence[str]) -> int:
+    """Takes no arguments."""
+    if arguments:
+        print("Usage: python scripts/commands_doc.py", file=sys.stderr)
+        return 2
+    return main()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(selected(sys.argv[1:]))
