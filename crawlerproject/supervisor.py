@@ -1,0 +1,106 @@
+"""Keeps a number of worker processes running: starts again what dies, passes signals on, ends when all have ended."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+logger = logging.getLogger(__name__)
+
+# A worker that dies at once is started again after 1, 2, 4 … seconds, a minute at most.
+_FIRST_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_SECONDS = 60.0
+# One that lived so long did not die at once.
+_LIVED_SECONDS = 60.0
+_LOOK_SECONDS = 0.2
+# Scrapy's status for what the operator must mend; the same start would end the same way.
+_EXIT_USAGE = 2
+
+
+class Worker:
+    """One worker and its processes, one after the other."""
+
+    def __init__(self, name: str, command: Sequence[str], output: Path) -> None:
+        self.name = name
+        self.command = command
+        self.output = output
+        self.process: subprocess.Popen[bytes] | None = None
+        self.start_at = 0.0  # monotonic
+        self.wait_seconds = _FIRST_WAIT_SECONDS
+        self.started_at = 0.0
+        self.done = False
+
+    def start(self, output: IO[bytes]) -> None:
+        """In a session of its own: a terminal's Ctrl-C reaches it once, through us."""
+        self.started_at = time.monotonic()
+        self.process = subprocess.Popen(
+            self.command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, stdin=subprocess.DEVNULL
+        )
+        logger.info("%s runs (process %d, output in %s)", self.name, self.process.pid, self.output)
+
+
+class Supervisor:
+    """Runs workers until all have ended by themselves, or were asked to."""
+
+    def __init__(self, workers: Sequence[Worker], clock: Callable[[], float] = time.monotonic) -> None:
+        self.workers = workers
+        self._clock = clock
+        self._stopping = False
+
+    def run(self) -> int:
+        """Until every worker has ended; the worst of their exit statuses that was not mended by a new start."""
+        before = {number: signal.signal(number, self._pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+        status = 0
+        try:
+            with contextlib.ExitStack() as stack:
+                outputs = {worker.name: stack.enter_context(worker.output.open("ab")) for worker in self.workers}
+                while not all(worker.done for worker in self.workers):
+                    for worker in self.workers:
+                        status = max(status, self._look(worker, outputs[worker.name]))
+                    time.sleep(_LOOK_SECONDS)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        return status
+
+    def _look(self, worker: Worker, output: IO[bytes]) -> int:
+        now = self._clock()
+        if worker.done:
+            return 0
+        if worker.process is None:
+            if self._stopping:
+                worker.done = True
+            elif now >= worker.start_at:
+                worker.start(output)
+            return 0
+        status = worker.process.poll()
+        if status is None:
+            return 0
+        worker.process = None
+        if status == 0 or self._stopping or status == _EXIT_USAGE:
+            worker.done = True
+            level = logging.INFO if status == 0 else logging.ERROR
+            logger.log(level, "%s has ended with status %d", worker.name, status)
+            return abs(status)
+        if now - worker.started_at > _LIVED_SECONDS:
+            worker.wait_seconds = _FIRST_WAIT_SECONDS
+        worker.start_at = now + worker.wait_seconds
+        logger.warning(
+            "%s died (status %d, see %s): it is started again in %g s",
+            worker.name, status, worker.output, worker.wait_seconds,
+        )  # fmt: skip
+        worker.wait_seconds = min(2 * worker.wait_seconds, _LONGEST_WAIT_SECONDS)
+        return 0
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
+        for worker in self.workers:
+            if worker.process is not None and worker.process.poll() is None:
+                worker.process.send_signal(number)
