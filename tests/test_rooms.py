@@ -21,6 +21,8 @@ MAY_IMPORT = {
         "stores",
         "rules",
         "preflight",
+        # Workers as processes of their own.
+        "supervisor",
         "errors",
         "reasons",
         "fetch.wire",

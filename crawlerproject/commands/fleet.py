@@ -11,7 +11,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
-from crawlerproject.frontier.joining import shared
+from crawlerproject.stores.redis_link import SCHEMES
 from crawlerproject.supervisor import Supervisor, Worker
 
 
@@ -45,7 +45,7 @@ class Command(CrawlCommand):
             raise UsageError("scrapy fleet runs the web spider: give its arguments with -a", print_help=False)
         if opts.workers < 1:
             raise UsageError("--workers must be at least 1.", print_help=False)
-        if not shared(self.settings):
+        if not str(self.settings["STATE_URL"]).startswith(SCHEMES):
             raise UsageError(
                 f"STATE_URL is {self.settings['STATE_URL']}: several workers need a frontier that they can share; "
                 "use -s STATE_URL=redis://host:6379/0.",
