@@ -10,7 +10,7 @@ import gzip
 import re
 import time
 from collections.abc import Callable
-from email.utils import formatdate
+from email.utils import formatdate, parsedate_to_datetime
 from pathlib import Path
 
 from tests.web.answers import answer, page_html, text
@@ -78,7 +78,7 @@ def _unchanged(head: bytes, etag: str, since: float) -> bool:
     if found := _IF_NONE_MATCH.search(head):
         return etag.encode() in found[1]
     if found := _IF_MODIFIED.search(head):
-        return found[1].decode() == formatdate(since, usegmt=True)
+        return parsedate_to_datetime(found[1].decode()).timestamp() >= int(since)
     return False
 
 

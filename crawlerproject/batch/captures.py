@@ -1,0 +1,166 @@
+"""Captures that an index of others names: Common Crawl's columnar index (Parquet) or CDXJ, with filters."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from base64 import b32decode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from crawlerproject.batch.distant import Distant, buffered
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.urls import Address, UrlRefused, parse
+
+_COLUMNS = {
+    "url": "url",
+    "fetch_time": "fetch_time",
+    "fetch_status": "status",
+    "content_digest": "digest",
+    "warc_filename": "filename",
+    "warc_record_offset": "offset",
+    "warc_record_length": "length",
+}
+_DIGEST_BYTES = 20
+
+
+class Capture(NamedTuple):
+    """One capture of another's archive."""
+
+    address: Address
+    fetched_at: float  # epoch seconds
+    status: int
+    digest: bytes  # sha1 of the payload as they store it; empty when unknown
+    filename: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What is taken; empty or None takes everything."""
+
+    domains: frozenset[str] = frozenset()  # registered domains, or hosts
+    prefixes: tuple[str, ...] = ()
+    languages: frozenset[str] = frozenset()  # as the index writes them (ISO 639-3)
+    status: int | None = 200
+    since: float | None = None  # epoch seconds
+    until: float | None = None
+
+    def takes(self, capture: Capture, languages: str) -> bool:
+        """Whether a capture passes."""
+        host = capture.address.host
+        if self.domains and host not in self.domains and registered_domain(host) not in self.domains:
+            return False
+        if self.prefixes and not capture.address.url.startswith(self.prefixes):
+            return False
+        if self.languages and self.languages.isdisjoint(languages.split(",")):
+            return False
+        if self.status is not None and capture.status != self.status:
+            return False
+        return not (self.since and capture.fetched_at < self.since) and not (
+            self.until and capture.fetched_at >= self.until
+        )
+
+
+def read_captures(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+    """The captures that a file, a folder, an HTTP address or a list of paths (``.paths``, ``.paths.gz``) names.
+
+    Raises OperatorError for what is no such index; single lines that cannot be read are left out.
+    """
+    if "://" not in source and Path(source).is_dir():
+        files = sorted(path for path in Path(source).rglob("*") if _known_kind(path.name))
+        if not files:
+            raise OperatorError(f"{source} holds no index: no .parquet and no .cdxj file.")
+        for path in files:
+            yield from read_captures(str(path), distant, wanted)
+    elif source.endswith((".paths", ".paths.gz")):
+        for line in _text(distant.read(source), source).splitlines():
+            yield from read_captures(line.decode(), distant, wanted)
+    elif source.endswith(".parquet"):
+        yield from _columnar(source, distant, wanted)
+    else:
+        yield from _lines(source, distant, wanted)
+
+
+def _known_kind(name: str) -> bool:
+    return name.endswith((".parquet", ".cdxj", ".cdxj.gz", ".cdx.gz"))
+
+
+def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+    opened: Any = buffered(distant, source) if "://" in source or "://" in distant.base else source
+    try:
+        file = pq.ParquetFile(opened)
+    except (pa.ArrowInvalid, FileNotFoundError) as error:
+        raise OperatorError(f"{source} is no Parquet file ({str(error)[:100]}).") from error
+    names = set(file.schema_arrow.names)
+    if missing := sorted(set(_COLUMNS) - names):
+        raise OperatorError(f"{source} is of an unknown schema: it has no column {', '.join(missing)}.")
+    columns = [*_COLUMNS, *(["content_languages"] if "content_languages" in names else [])]
+    for batch in file.iter_batches(columns=columns):
+        if wanted.status is not None:  # before rows become objects
+            batch = batch.filter(pc.equal(batch["fetch_status"], wanted.status))
+        for row in batch.to_pylist():
+            moment = row["fetch_time"]
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            made = _capture({new: row[old] for old, new in _COLUMNS.items()}, moment.timestamp())
+            if made is not None and wanted.takes(made, row.get("content_languages") or ""):
+                yield made
+
+
+def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+    good = bad = 0
+    for line in io.BytesIO(_text(distant.read(source), source)):
+        start = line.find(b"{")
+        words = line[: max(start, 0)].split()
+        try:
+            fields = orjson.loads(line[start:])
+            moment = datetime.strptime(words[-1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            made = _capture(fields, moment.timestamp())
+        except (ValueError, IndexError, TypeError):
+            made = None
+        if made is None:
+            bad += 1
+            if bad > 10 and not good:
+                raise OperatorError(f"{source} is of an unknown schema: its lines are not those of a CDXJ index.")
+            continue
+        good += 1
+        if wanted.takes(made, fields.get("languages") or ""):
+            yield made
+    if bad and not good:
+        raise OperatorError(f"{source} is of an unknown schema: its lines are not those of a CDXJ index.")
+
+
+def _capture(fields: dict[str, Any], fetched_at: float) -> Capture | None:
+    try:
+        address = parse(fields["url"])
+        digest = b32decode(fields["digest"] or "")
+        return Capture(
+            address,
+            fetched_at,
+            int(fields["status"]),
+            digest if len(digest) == _DIGEST_BYTES else b"",
+            str(fields["filename"]),
+            int(fields["offset"]),
+            int(fields["length"]),
+        )
+    except (KeyError, ValueError, TypeError, UrlRefused):
+        return None
+
+
+def _text(data: bytes, source: str) -> bytes:
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError) as error:
+        raise OperatorError(f"{source} is broken gzip ({error}).") from error

@@ -1,0 +1,103 @@
+"""``scrapy commoncrawl``: start from what others have crawled, so that a crawl fetches what is new."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from datetime import UTC, datetime
+
+from scrapy.commands import ScrapyCommand
+
+from crawlerproject.batch.captures import Filter, read_captures
+from crawlerproject.batch.distant import Distant
+from crawlerproject.batch.imports import Records, counted, import_captures
+from crawlerproject.commands.folders import one_sentence
+from crawlerproject.errors import OperatorError
+from crawlerproject.identity import identity
+from crawlerproject.preflight import crawl_folder, take_lock
+from crawlerproject.stores.archive import parquet_of
+from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.stores.rocks import RocksStore
+
+
+class Command(ScrapyCommand):
+    """Imports an index, and on request the records that it names."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "INDEX ... [--domain D] [--prefix URL] [--fetch-records --base PLACE]"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Make a crawl know the pages of Common Crawl's index"
+
+    def long_desc(self) -> str:
+        """What ``scrapy commoncrawl -h`` says."""
+        return (
+            "Read Common Crawl's columnar index or CDXJ (files, folders, HTTP addresses, or lists of paths) and make "
+            "its pages known to the crawl in CRAWL_DIR, with digest and time: a crawl then fetches other pages only, "
+            "and -a mode=recrawl asks whether they changed since. --fetch-records also takes the records themselves, "
+            "by byte range, into warc/. Run again, it goes on. Exit status 0, or 1 when records were refused. "
+            "Example: scrapy commoncrawl cc-index.paths.gz --base https://data.commoncrawl.org/ --domain example.org"
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """The options of this command."""
+        super().add_options(parser)
+        parser.add_argument("--base", default="", help="folder or HTTP address that relative names are below")
+        parser.add_argument("--domain", action="append", default=[], help="only pages of this domain or host")
+        parser.add_argument("--prefix", action="append", default=[], help="only URLs that begin so")
+        parser.add_argument("--language", action="append", default=[], help="only pages in it (ISO 639-3, such as eng)")
+        parser.add_argument("--status", type=int, default=200, help="only this HTTP status (default: 200)")
+        parser.add_argument("--since", help="only captures from this day on (YYYY-MM-DD)")
+        parser.add_argument("--until", help="only captures before this day")
+        parser.add_argument("--limit", type=int, help="at most so many captures")
+        parser.add_argument("--fetch-records", action="store_true", help="take the records into our archive as well")
+        parser.add_argument("--pause", type=float, default=1.0, help="seconds between two HTTP requests (default: 1)")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Import, and say how much."""
+        assert self.settings is not None
+        with one_sentence():
+            if not args:
+                raise OperatorError("Give an index to read, for example: scrapy commoncrawl index.cdxj --domain a.org")
+            wanted = Filter(
+                frozenset(opts.domain),
+                tuple(opts.prefix),
+                frozenset(opts.language),
+                opts.status,
+                _day(opts.since),
+                _day(opts.until),
+            )
+            distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
+            folder = crawl_folder(self.settings, "web")
+            (folder / "warc").mkdir(parents=True, exist_ok=True)
+            lock = take_lock(folder)
+            store = RocksStore(folder / "frontier")
+            try:
+                records = None
+                if opts.fetch_records:
+                    records = Records(distant, folder / "warc", CdxjFiles(folder / "index", parquet_of(folder)).rebuild)
+                captures = (capture for source in args for capture in read_captures(source, distant, wanted))
+                done = import_captures(counted(captures, opts.limit), store, records)
+            finally:
+                store.close()
+                os.close(lock)
+            for problem in done.refused:
+                print(f"Refused: {problem}", file=sys.stderr)
+            print(f"{done.pages:,} pages are known now, {done.known:,} were before, {done.records:,} records taken")
+            self.exitcode = 1 if done.refused else 0
+
+
+def _day(text: str | None) -> float | None:
+    if not text:
+        return None
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise OperatorError(f"{text!r} is no day; write it as YYYY-MM-DD.") from None

@@ -1,0 +1,240 @@
+"""An index and WARC files in Common Crawl's form and naming, served over loopback HTTP: imported, then only deltas."""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import io
+import json
+import re
+import subprocess
+import sys
+import threading
+from base64 import b32encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import sha1
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from crawlerproject.rules.cdxj import surt_key
+from crawlerproject.stores.warc_reading import member_at
+from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, small_settings, synthetic_web
+
+SEGMENT = "crawl-data/CC-MAIN-2026-40/segments/1790000000000.1"
+WARC = f"{SEGMENT}/warc/CC-MAIN-20260901000000-20260901030000-00000.warc.gz"
+FETCHED = datetime(2026, 9, 1, tzinfo=UTC)
+#: Of honest.test; the last is none of ours, and one record is not what the index says.
+PAGES = ("/weekly", "/monthly", "/fixed")
+QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02"}
+
+
+class Import(NamedTuple):
+    """A web, its captures by another crawler, and what was imported."""
+
+    web: RunningWeb
+    folder: Path
+    base: str
+    asked: list[str]  # of the archive's server: method, path, range
+    output: str
+    status: int
+
+
+class Ranges(http.server.BaseHTTPRequestHandler):
+    """Files by byte range, as a bucket serves them."""
+
+    files: dict[str, bytes]
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self._answer(self.files.get(self.path))
+
+    do_HEAD = do_GET
+
+    def _answer(self, whole: bytes | None) -> None:
+        span = self.headers.get("Range", "")
+        self.asked.append(f"{self.command} {self.path} {span}")
+        if whole is None:
+            self.send_error(404)
+            return
+        data, status = whole, 200
+        if span:
+            first, _, last = span.removeprefix("bytes=").partition("-")
+            data, status = whole[int(first) : int(last) + 1], 206
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+def captures(port: int) -> tuple[bytes, list[dict[str, object]]]:
+    """A WARC as Common Crawl writes it (1.0, bodies decoded, X-Crawler- headers), and the rows of its index."""
+    out = io.BytesIO()
+    writer = WARCWriter(out, gzip=True, warc_version="1.0")
+    rows: list[dict[str, object]] = []
+    for path in (*PAGES, "/elsewhere"):
+        host = "honest.test" if path in PAGES else "other-site.test"
+        url = f"http://{host}:{port}{path}"
+        body = f"<html><title>{path}</title><p>as another crawler saw it".encode()
+        headers = [("Content-Type", "text/html"), ("X-Crawler-Content-Encoding", "gzip")]
+        head = StatusAndHeaders("200 OK", [*headers, ("Content-Length", str(len(body)))], protocol="HTTP/1.1")
+        start = out.tell()
+        moment = {"WARC-Date": FETCHED.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        record = writer.create_warc_record(
+            url, "response", io.BytesIO(body), http_headers=head, warc_headers_dict=moment
+        )
+        writer.write_record(record)
+        digest = b32encode(sha1(body).digest()).decode()
+        rows.append(
+            {
+                "url_surtkey": surt_key(url), "url": url, "fetch_time": FETCHED, "fetch_status": 200,
+                "content_digest": digest, "content_languages": "eng" if path != "/fixed" else "eng,deu",
+                "warc_filename": WARC, "warc_record_offset": start, "warc_record_length": out.tell() - start,
+            }
+        )  # fmt: skip
+    return out.getvalue(), rows
+
+
+def cdxj(rows: list[dict[str, object]]) -> bytes:
+    """The same index as lines."""
+    lines = []
+    for row in rows:
+        fields = {
+            "url": row["url"], "mime": "text/html", "status": "200", "digest": row["content_digest"],
+            "length": str(row["warc_record_length"]), "offset": str(row["warc_record_offset"]), "filename": WARC,
+        }  # fmt: skip
+        lines.append(f"{row['url_surtkey']} 20260901000000 {json.dumps(fields)}\n")
+    return "".join(sorted(lines)).encode()
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Import]:
+    """Imported from the columnar index over HTTP, with records; one row's offset is wrong."""
+    folder = tmp_path_factory.mktemp("commoncrawl")
+    with synthetic_web(folder / "web", "--profile", "changing") as web:
+        warc, rows = captures(web.port)
+        table = "cc-index/table/cc-main/warc/crawl=CC-MAIN-2026-40/subset=warc/part-00000.gz.parquet"
+        wrong = [dict(row) for row in rows]
+        wrong[1]["warc_record_offset"] = int(str(rows[1]["warc_record_offset"])) + 7
+        buffer = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(wrong), buffer)
+        files = {
+            f"/{WARC}": warc,
+            f"/{table}": buffer.getvalue(),
+            "/cc-index-table.paths.gz": gzip.compress(f"{table}\n".encode()),
+            "/index.cdxj.gz": gzip.compress(cdxj(rows)),
+        }
+        asked: list[str] = []
+        handler = type("Handler", (Ranges,), {"files": files, "asked": asked})
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_address[1]}/"
+        done = commoncrawl(
+            folder / "crawl", base, "cc-index-table.paths.gz", "--domain", "honest.test", "--fetch-records"
+        )
+        yield Import(web, folder / "crawl", base, asked, done.stdout + done.stderr, done.returncode)
+        server.shutdown()
+
+
+def commoncrawl(folder: Path, base: str, source: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """The command, to its end."""
+    arguments = ["commoncrawl", base + source, "--base", base, "--pause", "0", *more, "-s", f"CRAWL_DIR={folder}"]
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_records_come_by_byte_range_and_false_ones_are_refused(imported: Import) -> None:
+    """Only spans of the WARC are asked for; a span that is no record is named and left out, the page is known still."""
+    spans = [line for line in imported.asked if WARC in line]
+
+    assert imported.status == 1
+    assert "3 pages are known now, 0 were before, 2 records taken" in imported.output
+    assert "/monthly" in imported.output
+    assert "is not one whole record" in imported.output
+    assert len(spans) == 3
+    assert all("bytes=" in line for line in spans)
+
+
+def test_the_records_are_in_our_archive_with_their_origin(imported: Import) -> None:
+    """Byte for byte, indexed, each followed by a record that says where it is from."""
+    (warc,) = (imported.folder / "warc").glob("import-*.warc.gz")
+    rows = [json.loads(line.split(b" ", 2)[2]) for line in index_of(imported, warc).read_bytes().splitlines()]
+
+    assert sorted(row["url"].rpartition("/")[2] for row in rows) == ["fixed", "weekly"]
+    for row in rows:
+        record = member_at(warc, int(row["offset"]), int(row["length"]))
+        assert b"as another crawler saw it" in record.payload  # type: ignore[union-attr]
+    assert gzip.decompress(warc.read_bytes()).count(f"origin: {imported.base}{WARC}".encode()) == 2
+
+
+def index_of(imported: Import, warc: Path) -> Path:
+    """Its CDXJ."""
+    return imported.folder / "index" / f"{warc.name.removesuffix('.warc.gz')}.cdxj"
+
+
+def test_importing_again_changes_nothing(imported: Import) -> None:
+    """From the other form of the index: all of it is known."""
+    again = commoncrawl(imported.folder, imported.base, "index.cdxj.gz", "--prefix", "http://honest.test")
+
+    assert again.returncode == 0, again.stderr
+    assert "0 pages are known now, 3 were before" in again.stdout
+
+
+def test_only_deltas_are_fetched_afterwards(imported: Import) -> None:
+    """A crawl asks for what the index did not have; a recrawl asks for the rest, if it has changed since."""
+    log = imported.web.folder / "server.jsonl"
+    (imported.web.folder / "seeds.txt").write_text(f"http://honest.test:{imported.web.port}/\n")
+    command = crawl_command(
+        imported.web.folder / "seeds.txt", imported.folder, imported.web.folder / "hosts",
+        small_settings(imported.web) | QUICK | {"RECRAWL_CHECK_SHARE": "0"}, scope="host",
+    )  # fmt: skip
+
+    first = measured(command, imported.folder.with_suffix(".log"))
+    crawled = [json.loads(line) for line in log.read_text().splitlines()]
+    command[command.index(f"seeds={imported.web.folder / 'seeds.txt'}")] = "mode=recrawl"
+    second = measured(command, imported.folder.with_suffix(".log"))
+    again = [json.loads(line) for line in log.read_text().splitlines()][len(crawled) :]
+
+    assert (first.status, second.status) == (0, 0), imported.folder.with_suffix(".log").read_text()[-2000:]
+    assert {row["path"] for row in crawled} == {"/robots.txt", "/", "/daily"}
+    asked = {row["path"]: (row["status"], bool(row.get("conditional"))) for row in again}
+    assert asked["/fixed"] == (304, True)
+    assert asked["/weekly"] == (200, True)
+    texts = [gzip.decompress(path.read_bytes()).decode("latin-1") for path in (imported.folder / "warc").iterdir()]
+    theirs = [text for text in texts if f"origin: {imported.base}" in text]
+    (refers,) = [text for text in texts if "server-not-modified" in text and "/fixed\r\n" in text]
+    ids = re.findall(r"WARC-Refers-To: (\S+)", refers)
+    assert ids
+    assert all(f"WARC-Record-ID: {one}" in theirs[0] for one in ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "word"),
+    [
+        ("other.parquet", b"PAR1 not", "is no Parquet file"),
+        ("lines.cdxj", b"<html>\n" * 20, "unknown schema"),
+        ("broken.cdxj.gz", b"\x1f\x8b broken", "broken gzip"),
+        ("none.cdxj", None, "cannot be read"),
+    ],
+)
+def test_what_is_no_index_is_refused(tmp_path: Path, name: str, data: bytes | None, word: str) -> None:
+    """A sentence; the crawl's folder stays as it was."""
+    from crawlerproject.batch.captures import Filter, read_captures
+    from crawlerproject.batch.distant import Distant
+    from crawlerproject.errors import OperatorError
+
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+
+    with pytest.raises(OperatorError, match=word):
+        list(read_captures(str(tmp_path / name), Distant("", "test", 0.0), Filter()))
