@@ -13,6 +13,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.page import PageFacts, is_html, read_html
+from crawlerproject.rules.similarity import text_fingerprint
 from crawlerproject.rules.triage import Triage, triage
 from crawlerproject.rules.urls import UrlRefused, origin, parse
 
@@ -100,6 +101,11 @@ class PageView:
         return triage(self._body, self._kind) if self.is_html else None
 
     @property
+    def fingerprint(self) -> int | None:
+        """SimHash of the text, which tells near-duplicates; None when there is too little text."""
+        return text_fingerprint(self.facts.text)
+
+    @property
     def robots(self) -> str:
         """What robots.txt says of this page, in words."""
         rules = self._rules(self.url)
@@ -132,6 +138,7 @@ class PageView:
             ("asks", ", ".join(word for word in ("noindex", "nofollow") if getattr(facts, word)) or "nothing"),
             ("canonical", self.canonical),
             ("triage", str(self.triage or "")),
+            ("simhash", "" if self.fingerprint is None else f"{self.fingerprint:016x}"),
             ("robots", self.robots),
             ("pace", _pace_text(self.pace)),
         ]

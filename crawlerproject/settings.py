@@ -147,6 +147,7 @@ ITEM_PIPELINES = {
 EXTENSIONS = {
     "crawlerproject.extensions.commit.CommitLoop": 100,
     "crawlerproject.extensions.progress.ProgressExtension": 500,
+    "crawlerproject.extensions.own_errors.OwnErrors": 90,
     "crawlerproject.extensions.status.StatusFile": 510,
     "crawlerproject.extensions.watching.Watching": 520,
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,

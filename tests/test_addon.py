@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.reports.warc_walk import check_file
+from crawlerproject.stores.request_log import read_log
 from tests.web.judge import judge_folder, read_visits
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, small_settings, synthetic_web
 
@@ -43,7 +44,17 @@ class PlainSpider(scrapy.Spider):
     def parse(self, response):
         yield {"url": response.url, "status": response.status}
 """
-ADDON = '\nADDONS = {"crawlerproject.addon.PoliteCrawl": 100}\n'
+BROKEN = """
+from crawlerproject.spiders.web import WebSpider
+
+
+class BrokenSpider(WebSpider):
+    name = "broken"
+
+    def extract(self, response):
+        raise RuntimeError("the reader is broken")
+"""
+ADDON = '\nADDONS = {"crawlerproject.addon.PoliteCrawl": 100}\nCOMMANDS_MODULE = "crawlerproject.commands"\n'
 
 
 def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -57,13 +68,14 @@ def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``scrapy startproject`` and one line."""
+    """``scrapy startproject`` and one line (and one more for the commands)."""
     home = tmp_path_factory.mktemp("addon")
     assert scrapy(home, "startproject", "other").returncode == 0
     settings = home / "other" / "other" / "settings.py"
     settings.write_text(settings.read_text() + ADDON)
     (home / "other" / "other" / "spiders" / "titles.py").write_text(SPIDER)
     (home / "other" / "other" / "spiders" / "plain.py").write_text(PLAIN)
+    (home / "other" / "other" / "spiders" / "broken.py").write_text(BROKEN)
     return home / "other"
 
 
@@ -122,3 +134,18 @@ def test_without_a_contact_it_does_not_start(project: Path, tmp_path: Path) -> N
 
     assert ended.returncode != 0
     assert "needs a way to reach you" in ended.stderr
+
+
+def test_many_errors_of_the_program_stop_the_crawl(project: Path, tmp_path: Path) -> None:
+    """A reader that always fails: the crawl stops with its own exit status, the tracebacks are kept apart."""
+    with synthetic_web(tmp_path / "web") as web:
+        where = ["-a", f"seeds=http://plain1.test:{web.port}/", "-s", "ERRORS_IN_A_ROW=3"]
+
+        ended = scrapy(project, "crawl", "broken", *where, *options(web, tmp_path / "crawl"))
+
+    assert ended.returncode == 70
+    assert "3 errors of our own in a row: the crawl stops" in ended.stderr
+    assert "'finish_reason': 'errors_in_a_row'" in ended.stderr
+    kept = (tmp_path / "crawl" / "log" / "errors.log").read_text()
+    assert kept.count("RuntimeError: the reader is broken") >= 3
+    assert len(list(read_log(tmp_path / "crawl" / "log"))) >= 3  # and what the web did is in the request log

@@ -122,15 +122,17 @@ def test_the_shell_keeps_the_pace(alone: Beside) -> None:
 
 def test_the_shell_shows_the_page_as_our_reader_sees_it(alone: Beside) -> None:
     """Words, links with the gate that each would meet, robots verdict, triage."""
-    facts = "[page.words, page.robots, str(page.triage), [list(link) for link in page.links], page.title]"
+    links = "[list(link) for link in page.links]"
+    facts = f"[page.fingerprint > 0, page.words, page.robots, str(page.triage), {links}, page.title]"
     code = f"__import__('json').dumps({facts})"
 
     ended = alone.scrapy("shell", "-c", code, alone.url("etiquette.test"))
 
-    words, robots, triage, links, title = json.loads(ended.stdout)
+    fingerprint, words, robots, triage, told, title = json.loads(ended.stdout)
     assert (robots, title, triage.partition(" ")[0]) == ("allowed", "etiquette.test/", "plain")
+    assert fingerprint is True
     assert words > 50
-    refusals = {url.rpartition("/")[2]: refusal for url, _, refusal in links}
+    refusals = {url.rpartition("/")[2]: refusal for url, _, refusal in told}
     assert refusals["archive.zip"] == "extension"
     assert refusals["odd"] == ""
 

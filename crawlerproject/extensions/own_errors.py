@@ -1,0 +1,60 @@
+"""Errors of the program itself, kept apart from what the web does wrong: ``log/errors.log`` with their tracebacks.
+
+Nielsen's two kinds: what is anticipated is one line of the request log; what is not has a file of its own, and many of
+it in a row stop the crawl (ERRORS_IN_A_ROW).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from crawlerproject.frontier.scheduler import FrontierScheduler
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+ERRORS_FILE = "errors.log"
+_FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
+
+
+class OwnErrors:
+    """Copies every logged traceback into the crawl's folder; the file is made with the first of them."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._handler: logging.Handler | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        if not crawler.crawling:
+            raise NotConfigured("only in a crawl")
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """Begin to listen."""
+        scheduler: Any = getattr(self._crawler.engine, "scheduler", None)
+        if not isinstance(scheduler, FrontierScheduler):
+            return
+        handler = logging.FileHandler(scheduler.crawl.folder / "log" / ERRORS_FILE, encoding="utf-8", delay=True)
+        handler.setLevel(logging.ERROR)
+        handler.setFormatter(logging.Formatter(_FORMAT))
+        handler.addFilter(lambda record: bool(record.exc_info))
+        logging.getLogger().addHandler(handler)
+        self._handler = handler
+
+    def spider_closed(self) -> None:
+        """Let the file go."""
+        if self._handler is not None:
+            logging.getLogger().removeHandler(self._handler)
+            self._handler.close()
+            self._handler = None
