@@ -51,6 +51,7 @@ class RedisLink:
                 client = RedisCluster.from_url(url, **_options())
         except (RedisError, OSError, ValueError) as error:
             raise OperatorError(_opening(self.place, error)) from error
+        self.round_trips = 0  # since the start, a pipeline as one
         self._client = client
 
     def call(self, name: Script | str, keys: Sequence[str | bytes] = (), *arguments: Any) -> Any:
@@ -72,6 +73,7 @@ class RedisLink:
         self._client.close()
 
     def _at_once(self, calls: Sequence[Call]) -> list[Any]:
+        self.round_trips += 1
         pipe = self._client.pipeline(transaction=False)
         for call in calls:
             # A cluster's pipeline refuses EVALSHA: it could not load a script that one of its nodes lacks.

@@ -1,0 +1,191 @@
+"""What a page costs a frontier in Redis: worker CPU beside the embedded store's, Redis CPU, round trips, bytes.
+
+    python -m benchmarks.redis_frontier --pages 20_000 --workers 2 --new 5
+
+Workers skip the network: each takes pages of the hosts in its partitions, finds fifty links on each (``--new`` of them
+new, eight on hosts of others, sent to them as letters), and ends fifty pages a beat, as in a crawl. A real
+``redis-server`` is started on a free port, with appendonly yes and appendfsync everysec. CPU is what counts here: it
+does not depend on what else the machine does; pages a second do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import random
+import tempfile
+import time
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT, _key
+from crawlerproject.frontier.host import Host
+from crawlerproject.rules.partitions import partition_of
+from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.redis_ahead import AheadStore
+from crawlerproject.stores.redis_link import RedisLink
+from crawlerproject.stores.redis_store import RedisStore
+from crawlerproject.stores.rocks import RocksStore
+from tests.stores.redis_servers import redis_server
+
+_PARTITIONS = 64
+_LEASE_MS = 600_000
+_HOSTS = 500  # that each worker crawls in turn
+_LETTERS = 50
+_PUT = ("--appendfsync", "everysec")
+
+
+class Cost(NamedTuple):
+    """What a number of pages cost one worker."""
+
+    pages: int
+    urls: int  # that became known
+    cpu_seconds: float
+    wall_seconds: float
+    round_trips: int
+
+
+class Web:
+    """An endless web of some hosts: rows to queue, the same for either store."""
+
+    def __init__(self, hosts: list[str], new: int, seed: int) -> None:
+        self.hosts = hosts
+        self.rng = random.Random(seed)
+        self._new = new
+        self._named = dict.fromkeys(hosts, 0)
+        self._arrival = 1_700_000_000_000_000
+
+    def row(self, host: str, page: int) -> QueuedPage:
+        path = f"/articles/{page % 97}/a-title-of-some-words-{page}.html"
+        self._arrival += 1
+        via = f"https://{host}/articles/a-page-before-this.html"
+        return QueuedPage(host, _key(host, path), f"https://{host}{path}", 1, self._arrival, 3, "LLL", via)
+
+    def first(self) -> list[QueuedPage]:
+        """A few pages of every host."""
+        return [self.next_of(host) for host in self.hosts for _ in range(4)]
+
+    def next_of(self, host: str) -> QueuedPage:
+        self._named[host] += 1
+        return self.row(host, self._named[host])
+
+    def links(self, host: str) -> list[QueuedPage]:
+        """The links of a page that stay with this worker."""
+        new = [self.next_of(host) for _ in range(self._new)]
+        old = LINKS - FOREIGN - self._new
+        return new + [self.row(host, self.rng.randrange(1, self._named[host] + 1)) for _ in range(old)]
+
+
+def crawl(store: AheadStore | RocksStore, web: Web, pages: int, beats: RedisStore | None) -> Cost:
+    """So many pages, fifty a beat."""
+    states = {host: Host(host, 5.0) for host in web.hosts}
+    for host in states.values():
+        host.samples = (0.1,) * 10
+    store.apply(Changes(queued=web.first()))
+    store.sync()
+    elsewhere = [f"https://www.elsewhere.example/articles/some-title-{number}.html" for number in range(FOREIGN)]
+    letter = json.dumps(elsewhere).encode()
+    trips = beats.link.round_trips if beats else 0
+    done, urls, turn = 0, 0, 0
+    cpu = wall = 0.0
+    while done < pages:
+        hosts = [web.hosts[(turn + n) % len(web.hosts)] for n in range(PAGES_A_COMMIT)]
+        turn += PAGES_A_COMMIT
+        links = {host: web.links(host) for host in hosts}
+        began, began_cpu = time.perf_counter(), time.process_time()
+        changes = Changes()
+        for host in hosts:
+            for row in store.head(host, 1):
+                changes.removed.append(row)
+                record = PageRecord(row.url, "fetched", 200, 1.7e9, row.key[:20], '"5f2c-61a"', "")
+                changes.pages.append((row.key, record))
+                changes.hosts.append((host, states[host].pack()))
+        if isinstance(store, AheadStore) and beats is not None:
+            for partition, letters in store.letters(list(beats.held), _LETTERS).items():
+                store.letters_read(partition, len(letters))
+            for _ in hosts:
+                store.post(web.rng.randrange(_PARTITIONS), letter)
+            store.look_up((row.key, row.host) for rows in links.values() for row in rows)
+        for rows in links.values():
+            fresh = {row.key: row for row in rows}
+            new = [row for row, old in zip(fresh.values(), store.known(list(fresh)), strict=True) if not old]
+            store.apply(Changes(queued=new))
+            urls += len(new)
+        changes.facts.append(("warc", b'["crawl-0.warc.gz",123456789]'))
+        store.apply(changes)
+        store.sync()
+        cpu += time.process_time() - began_cpu
+        wall += time.perf_counter() - began
+        done += len(changes.removed)
+    return Cost(done, urls, cpu, wall, (beats.link.round_trips if beats else 0) - trips)
+
+
+def worker(url: str, number: int, workers: int, given: argparse.Namespace, tell: Connection) -> None:
+    """One worker process."""
+    store = RedisStore(RedisLink(url), "bench", f"w{number}", _PARTITIONS)
+    store.begin(f"life-{number}")
+    for partition in range(number, _PARTITIONS, workers):
+        assert store.acquire(partition, _LEASE_MS)
+    names = (f"www.site-{n}.example" for n in range(1_000_000))
+    mine = list(islice((name for name in names if partition_of(name, _PARTITIONS) in store.held), _HOSTS))
+    tell.send(crawl(AheadStore(store), Web(mine, given.new, number), given.pages, store))
+    store.close()
+
+
+def in_redis(folder: Path, given: argparse.Namespace) -> None:
+    with redis_server(folder / "redis", *_PUT) as server:
+        link = RedisLink(server.url)
+        before = link.call("INFO")
+        pipes = []
+        began = time.perf_counter()
+        for number in range(given.workers):
+            mine, theirs = multiprocessing.Pipe()
+            process = multiprocessing.Process(target=worker, args=(server.url, number, given.workers, given, theirs))
+            process.start()
+            pipes.append((mine, process))
+        costs: list[Cost] = []
+        for mine, process in pipes:
+            costs.append(mine.recv())
+            process.join()
+        wall = time.perf_counter() - began
+        after = link.call("INFO")
+        pages, urls = sum(cost.pages for cost in costs), sum(cost.urls for cost in costs)
+        cpu = sum(after[name] - before[name] for name in ("used_cpu_user", "used_cpu_sys"))
+        commands = after["total_commands_processed"] - before["total_commands_processed"]
+        known = urls + 4 * _HOSTS * given.workers
+        print(f"Redis, {given.workers} workers: {pages:,} pages, {known:,} URLs known")
+        print(f"  worker CPU {sum(cost.cpu_seconds for cost in costs) / pages * 1e6:.0f} µs a page")
+        print(f"  Redis CPU {cpu / pages * 1e6:.0f} µs a page, so {pages / cpu:,.0f} pages/s a core of Redis at most")
+        trips = sum(cost.round_trips for cost in costs)
+        print(f"  {trips / pages:.3f} round trips and {commands / pages:.1f} commands a page")
+        print(f"  {(after['used_memory'] - before['used_memory']) / known:.0f} bytes a URL known, of which one of"
+              f" {known / max(1, known - pages):.1f} is queued")  # fmt: skip
+        print(f"  {pages / wall:,.0f} pages/s together here, interpreter starts included")
+        link.close()
+
+
+def on_disk(folder: Path, given: argparse.Namespace) -> None:
+    store = RocksStore(folder / "rocks")
+    hosts = [f"www.site-{n}.example" for n in range(_HOSTS)]
+    cost = crawl(store, Web(hosts, given.new, 0), given.pages, None)
+    store.close()
+    print(f"RocksDB, one process: {cost.cpu_seconds / cost.pages * 1e6:.0f} µs CPU a page, its threads included")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.redis_frontier", description=__doc__)
+    parser.add_argument("--pages", type=int, default=20_000, help="of each worker")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--new", type=int, default=5, help="new URLs on each page, at most 42")
+    given = parser.parse_args()
+    print(f"{given.new} of {LINKS} links new")
+    with tempfile.TemporaryDirectory() as name:
+        on_disk(Path(name), given)
+        in_redis(Path(name), given)
+
+
+if __name__ == "__main__":
+    main()
