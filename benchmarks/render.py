@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -81,12 +82,13 @@ def crawl(web: RunningWeb, folder: Path, in_flight: int, pages: int, *, kill: bo
         process = start(crawl_command(web.folder / "seeds.txt", folder, web.folder / "hosts", settings), output)
         while process.poll() is None:
             now = family(process.pid)
-            seen = now if now.cpu_seconds else seen
+            seen = max(seen, now)  # the most: what the browser has used is gone with it
             curve += [now.private_bytes] if now.browsers else []
             if kill and not killed and _rendered(folder) >= pages // 2:
                 killed = len(now.browsers)
                 for pid in now.browsers:
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # gone with its parent
+                        os.kill(pid, signal.SIGKILL)
             time.sleep(_LOOK_SECONDS)
     seconds = time.monotonic() - began
     rows = [row for row in read_log(folder / "log") if row["rendered"]]
