@@ -13,11 +13,12 @@ from crawlerproject.middlewares.filetypes import FileTypesMiddleware
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.refused import Refused
 from crawlerproject.reasons import Reason
+from crawlerproject.stores.protocols import FLAG_SEED
 
 
 def lease(host: str, *, seed: bool = False) -> Any:
     """What a leased request carries, as far as the gates look."""
-    return SimpleNamespace(row=SimpleNamespace(host=host), is_seed=seed)
+    return SimpleNamespace(row=SimpleNamespace(host=host, flags=FLAG_SEED if seed else 0), is_seed=seed)
 
 
 @pytest.fixture
