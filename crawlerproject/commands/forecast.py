@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import random
 from collections import Counter
 
+from crawlerproject.batch.recrawl_forecast import forecast, known_beliefs
 from crawlerproject.crawl import gates_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.progress import human_seconds
 from crawlerproject.middlewares.pace_settings import preset_of
 from crawlerproject.onlooker import LookingCommand, one_argument, print_json
-from crawlerproject.preflight import seeds_and_scope
+from crawlerproject.preflight import check_known, crawl_folder, seeds_and_scope
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.pace import delay_seconds
+from crawlerproject.stores.looking import FrontierView
 
 # Pages of each host for which the time is told, beside the seeds alone.
 _EXAMPLES = (100, 1_000, 10_000)
+# Budgets of a recrawl that are told without being asked: visits a day as shares of the known pages.
+_BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+def _budgets(pages: int, asked: list[int] | None) -> list[int]:
+    if asked and min(asked) < 1:
+        raise OperatorError("--budget must be at least 1.")
+    return asked or sorted({max(1, round(pages * share)) for share in _BUDGET_SHARES})
 
 
 class Command(LookingCommand):
@@ -24,7 +35,7 @@ class Command(LookingCommand):
     example = "scrapy forecast seeds.txt --pages 500"
 
     def syntax(self) -> str:
-        return "SEEDS [--pages N] [--json]"
+        return "SEEDS [--pages N] [--json] | --recrawl [--budget N]"
 
     def short_desc(self) -> str:
         return "How long politeness alone will take, before the first request"
@@ -35,7 +46,13 @@ class Command(LookingCommand):
             "--pages", type=int, action="append", metavar="N", help="pages of each host; may be given again"
         )
 
+        parser.add_argument("--recrawl", action="store_true", help="what visits to known pages buy (of CRAWL_DIR)")
+        parser.add_argument("--budget", type=int, action="append", metavar="N", help="with it: visits a day")
+
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        if opts.recrawl:
+            self._recrawl(opts)
+            return
         text = one_argument(args, "a file of seeds, or URLs separated by commas", self.example)
         assert self.settings is not None
         addresses, _ = seeds_and_scope(text, "any")
@@ -72,3 +89,19 @@ class Command(LookingCommand):
         print(
             "robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer."
         )
+
+    def _recrawl(self, opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        folder = crawl_folder(self.settings, "web")
+        check_known(folder)
+        with FrontierView(folder / "frontier") as view:
+            pages, beliefs = known_beliefs(view, random.Random(1))
+        if not pages:
+            raise OperatorError(f"No page of {folder} was read yet; there is nothing to visit again.")
+        rows = [forecast(beliefs, pages, budget) for budget in _budgets(pages, opts.budget)]
+        if opts.json:
+            print_json({"pages": pages, "budgets": [row._asdict() for row in rows]})
+            return
+        print(f"{pages:,} known pages. Share that is as archived, on average, in the long run:")
+        for row in rows:
+            print(f"{row.visits_a_day:>9,} visits a day: {row.fresh:6.1%}  (all equally often: {row.even:.1%})")

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.rules.history import FEED, PAGE, SITEMAP, History, HostHistory, known, next_visit
 from crawlerproject.rules.refetch import Change, change, fresh_until, learned, validators
+from crawlerproject.stores.histories import HOST_FACT
 from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SITEMAP, FrontierStore, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.items import Page
 
-HOST_FACT = "visits:"
-"""Before the host key: the name of the fact that holds a host's history."""
 # Hosts whose history is kept at hand between two visits to them; 200 bytes each.
 _HOSTS_KEPT = 20_000
 

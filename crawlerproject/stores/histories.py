@@ -1,0 +1,4 @@
+"""Where the histories of hosts are kept: a fact of the store each."""
+
+HOST_FACT = "visits:"
+"""Before the host key."""
