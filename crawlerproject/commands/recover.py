@@ -20,6 +20,7 @@ from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.looking import FrontierView
 from crawlerproject.stores.lost import Lost, fetch_again, places_of, rows_lost
+from crawlerproject.stores.redis_worker import LIFE_FILE, fact_of_worker
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, has_our_name, unpack_open
 from crawlerproject.stores.warc_mend import good_spans, mend
@@ -48,7 +49,8 @@ class Command(ScrapyCommand):
             "Cut out of a stopped crawl's WARC files what is not good and keep it in .torn files beside them; make "
             "both indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
             "this: the next start of the crawl mends what it left. Exit status 0 when scrapy verify finds nothing any "
-            "more, 1 when something is left that cannot be mended. Example: scrapy recover crawls/web"
+            "more, 1 when something is left that cannot be mended. A worker that never comes back: "
+            "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -73,7 +75,7 @@ class Command(ScrapyCommand):
 
     def _cut_out(self, folder: Path) -> None:
         """Keep what is good of every file; an open file that needs it is closed by that."""
-        committed = _committed(folder)
+        committed = self._committed(folder)
         with Bytes("Reading", _size(folder)) as progress:
             for path in _files(folder):
                 first = first_member(path)
@@ -88,9 +90,19 @@ class Command(ScrapyCommand):
                 for message in mend(path, spans):
                     print(message)
 
+    def _committed(self, folder: Path) -> OpenFile | None:
+        if not _is_workers(folder):
+            return _committed(folder)
+        assert self.settings is not None
+        return unpack_open(fact_of_worker(folder, str(self.settings["STATE_URL"]), ARCHIVE_FACT))
+
     def _open_file(self, folder: Path) -> None:
         """What the next start of the crawl does at once."""
         index = CdxjFiles(folder / "index", parquet_of(folder))
+        if _is_workers(folder):  # what is lost of it may be in other workers' hands: it is said, and not queued again
+            for message in recover(folder / "warc", self._committed(folder), index).messages:
+                print(message)
+            return
         if not _has_frontier(folder):
             return
         with closing(RocksStore(folder / "frontier")) as store:
@@ -141,6 +153,11 @@ def _size(folder: Path) -> int:
 
 def _has_frontier(folder: Path) -> bool:
     return (folder / "frontier" / "CURRENT").exists()
+
+
+def _is_workers(folder: Path) -> bool:
+    """Whether the frontier is in Redis, shared with other workers."""
+    return (folder / LIFE_FILE).exists() and not _has_frontier(folder)
 
 
 def _committed(folder: Path) -> OpenFile | None:

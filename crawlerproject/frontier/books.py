@@ -148,7 +148,12 @@ class Books:
     def apply(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Commit ``changes`` and ``facts`` atomically. On StorageError nothing has changed; call again later."""
         self._settle(changes, 1)
-        dirty, self.dirty = self.dirty, {}
+        dirty = self.dirty
+        # What has ended since these changes were taken is in the next commit: until then its host is not forgotten.
+        later = self.changes
+        names = {row.host for row in (*later.removed, *later.queued)}
+        names |= {origin.partition("://")[2] for origin, _ in later.robots}
+        self.dirty = {name: dirty[name] for name in names if name in dirty}
         changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
         changes.facts = facts
         try:

@@ -195,9 +195,14 @@ class Fleet:
         self._compare_clocks(told.now)
         same = self._agreed[1] + 1 if told.all_quiet and told.activity == self._agreed[0] else 0
         self._agreed = (told.activity, same)
-        if told.all_quiet and same >= _SAME_REPORTS and not told.done:
+        self.done = told.done
+        if (
+            told.all_quiet
+            and same >= _SAME_REPORTS
+            and await asyncio.to_thread(self.store.store.all_held, told.now)  # what was told of holders is hearsay
+        ):
             await asyncio.to_thread(self.fleet.finish)
-        self.done = told.done or (told.all_quiet and same >= _SAME_REPORTS)
+            self.done = True
         return told
 
     def _compare_clocks(self, store_now: float) -> None:

@@ -12,11 +12,10 @@ from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_fleet import RedisFleet
 from crawlerproject.stores.redis_link import SCHEMES, RedisLink
 from crawlerproject.stores.redis_store import RedisStore
+from crawlerproject.stores.redis_worker import LIFE_FILE
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
-
-_LIFE_FILE = "worker.json"
 
 
 def shared(settings: BaseSettings) -> bool:
@@ -45,7 +44,7 @@ def join(settings: BaseSettings, folder: Path) -> Fleet:
     return Fleet(
         AheadStore(store),
         RedisFleet(link, crawl, worker, int(lease_seconds * 1000)),
-        folder / _LIFE_FILE,
+        folder / LIFE_FILE,
         lease_seconds=lease_seconds,
         answer_seconds=answer_seconds(settings),
         rng=random.Random(),

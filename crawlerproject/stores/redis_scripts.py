@@ -190,6 +190,11 @@ end
 if known ~= ARGV[2] then
   redis.call('HSET', KEYS[2], me, ARGV[2])
   redis.call('DEL', KEYS[7])
+  -- A new life holds nothing yet, whatever the last one said.
+  local owners = redis.call('HGETALL', KEYS[6])
+  for i = 1, #owners, 2 do
+    if owners[i + 1] == me then redis.call('HDEL', KEYS[6], owners[i]) end
+  end
 end
 redis.call('ZADD', KEYS[1], now, me)
 redis.call('HSET', KEYS[3], me, ARGV[5])

@@ -139,6 +139,11 @@ class RedisStore:
         for p, _ in given:
             del self.held[p]
 
+    def all_held(self, now: float) -> bool:
+        """Whether every partition has a holder whose lease is not over at ``now`` (store time, epoch seconds)."""
+        calls = [Call("HMGET", [keys.lease], ["holder", "until"]) for keys in self._keys]
+        return all(holder and int(until) > now * 1000 for holder, until in self.link.many(calls))
+
     # --- questions ------------------------------------------------------------------------------
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:

@@ -333,3 +333,22 @@ def test_only_rests(bench: Bench) -> None:
 
     assert bench.frontier.only_rests(bench.now, 600)
     assert not bench.frontier.only_rests(bench.now, 90000)
+
+
+def test_a_page_that_ended_during_a_commit_is_not_taken_again(bench: Bench) -> None:
+    """Its host has no more work and leaves the workbench before the next commit; a new link brings it back."""
+    bench.seed("http://a.test/")
+    bench.through_robots()
+    lease = bench.next()
+    assert lease is not None
+    changes = bench.frontier.take_changes()  # a commit begins
+    bench.answer(lease)  # while its archive bytes are written
+    bench.frontier.apply(changes, [])
+    bench.now += 60
+    assert bench.next() is None  # the host's clock is free: it is forgotten
+    bench.add("http://a.test/next")
+
+    again = bench.next()
+
+    assert again is not None
+    assert again.row.url == "http://a.test/next"

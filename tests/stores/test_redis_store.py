@@ -10,11 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
+from crawlerproject.stores.redis_fleet import RedisFleet, Report
 from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
 from tests.stores.conformance import StoreContract, key_of, record, row
@@ -265,6 +266,38 @@ def test_a_worker_that_comes_back_settles_its_own_last_beat(
     again.apply(Changes(removed=rows))
     assert list(again.hosts_with_work()) == []
     again.close()
+
+
+def test_nobody_thinks_that_a_new_life_holds_what_the_last_one_held(server: RedisServer) -> None:
+    """A worker that comes back holds nothing yet: its partitions are free for whoever has room."""
+    link = RedisLink(server.url)
+    crawl = f"crawl-{next(_numbers)}"
+    one, two = (RedisFleet(link, crawl, name, LEASE_MS) for name in ("one", "two"))
+    one.begin("life-1", "", PARTITIONS)
+    two.begin("life-2", "", PARTITIONS)
+    one.report("life-1", Report(True, 1, "{}", taken=range(PARTITIONS)), PARTITIONS)
+    told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
+    assert told is not None
+    assert told.all_quiet
+    assert two.free(PARTITIONS) == []
+    one.begin("life-3", "life-1", PARTITIONS)
+    told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
+    assert told is not None
+    assert not told.all_quiet
+    assert two.free(PARTITIONS) == list(range(PARTITIONS))
+    with pytest.raises(NameTaken):
+        one.begin("life-4", "another", PARTITIONS)
+    link.close()
+
+
+def test_held_is_held_until_the_lease_is_over(store: RedisStore) -> None:
+    """The leases themselves say whether every partition has a holder."""
+    seconds, micros = store.link.call("TIME")
+    now = int(seconds) + int(micros) / 1e6
+    assert store.all_held(now)
+    assert not store.all_held(now + LEASE_MS / 1000 + 1)
+    store.release([3])
+    assert not store.all_held(now)
 
 
 def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
