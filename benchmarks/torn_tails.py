@@ -128,8 +128,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.torn_tails", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--hosts", type=int, default=8)
-    parser.add_argument("--pace", type=float, default=0.25, help="seconds promised to each host and address")
-    parser.add_argument("--longest", type=float, default=0.6, help="seconds that a life lasts after it was verified")
+    parser.add_argument("--pace", type=float, default=0.35, help="seconds promised to each host and address")
+    parser.add_argument("--longest", type=float, default=3.5, help="seconds that a life lasts after it was verified")
     parser.add_argument("--seed", type=int, default=1, help="of the random moments and bytes")
     given = parser.parse_args()
     began = time.monotonic()
@@ -146,6 +146,8 @@ def main() -> None:
             if done < given.rounds:
                 rounds.verdict.faults.append(f"the crawl ended after {done} of {given.rounds} rounds: a longer --pace")
             rounds.finish()
+    if not rounds.committed or not rounds.lost:
+        rounds.verdict.faults.append("nothing was committed, or nothing committed was cut: choose a longer --longest")
     filled, lost = f"{rounds.zeros} of them filled up with zeros", f"{rounds.lost} starts found committed bytes gone"
     rounds.verdict.facts.insert(0, f"{done} kills and {rounds.cuts} cuts ({filled}), {lost}")
     rounds.verdict.facts.insert(1, f"{len(rounds.committed):,} pages were committed at some kill, all are archived")
