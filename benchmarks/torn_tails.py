@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from crawlerproject.commands.verification import Verification
-from crawlerproject.stores.looking import FrontierView
+from crawlerproject.stores.looking import STATUS_FILE, FrontierView, read_facts
 from tests.web.judge import Verdict, judge_captures, read_captures, show
 from tests.web.running import RunningWeb, crawl_command, finish, start, synthetic_web
 
@@ -80,7 +80,7 @@ class Rounds:
     def _opened(self, process: subprocess.Popen[bytes], log: Path) -> bool:
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until and process.poll() is None:
-            if b"Spider opened" in log.read_bytes():
+            if read_facts(self.folder, STATUS_FILE).get("pid") == process.pid:  # its first beat
                 return True
             time.sleep(0.02)
         if process.poll() not in (None, 0):

@@ -26,6 +26,7 @@ from crawlerproject.frontier.fleet import Fleet
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.host import with_more_rows
 from crawlerproject.frontier.intake import SCOPE_FACT
 from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.progress import Progress
@@ -203,7 +204,7 @@ class Crawl:
         self.store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
 
     def _rows_lost(self, rows: list[Row], kept: OpenFile | None) -> int:
-        return rows_lost(self.store, self.folder / "log", rows, kept, self.now())
+        return rows_lost(self.store, self.folder / "log", rows, kept, self.now(), with_more_rows)
 
     def _scope(self, spider: Any) -> tuple[str, list[str]]:
         """Which links are followed: as the seeds say, and when known pages are visited without any, as they said."""

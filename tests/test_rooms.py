@@ -36,6 +36,7 @@ MAY_IMPORT = {
         "crawl",
         "identity",
         "frontier.why",
+        "frontier.host",
         "frontier.host_table",
         "frontier.progress",
         "middlewares.pace_settings",

@@ -147,3 +147,10 @@ class Host(HostClock):
         host.given_up = bool(given_up)
         host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
         return host
+
+
+def with_more_rows(name: str, packed: bytes, more: int) -> bytes:
+    """The packed state of a host in whose queue ``more`` rows were put behind its back."""
+    host = Host.unpack(name, packed)
+    host.rows += more
+    return host.pack()

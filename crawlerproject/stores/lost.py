@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b32decode
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -29,6 +30,8 @@ class PageStore(Protocol):
     """What of a frontier's store is needed here."""
 
     def page(self, key: bytes) -> PageRecord | None: ...
+
+    def host(self, host: str) -> bytes | None: ...
 
     def original(self, digest: bytes) -> Original | None: ...
 
@@ -63,14 +66,25 @@ def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Place]:
     return places
 
 
-def rows_lost(store: PageStore, log_folder: Path, rows: list[Row], kept: OpenFile | None, now: float) -> int:
+Counted = Callable[[str, bytes, int], bytes]
+"""(host key, its packed state, rows more in its queue) -> its packed state; ``frontier.host.with_more_rows``."""
+
+
+def rows_lost(
+    store: PageStore, log_folder: Path, rows: list[Row], kept: OpenFile | None, now: float, counted: Counted
+) -> int:
     """The open file was found shorter than committed: queue the pages of ``rows`` again and commit what is ``kept``."""
     places = places_of(log_folder, (row.url for row in rows))
-    return fetch_again(store, map(lost_of_row, rows), places, now, [(ARCHIVE_FACT, pack_open(kept))])
+    return fetch_again(store, map(lost_of_row, rows), places, now, [(ARCHIVE_FACT, pack_open(kept))], counted)
 
 
 def fetch_again(
-    store: PageStore, lost: Iterable[Lost], places: Mapping[str, Place], now: float, facts: list[tuple[str, bytes]]
+    store: PageStore,
+    lost: Iterable[Lost],
+    places: Mapping[str, Place],
+    now: float,
+    facts: list[tuple[str, bytes]],
+    counted: Counted,
 ) -> int:
     """Queue the pages of lost captures and apply ``facts``, all in one change; how many pages were queued.
 
@@ -97,6 +111,9 @@ def fetch_again(
         # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
         changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Place())))
         changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
+    for name, more in Counter(row.host for row in changes.queued).items():
+        if (packed := store.host(name)) is not None:
+            changes.hosts.append((name, counted(name, packed, more)))
     if changes:
         store.apply(changes)
     return len(queued)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject.frontier.host import Host, with_more_rows
 from crawlerproject.rules.urls import parse
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.lost import Lost, Place, fetch_again, places_of
@@ -20,7 +21,9 @@ def store(tmp_path: Path) -> RocksStore:
     made = RocksStore(tmp_path / "frontier")
     original = Original("<urn:uuid:00000000-0000-4000-8000-000000000001>", URL, "2026-11-21T00:00:00.000000Z")
     page = (parse(URL).key, PageRecord(URL, "fetched", 200, 1.0, DIGEST, "etag"))
-    made.apply(Changes(pages=[page], payloads=[(DIGEST, original)]))
+    made.apply(
+        Changes(pages=[page], payloads=[(DIGEST, original)], hosts=[("a.example", Host("a.example", 5.0).pack())])
+    )
     return made
 
 
@@ -32,10 +35,17 @@ def queue(store: RocksStore) -> list[QueuedPage]:
 def test_queued_once(store: RocksStore) -> None:
     """The page waits, its record asks for no conditional request, its payload is unknown, the facts are applied."""
     assert (
-        fetch_again(store, [Lost(URL, DIGEST)] * 2, {URL: Place(3, "LL", "http://a.example/")}, 5.0, [("warc", b"x")])
+        fetch_again(
+            store,
+            [Lost(URL, DIGEST)] * 2,
+            {URL: Place(3, "LL", "http://a.example/")},
+            5.0,
+            [("warc", b"x")],
+            with_more_rows,
+        )
         == 1
     )
-    assert fetch_again(store, [Lost(URL, DIGEST)], {}, 6.0, []) == 0
+    assert fetch_again(store, [Lost(URL, DIGEST)], {}, 6.0, [], with_more_rows) == 0
 
     (row,) = queue(store)
     assert (row.url, row.key, row.tries, row.depth, row.hops) == (URL, parse(URL).key, 0, 3, "LL")
@@ -44,12 +54,15 @@ def test_queued_once(store: RocksStore) -> None:
     assert (record.reason, record.status, record.etag) == ("lost", 0, "")
     assert store.original(DIGEST) is None
     assert store.fact("warc") == b"x"
+    packed = store.host("a.example")
+    assert packed is not None
+    assert Host.unpack("a.example", packed).rows == 1  # or the crawl would end before its turn comes
 
 
 @pytest.mark.parametrize("lost", [Lost(URL, OTHER), Lost("http://a.example/robots.txt", DIGEST), Lost("dns:x", b"")])
 def test_what_is_left_alone(store: RocksStore, lost: Lost) -> None:
     """A page with a later capture, one that the frontier does not know, what is no page: nothing changes."""
-    assert fetch_again(store, [lost], {}, 5.0, []) == 0
+    assert fetch_again(store, [lost], {}, 5.0, [], with_more_rows) == 0
 
     assert queue(store) == []
     assert store.original(DIGEST) is not None
