@@ -9,9 +9,6 @@ from datetime import UTC, datetime
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.batch.captures import Filter, read_captures
-from crawlerproject.batch.distant import Distant
-from crawlerproject.batch.imports import Records, counted, import_captures
 from crawlerproject.commands.folders import one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
@@ -62,6 +59,11 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Import, and say how much."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.captures import Filter, read_captures
+        from crawlerproject.batch.distant import Distant
+        from crawlerproject.batch.imports import Records, counted, import_captures
+
         assert self.settings is not None
         with one_sentence():
             if not args:

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import crawl_folder
 from crawlerproject.stores.warc_reading import WARC_SUFFIX
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 # A line this often where there is no terminal to draw a bar on (ours).
 _LINE_SECONDS = 10.0
@@ -73,6 +74,9 @@ class Bytes:
         self._said = time.monotonic()
         self._bar: Progress | None = None
         if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
             columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(what, total=total)

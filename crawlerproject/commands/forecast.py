@@ -6,7 +6,6 @@ import argparse
 import random
 from collections import Counter
 
-from crawlerproject.batch.recrawl_forecast import forecast, known_beliefs
 from crawlerproject.crawl import gates_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.progress import human_seconds
@@ -91,6 +90,9 @@ class Command(LookingCommand):
         )
 
     def _recrawl(self, opts: argparse.Namespace) -> None:
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.recrawl_forecast import forecast, known_beliefs
+
         assert self.settings is not None
         folder = crawl_folder(self.settings, "web")
         check_known(folder)

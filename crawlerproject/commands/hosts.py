@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import HostRow, host_rows
 from crawlerproject.frontier.progress import NOTHING_LEFT, human_seconds
@@ -63,6 +59,10 @@ def _key(row: HostRow, column: str) -> tuple[bool, object]:
 
 
 def _print(rows: list[HostRow], of: int) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("host", no_wrap=True)
     table.add_column("state", no_wrap=True)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.batch.load import load
-from crawlerproject.batch.process import PAGES
 from crawlerproject.commands.folders import Bytes, one_sentence
 from crawlerproject.commands.process import OUT
 from crawlerproject.errors import OperatorError
@@ -42,6 +40,10 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Load, and say how much."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.load import load
+        from crawlerproject.batch.process import PAGES
+
         assert self.settings is not None
         with one_sentence():
             folder = Path(args[0]) if args else crawl_folder(self.settings, "web")

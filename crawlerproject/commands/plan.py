@@ -15,7 +15,6 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import seeds_and_scope
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.looking import FrontierView
-from crawlerproject.stores.url_lists import urls_of_index, urls_of_sitemap
 
 
 class Command(ScrapyCommand):
@@ -63,6 +62,9 @@ class Command(ScrapyCommand):
 
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:
+    # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+    from crawlerproject.stores.url_lists import urls_of_index, urls_of_sitemap
+
     for seeds in opts.seeds:
         yield from seeds_and_scope(seeds, "any")[0]
     for folder in opts.known:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.batch.process import Wanted, process_all
 from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
 
@@ -51,6 +50,9 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process, and say what went wrong."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.process import Wanted, process_all
+
         assert self.settings is not None
         with one_sentence():
             if opts.workers < 1:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.batch.process import LINKS, PAGES
-from crawlerproject.batch.rank import write_ranks
 from crawlerproject.commands.folders import Bytes, one_sentence
 from crawlerproject.commands.process import OUT
 from crawlerproject.errors import OperatorError
@@ -41,6 +39,10 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Rank, and say how much."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.process import LINKS, PAGES
+        from crawlerproject.batch.rank import write_ranks
+
         assert self.settings is not None
         with one_sentence():
             folder = Path(args[0]) if args else crawl_folder(self.settings, "web")

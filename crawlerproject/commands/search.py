@@ -8,7 +8,6 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.batch.load import search
 from crawlerproject.commands.folders import one_sentence
 from crawlerproject.commands.load import INDEX
 from crawlerproject.errors import OperatorError
@@ -47,6 +46,9 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Ask and print."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.load import search
+
         assert self.settings is not None
         with one_sentence():
             if not args:

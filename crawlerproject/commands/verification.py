@@ -21,7 +21,7 @@ from crawlerproject.rules.warc_records import digest_text
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import JOURNAL_SUFFIX
 from crawlerproject.stores.looking import FrontierView
-from crawlerproject.stores.parquet_files import ParquetFiles, read_part
+from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, Progress, first_member
@@ -178,6 +178,8 @@ class Verification:
         self.found.problems.append(f"{index.name}: {what}; scrapy index makes it again")
 
     def _parquet_parts(self, warc: Path, rows: list[Row]) -> None:
+        from crawlerproject.stores.parquet_tables import read_part  # Arrow: not before it is needed
+
         if not (self.folder / "index" / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():
             return  # it is written before that file: said already
         due = self._parquet.build(warc.name, first_member(warc), rows)

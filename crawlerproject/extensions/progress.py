@@ -8,10 +8,6 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Protocol, Self, cast
 
-from rich.console import Console
-from rich.live import Live
-from rich.panel import Panel
-from rich.text import Text
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
@@ -68,6 +64,9 @@ class LiveDisplay:
     def __init__(self, title: str) -> None:
         self.beat_seconds = LIVE_SECONDS
         self._title = title
+        from rich.console import Console  # a crawl without a terminal need not import it
+        from rich.live import Live
+
         self._live = Live(console=Console(stderr=True), auto_refresh=False, redirect_stdout=False)
 
     def start(self) -> None:
@@ -77,6 +76,9 @@ class LiveDisplay:
 
     def show(self, line: str) -> None:
         """Redraw the panel."""
+        from rich.panel import Panel
+        from rich.text import Text
+
         self._live.update(Panel(Text(line), title=self._title, title_align="left"), refresh=True)
 
     def stop(self) -> None:

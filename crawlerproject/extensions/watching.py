@@ -17,7 +17,6 @@ from twisted.web.server import Site
 from crawlerproject.extensions.status import StatusFile
 from crawlerproject.frontier.host_table import HostRow, host_row, outlook
 from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_seconds
-from crawlerproject.reports.metrics import metrics
 from crawlerproject.reports.report_page import document, table
 from crawlerproject.rules.bound import bound_by, load_of
 from crawlerproject.rules.hosts import host_name
@@ -66,6 +65,8 @@ class Watching:
     def spider_opened(self) -> None:
         """Listen; a port that is taken is no reason to stop a crawl."""
         from twisted.internet import reactor
+
+        from crawlerproject.reports.metrics import metrics  # whoever is not watched need not import it
 
         pages: dict[bytes, tuple[str, Callable[[], bytes]]] = {
             b"": ("text/html; charset=utf-8", self.page),

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
-
-import tldextract
 
 from crawlerproject.rules.cdxj import NO_MIME, REVISIT_MIME, Row, surt_key
 from crawlerproject.rules.warc_members import Member
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 COLUMNS = (
     ("url_surtkey", "string", False),
@@ -60,9 +61,6 @@ _URL = re.compile(
 )
 _SEGMENT = re.compile(r"-\d{17}-(\d{5,})-")
 _PART_OF = re.compile(rb"(?im)^isPartOf:[ \t]*([^\r\n]*?)[ \t]*\r?$")
-
-# Bundled list, no network; both with and without the suffixes of private registrars (github.io).
-_suffixes = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
 
 _Parts = tuple[str | None, ...]
 
@@ -143,8 +141,8 @@ def _host_columns(name: str) -> _Parts:
     name = unquote(name).removesuffix(".")
     reverse = name.split(".")[::-1]
     last_five = (*reverse, None, None, None, None, None)[:5]
-    registry = _suffixes.extract_str(name, include_psl_private_domains=False)
-    private = _suffixes.extract_str(name, include_psl_private_domains=True)
+    registry = _suffixes().extract_str(name, include_psl_private_domains=False)
+    private = _suffixes().extract_str(name, include_psl_private_domains=True)
     return (
         name,
         *(part or None for part in last_five),
@@ -154,6 +152,14 @@ def _host_columns(name: str) -> _Parts:
         private.top_domain_under_public_suffix or None,
         ".".join(reverse),
     )
+
+
+@cache
+def _suffixes() -> TLDExtract:
+    """The bundled list, no network; it tells names with and without the suffixes of private registrars (github.io)."""
+    import tldextract  # and with it requests, for a download that we do not make: not before it is needed
+
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
 
 
 def _is_ipv4(name: str) -> bool:

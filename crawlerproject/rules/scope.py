@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Literal, Protocol, get_args
-
-import tldextract
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 Mode = Literal["any", "domain", "host"]
 
@@ -18,10 +19,6 @@ DEFAULT_MAX_DEPTH = 20
 DEFAULT_MAX_URL_LENGTH = 2000
 # Host names whose domain is kept at hand; a crawl meets the same hosts again and again.
 _KEPT = 65_536
-
-# The public suffix list as bundled with tldextract: no network. Private domains count (github.io), so that
-# two people's sites under one provider are two domains.
-_extract = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 class Target(Protocol):
@@ -41,7 +38,18 @@ def registered_domain(host: str) -> str:
     name = host_name(host)
     if name.startswith("["):
         return name
-    return _extract(name).top_domain_under_public_suffix or name
+    return _suffix_list()(name).top_domain_under_public_suffix or name
+
+
+@cache
+def _suffix_list() -> TLDExtract:
+    """The public suffix list as bundled with tldextract: no network.
+
+    Private domains count (github.io), so that two people's sites under one provider are two domains.
+    """
+    import tldextract  # and with it requests, for a download that we do not make: not before it is needed
+
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 class Scope:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 from xxhash import xxh3_64_intdigest
 
 RANKED_PAGES = Path("processed", "rank", "pages.parquet")
@@ -25,6 +24,8 @@ class Ranks:
     """Looks pages up by URL."""
 
     def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq  # a tenth of a second that only a crawl with ranks spends
+
         ids, weights, shares = [], [], []
         for batch in pq.ParquetFile(path).iter_batches(_BATCH_ROWS, columns=["url", "weight", "less_important"]):
             ids.append(np.fromiter((_id(url) for url in batch["url"].to_pylist()), np.uint64))

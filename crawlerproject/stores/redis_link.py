@@ -7,12 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from redis import Redis
-from redis.backoff import NoBackoff
-from redis.cluster import RedisCluster
-from redis.exceptions import AuthenticationError, AuthorizationError, RedisError
-from redis.retry import Retry
-
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.redis_scripts import Script
 
@@ -39,6 +33,10 @@ class RedisLink:
 
     def __init__(self, url: str) -> None:
         """Connect and check. Raises OperatorError with what to mend."""
+        # The package takes a tenth of a second to import: only a crawl with its frontier in Redis spends it.
+        from redis import Redis
+        from redis.cluster import RedisCluster
+
         self.place = _place(url)
         client: Any = None
         try:
@@ -49,7 +47,7 @@ class RedisLink:
             if self.cluster:
                 client.close()
                 client = RedisCluster.from_url(url, **_options())
-        except (RedisError, OSError, ValueError) as error:
+        except (_redis_error(), OSError, ValueError) as error:
             raise OperatorError(_opening(self.place, error)) from error
         self.round_trips = 0  # since the start, a pipeline as one
         self._client = client
@@ -64,7 +62,7 @@ class RedisLink:
         try:
             for start in range(0, len(calls), _AT_ONCE):
                 results += self._at_once(calls[start : start + _AT_ONCE])
-        except (RedisError, OSError) as error:
+        except (_redis_error(), OSError) as error:
             raise StorageError(_trouble(self.place, error)) from error
         return results
 
@@ -102,7 +100,16 @@ def _put(pipe: Any, call: Call, *, whole: bool) -> None:
         pipe.execute_command("EVALSHA", name.sha, len(call.keys), *call.keys, *call.arguments)
 
 
+def _redis_error() -> type[Exception]:
+    from redis.exceptions import RedisError
+
+    return RedisError
+
+
 def _options() -> dict[str, Any]:
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
     return {
         "socket_timeout": _ANSWER_SECONDS,
         "socket_connect_timeout": _CONNECT_SECONDS,
@@ -136,7 +143,8 @@ def _check(place: str, client: Any, info: dict[str, Any]) -> None:
 
 def _opening(place: str, error: Exception) -> str:
     text = str(error)
-    if isinstance(error, (AuthenticationError, AuthorizationError)) or "NOAUTH" in text or "WRONGPASS" in text:
+    refused = ("AuthenticationError", "AuthorizationError")
+    if type(error).__name__ in refused or "NOAUTH" in text or "WRONGPASS" in text:
         return f"{place} wants another password ({text}); write it into STATE_URL: redis://:PASSWORD@host:6379/0."
     if isinstance(error, ValueError):
         return f"STATE_URL {place} cannot be read ({text}); for example redis://localhost:6379/0."

@@ -8,7 +8,8 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.columns import COLUMNS
 from crawlerproject.stores.cdxj_files import CdxjFiles
-from crawlerproject.stores.parquet_files import SCHEMA, ParquetFiles, read_part
+from crawlerproject.stores.parquet_files import ParquetFiles
+from crawlerproject.stores.parquet_tables import SCHEMA, read_part
 from tests.stores.test_warc_files import add, files
 
 URLS = [f"https://{host}.example.com/{path}" for host in ("b", "a") for path in ("z", "é", "", "robots.txt")]

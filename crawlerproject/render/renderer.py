@@ -1,0 +1,146 @@
+"""One page through the browser: its document from the archive, what it loads by our own fetch path."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
+
+from crawlerproject.crawl import Crawl
+from crawlerproject.errors import StorageError
+from crawlerproject.fetch.decoding import decode
+from crawlerproject.identity import identity
+from crawlerproject.reasons import Reason
+from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
+from crawlerproject.render.chromium import VIEWPORT, find_chromium
+from crawlerproject.render.embeds import CrawlEmbeds, PageEmbeds, embedded
+from crawlerproject.render.proxies import RenderProxies
+from crawlerproject.render.rendered import Rendered, RenderFailed
+from crawlerproject.render.shared_cache import Embedded, SharedCache
+from crawlerproject.render.shell import ShellEmbeds
+from crawlerproject.render.visit import WAIT_RULE, Visit
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.http_heads import header_pairs
+from crawlerproject.setting_values import list_of
+from crawlerproject.stores.plain_answers import PlainAnswer, read_answer
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+Fetch = Callable[[Request], Awaitable[Response]]
+# Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.
+_SHELL_PATIENCE = 10
+_DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
+
+
+class Renderer:
+    """One a crawler: its browser, its cache of scripts, its proxies."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        self._crawler = crawler
+        self._max_bytes = settings.getint("FETCH_MAX_BYTES")
+        self._max_asked = settings.getint("RENDER_MAX_SUBREQUESTS")
+        patience = 1 if is_crawl(crawler) else _SHELL_PATIENCE
+        self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS") * patience
+        self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
+        self._cache = SharedCache(settings.getint("RENDER_CACHE_BYTES"))
+        self._proxies = RenderProxies(list_of(settings, "RENDER_PROXIES"))
+        self._browser: Browser | None = None
+
+    async def render(self, request: Request, fetch: Fetch) -> Response:
+        """One page. Raises RenderFailed, and nothing else for whatever a page does."""
+        rendered = Rendered(request.url, wait_rule=WAIT_RULE, viewport=f"{VIEWPORT['width']}x{VIEWPORT['height']}")
+        lease = request.meta.get("lease")
+        embeds: PageEmbeds
+        if lease is not None:
+            scheduler: Any = self._crawler.engine.scheduler
+            crawl: Crawl = scheduler.crawl
+            document = self._stored(crawl, lease.row.note, rendered)
+            embeds = CrawlEmbeds(crawl, fetch, lease, self._cache, self._max_asked, self._proxies)
+        else:
+            plain = await self._plain(request)
+            if plain.status != 200:
+                return plain
+            document = embedded(plain)
+            embeds = ShellEmbeds(self._crawler, self._cache, self._max_asked)
+        times = {"settle_seconds": self._settle_seconds, "timeout_seconds": self._timeout_seconds}
+        try:
+            await self._show(Visit(document, embeds, rendered, **times), host_key(request.url))
+        finally:
+            embeds.close()
+            self._tell(rendered)
+        request.meta["rendered"] = rendered
+        headers = {"Content-Type": "text/html; charset=utf-8"}
+        return HtmlResponse(request.url, headers=headers, body=rendered.html, encoding="utf-8", flags=["rendered"])
+
+    async def _plain(self, request: Request) -> Response:
+        """The document outside a crawl, by the whole middleware chain."""
+        engine = self._crawler.engine
+        assert engine is not None
+        meta = {"seed": request.meta.get("seed", False)}
+        return await engine.download_async(Request(request.url, callback=NO_CALLBACK, meta=meta, dont_filter=True))
+
+    async def close(self) -> None:
+        """End the browser."""
+        if self._browser is not None:
+            await self._browser.close()
+
+    async def _show(self, visit: Visit, host: str) -> None:
+        try:
+            if self._browser is None:
+                self._browser = self._made()
+            await self._browser.show(visit, host)
+        except BrowserMissing as missing:
+            scheduler: Any = getattr(self._crawler.engine, "scheduler", None)
+            crawl = getattr(scheduler, "crawl", None)
+            if crawl is not None:
+                crawl.renders.no_browser(str(missing))
+            raise RenderFailed(Reason.RENDER_FAILED, str(missing), visit.rendered, again=True) from missing
+
+    def _made(self) -> Browser:
+        settings = self._crawler.settings
+        path = find_chromium(settings["RENDER_BROWSER"])
+        if path is None:
+            raise BrowserMissing("no Chromium was found on this machine")
+        limits = BrowserLimits(
+            navigation_seconds=self._settle_seconds,
+            timeout_seconds=self._timeout_seconds,
+            recycle_pages=settings.getint("RENDER_RECYCLE_PAGES"),
+            max_memory_bytes=settings.getint("RENDER_MAX_MEMORY_BYTES"),
+            page_memory_bytes=settings.getint("RENDER_PAGE_MEMORY_BYTES"),
+            screenshot=settings.getbool("RENDER_SCREENSHOT"),
+        )
+        return Browser(self._crawler, path, identity(settings).user_agent, limits)
+
+    def _stored(self, crawl: Crawl, note: str, rendered: Rendered) -> Embedded:
+        """The plain answer, read back from the archive: it is never asked for twice."""
+        try:
+            stored = read_answer(crawl.folder / "warc", PlainAnswer.of(note))
+        except StorageError as error:
+            raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
+        rendered.plain_id = stored.record_id
+        headers: dict[str, str] = {}
+        for name, value in header_pairs(stored.head):
+            key = name.lower()
+            headers[key] = f"{headers[key]}, {value}" if key in headers else value
+        body = stored.body
+        if coding := headers.get("content-encoding"):
+            body = decode(body, coding.encode("latin-1"), self._max_bytes).body
+        return Embedded(200, {name: value for name, value in headers.items() if name not in _DROPPED}, body)
+
+    def _tell(self, rendered: Rendered) -> None:
+        stats = self._crawler.stats
+        assert stats is not None
+        stats.inc_value("render/pages")
+        stats.inc_value("render/requests", rendered.asked)
+        stats.inc_value("render/from_cache", rendered.cached)
+        stats.inc_value("render/blocked", rendered.blocked.total())
+
+
+def is_crawl(crawler: Crawler) -> bool:
+    """Whether the frontier hands out the requests; not so in the shell and for other spiders."""
+    return bool(crawler.crawling) and getattr(crawler.spider, "seeds", None) is not None
