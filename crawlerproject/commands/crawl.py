@@ -3,25 +3,70 @@
 from __future__ import annotations
 
 import argparse
+import logging
+from typing import Any, cast
 
 from scrapy import Spider
 from scrapy.commands.crawl import Command as ScrapyCrawl
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from crawlerproject.batch.plans import plan_and_depth
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 
+logger = logging.getLogger(__name__)
+
+# What the operator can mend, as Scrapy's UsageError ends it.
+_EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
 _ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed"})
 
 
+class _Engine(ExecutionEngine):
+    """Scrapy's closes what was never opened with a traceback for each part."""
+
+    _refused = False
+
+    async def open_spider_async(self, *, close_if_idle: bool = True) -> None:
+        """As Scrapy's, and remember when our part could not be opened."""
+        try:
+            await super().open_spider_async(close_if_idle=close_if_idle)
+        except (OperatorError, StorageError):
+            self._refused = True
+            raise
+
+    async def close_async(self, *, reason: str = "shutdown") -> None:
+        """As Scrapy's when there is something to close."""
+        if self._refused:
+            self.downloader.close()
+        else:
+            await super().close_async(reason=reason)
+
+
+class _Crawler(Crawler):
+    """Says in one sentence why a crawl could not be opened although the preflight check found nothing."""
+
+    refused = False
+
+    async def crawl_async(self, *args: Any, **kwargs: Any) -> None:
+        """As Scrapy's; what changed after the check (Redis went away, a name was taken) ends without a traceback."""
+        try:
+            await super().crawl_async(*args, **kwargs)
+        except (OperatorError, StorageError) as error:
+            self.refused = True
+            logger.error("The crawl does not start: %s", error)
+
+    def _create_engine(self) -> ExecutionEngine:
+        return _Engine(self, lambda _: self.stop_async())
+
+
 class Command(ScrapyCrawl):
     """Scrapy's own command with a preflight check and an exit status that tells."""
 
-    _ours: Crawler | None = None
+    _ours: _Crawler | None = None
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""
@@ -37,10 +82,15 @@ class Command(ScrapyCrawl):
         stats = self._ours.stats if self._ours is not None else None
         if stats is not None and stats.get_value("finish_reason") in _ERROR_REASONS:
             self.exitcode = _EXIT_STOPPED_BY_ERRORS
+        if self._ours is not None and self._ours.refused:
+            self.exitcode = _EXIT_REFUSED
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
-        self._ours = super()._create_crawler(spidercls)
-        return self._ours
+        assert self.crawler_process is not None
+        if isinstance(spidercls, str):
+            spidercls = self.crawler_process.spider_loader.load(spidercls)
+        self._ours = _Crawler(spidercls, self.settings)
+        return super()._create_crawler(cast("Any", self._ours))  # it may be a crawler, which is taken as it is
 
     def _check_plan(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from crawlerproject.stores.redis_fleet import RedisFleet
+from crawlerproject.stores.redis_link import RedisLink
 from tests.crawls.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
-from tests.web.running import crawl_command, small_settings, start, synthetic_web
+from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web
 
 
 def children_of(pid: int) -> list[int]:
@@ -70,4 +74,59 @@ def test_a_frontier_on_disk_cannot_be_shared(tmp_path: Path) -> None:
 
     assert refused.returncode == 2
     assert "use -s STATE_URL=redis://" in refused.stderr + refused.stdout
+    assert "Traceback" not in refused.stderr
+
+
+def one_worker(folder: Path, state_url: str) -> subprocess.CompletedProcess[str]:
+    """Start a worker called w and wait for its end."""
+    (folder / "hosts").write_text("127.0.0.1 a.test\n")
+    (folder / "seeds.txt").write_text("http://a.test/\n")
+    settings = {**SETTINGS, "RENDER": "never", "STATE_URL": state_url, "FLEET_WORKER": "w"}
+    command = crawl_command(folder / "seeds.txt", folder / "crawl", folder / "hosts", settings)
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def first_connection_only(port: int) -> int:
+    """A port that leads to another one for one connection; whoever comes later is refused."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    own: int = listening.getsockname()[1]
+
+    def forward(source: socket.socket, target: socket.socket) -> None:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        with listening:
+            client, _ = listening.accept()
+        server = socket.create_connection(("127.0.0.1", port))
+        back = threading.Thread(target=forward, args=(server, client), daemon=True)
+        back.start()
+        forward(client, server)
+        back.join()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return own
+
+
+def test_a_name_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
+    """A second worker of a name that is at work does not start, and says what to do."""
+    with redis_server(tmp_path / "redis") as server:
+        link = RedisLink(server.url)
+        RedisFleet(link, "web", "w", 60_000).begin("another life", "", 16)
+        refused = one_worker(tmp_path, server.url)
+        link.close()
+
+    assert refused.returncode == 2
+    assert "A worker called 'w' is at work" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_redis_that_went_after_the_check_is_one_sentence(tmp_path: Path) -> None:
+    """The preflight check found a Redis, the start a moment later does not."""
+    with redis_server(tmp_path / "redis") as server:
+        refused = one_worker(tmp_path, f"redis://127.0.0.1:{first_connection_only(server.port)}/0")
+
+    assert refused.returncode == 2
+    assert "The crawl does not start: redis://127.0.0.1" in refused.stderr
     assert "Traceback" not in refused.stderr

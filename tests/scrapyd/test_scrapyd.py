@@ -1,4 +1,4 @@
-"""A real scrapyd on loopback: deploy, schedule, cancel in the middle, schedule again, finish."""
+"""Real scrapyds on loopback: one crawl deployed, cancelled and continued; and one crawl on two of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -18,7 +18,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from tests.web.judge import judge_folder
+from tests.crawls.fleets import SETTINGS
+from tests.stores.redis_servers import redis_server
+from tests.web.judge import judge_folder, read_captures
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages, small_settings, synthetic_web
 
 DEADLINE_SECONDS = 90.0
@@ -113,12 +115,12 @@ def deploy(scrapyd: Scrapyd, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
 
 
-def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path) -> str:
-    """Start a crawl of the synthetic web; the job's id."""
+def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path, more: Mapping[str, str] | None = None) -> str:
+    """Start a crawl of the synthetic web, with ``more`` settings; the job's id."""
     settings = {
         **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(crawl_dir),
         "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
-        "PROGRESS_LOG_SECONDS": "1",
+        "PROGRESS_LOG_SECONDS": "1", **(more or {}),
     }  # fmt: skip
     said = scrapyd.ask(
         "schedule", project="crawlerproject", spider="web", seeds=str(web.folder / "seeds.txt"), scope="any",
@@ -134,7 +136,7 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
     with synthetic_web(tmp_path / "web") as web, running_scrapyd(tmp_path / "scrapyd") as scrapyd:
         deployed = deploy(scrapyd, tmp_path / "project")
         assert '"status": "ok"' in deployed.stdout, deployed.stdout + deployed.stderr
-        assert scrapyd.ask("listspiders", project="crawlerproject")["spiders"] == ["web"]
+        assert scrapyd.ask("listspiders", project="crawlerproject")["spiders"] == ["plan", "web"]
 
         first = schedule(scrapyd, web, crawl_dir)
         served = web.folder / "server.jsonl"
@@ -156,6 +158,34 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
     assert "'finish_reason': 'shutdown'" in logs[first]
     assert "'finish_reason': 'finished'" in logs[second]
     assert "Traceback" not in logs[first] + logs[second]
+
+
+@pytest.mark.timeout(300)
+def test_two_machines_share_a_crawl(tmp_path: Path) -> None:
+    """Two scrapyds, a worker on each, a Redis between them: to the web's log, and in the archive, one crawler."""
+    with ExitStack() as stack:
+        server = stack.enter_context(redis_server(tmp_path / "redis"))
+        web = stack.enter_context(synthetic_web(tmp_path / "web"))
+        machines = {name: stack.enter_context(running_scrapyd(tmp_path / name)) for name in ("east", "west")}
+        for name, scrapyd in machines.items():
+            deployed = deploy(scrapyd, tmp_path / f"project-{name}")
+            assert '"status": "ok"' in deployed.stdout, deployed.stdout + deployed.stderr
+        shared = {**SETTINGS, "STATE_URL": server.url}
+        jobs = {
+            name: schedule(scrapyd, web, tmp_path / f"crawl-{name}", {**shared, "FLEET_WORKER": name})
+            for name, scrapyd in machines.items()
+        }
+        for name, job in jobs.items():
+            until(lambda scrapyd=machines[name], job=job: scrapyd.state(job) == "finished", f"finished on {name}")  # type: ignore[misc]
+        folders = [tmp_path / f"crawl-{name}" / name for name in machines]
+        verdict = judge_folder(web.folder, None, workers=folders, host_seconds=0.25, ip_seconds=0.5)
+        logs = [next((tmp_path / name / "logs").rglob(f"{job}.log")).read_text() for name, job in jobs.items()]
+
+    assert verdict.faults == []
+    for folder, log in zip(folders, logs, strict=True):
+        assert read_captures(folder / "warc"), folder
+        assert "'finish_reason': 'finished'" in log
+        assert "Traceback" not in log
 
 
 def test_nothing_opens_files_beside_the_code() -> None:
