@@ -33,6 +33,7 @@ from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.recrawl import again, by_depth, by_rank, due
 from crawlerproject.frontier.revisits import Revisits
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.subscriptions import Subscriptions
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.identity import identity
@@ -200,8 +201,20 @@ class Crawl:
             check_share=settings.getfloat("RECRAWL_CHECK_SHARE"),
         )
         self.announcements = Announcements(self.store, self.frontier, self.revisits, recrawl=spider.recrawl)
+        self.subscriptions = self._subscriptions(settings)
         # From here on a start that does not find "1" again follows a crash.
         self.store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
+
+    def _subscriptions(self, settings: Any) -> Subscriptions | None:
+        """Who pushes to us; None unless hubs can reach us."""
+        port = settings.getint("WEBSUB_PORT")
+        if not port:
+            return None
+        if self.fleet is not None:
+            logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
+            return None
+        here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
+        return Subscriptions(self.store, self.frontier, settings["WEBSUB_PUBLIC_URL"] or here)
 
     def _rows_lost(self, rows: list[Row], kept: OpenFile | None) -> int:
         return rows_lost(self.store, self.folder / "log", rows, kept, self.now(), with_more_rows)
@@ -275,9 +288,9 @@ class Crawl:
         if page.lease.is_render:
             return self.renders.write(page)
         wire = page.wire
-        if wire is None or not wire.status:
-            return None
         lease = page.lease
+        if wire is None or not wire.status or lease.is_hub:
+            return None
         context = Context(
             page.url,
             lease.row.via,
@@ -347,7 +360,7 @@ class Crawl:
                 wire.ended_at if wire and wire.ended_at else now,
                 page.url,
                 page.reason,
-                "GET",
+                "POST" if lease.is_hub else "GET",
                 page.status,
                 row.host,
                 wire.ip if wire else "",
@@ -384,7 +397,7 @@ class Crawl:
         )
         record = self.revisits.record(page, digest, now)
         self.frontier.finish(lease, ending, record, page.body, now)
-        if page.to_render is None:  # a shell says nothing yet
+        if page.to_render is None and not lease.is_hub:  # a shell says nothing yet
             self.traps.learn(page, digest)
         self.certificates.learn(page, now)
 
@@ -549,6 +562,7 @@ def gates_of(settings: Any, scope: str, seed_hosts: Iterable[str], traps: TrapDe
         list_of(settings, "SKIP_EXTENSIONS"),
         max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
         traps=traps,
+        hubs=bool(settings.getint("WEBSUB_PORT")),
     )
 
 

@@ -160,6 +160,9 @@ def check_settings(settings: BaseSettings) -> None:
     if settings["RENDER"] not in RENDER_MODES:
         raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])
+    public = str(settings["WEBSUB_PUBLIC_URL"])
+    if public and not public.startswith(("http://", "https://")):
+        raise OperatorError(f"WEBSUB_PUBLIC_URL is {public!r}; use the http or https URL at which hubs reach you.")
 
 
 def _check_fleet(settings: BaseSettings) -> None:

@@ -14,6 +14,7 @@ class Reason(StrEnum):
     RATE_LIMITED = "rate-limited"
     CHALLENGE = "challenge"
     RENDERED = "rendered"
+    SUBSCRIBED = "subscribed"
 
     # Refusals: never asked for.
     INVALID_URL = "invalid-url"

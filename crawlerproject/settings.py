@@ -72,6 +72,10 @@ OURS = {
     "RECRAWL_RECENT_DAYS": 2,
     "RECRAWL_CHECK_SHARE": 0.02,
     "SITEMAPS": True,
+    # Where WebSub hubs push to; 0: nobody is subscribed to.
+    "WEBSUB_PORT": 0,
+    "WEBSUB_ADDRESS": "127.0.0.1",
+    "WEBSUB_PUBLIC_URL": "",
     # Archive and frontier.
     "WARC_MAX_BYTES": 1_000_000_000,
     "WARC_PREFIX": "crawl",
@@ -157,6 +161,7 @@ EXTENSIONS = {
     "crawlerproject.extensions.own_errors.OwnErrors": 90,
     "crawlerproject.extensions.status.StatusFile": 510,
     "crawlerproject.extensions.watching.Watching": 520,
+    "crawlerproject.extensions.hub_listener.HubListener": 530,
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
 }
 

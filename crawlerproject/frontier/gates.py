@@ -15,10 +15,10 @@ from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP, QueuedPage
 
 # What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
-_KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP
+_KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB
 
 
 class NeverCrawl(Protocol):
@@ -39,7 +39,9 @@ class Gates:
         *,
         max_urls_per_host: int,
         traps: TrapDesk | None = None,
+        hubs: bool = False,
     ) -> None:
+        self._hubs = hubs  # whether they may push to us: else nothing is asked of them
         self.scope = scope
         self.max_urls_per_host = max_urls_per_host
         self.never_crawl = never_crawl
@@ -77,6 +79,8 @@ class Gates:
         """Why a queued URL may not be fetched now; None when it may."""
         if self.never_crawl.current(now).excludes(host_name(row.host)):
             return Reason.NEVERCRAWL
+        if row.flags & FLAG_HUB and not self._hubs:
+            return Reason.SCOPE  # left over from a run that did
         if self._traps is None or row.flags & _KNOWN_GOOD:
             return None
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None

@@ -12,7 +12,7 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class Intake:
     def _within_rules(self, item: Found, now: float) -> bool:
         address = item.address
         host = self._books.host(address.host)
-        if host.known >= self._gates.max_urls_per_host and not item.flags & (FLAG_SEED | FLAG_RECRAWL):
+        if host.known >= self._gates.max_urls_per_host and not item.flags & (FLAG_SEED | FLAG_RECRAWL | FLAG_HUB):
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and not self._books.robots.allows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crawlerproject.frontier.host import Host
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, QueuedPage
 
 
 @dataclass(slots=True)
@@ -30,6 +30,11 @@ class Lease:
     def is_render(self) -> bool:
         """Whether the page was fetched before and now meets the browser."""
         return bool(self.row.flags & FLAG_RENDER)
+
+    @property
+    def is_hub(self) -> bool:
+        """Whether this asks a WebSub hub for a subscription."""
+        return bool(self.row.flags & FLAG_HUB)
 
     @property
     def is_seed(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.rules.history import FEED, PAGE, SITEMAP, History, HostHistory, known, next_visit
 from crawlerproject.rules.refetch import Change, change, fresh_until, learned, validators
 from crawlerproject.stores.histories import HOST_FACT
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SITEMAP, FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SITEMAP, FrontierStore, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from crawlerproject.items import Page
@@ -49,6 +49,8 @@ class Revisits:
         """What is known of a page after this attempt; its host's history has learnt by then."""
         row, status = page.lease.row, page.status or 0
         record = PageRecord(page.url, page.reason, status, now, digest, page.etag, page.last_modified)
+        if row.flags & FLAG_HUB:  # no page: neither archived nor visited again
+            return PageRecord(page.url, page.reason, 0, now)
         old = self._record(row)
         fresh = fresh_until(page.freshness, now) if status in (200, 304) else now
         if old is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -29,6 +29,7 @@ from crawlerproject.frontier.turns import Lookup
 from crawlerproject.items import Page
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.urls import Address
+from crawlerproject.rules.websub import Answer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
+# A hub asks again (WebSub 7: it should retry).
+_NOT_NOW = Answer(503, refused="the crawl pauses or ends")
 
 
 class FrontierScheduler:
@@ -55,6 +58,7 @@ class FrontierScheduler:
         self._timer_at = 0.0
         self._lookups: set[asyncio.Task[None]] = set()
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
+        self.waits_for_pushes = False  # of hubs: the crawl goes on without work
         self._addresses: Addresses | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
         self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
@@ -103,7 +107,7 @@ class FrontierScheduler:
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl should go on waiting: not when all that is left rests for very long."""
-        if self._hot or self._lookups or self.crawl.paused:
+        if self._hot or self._lookups or self.crawl.paused or self.waits_for_pushes:
             return True
         return not self.idle() if self.crawl.fleet is None else not self.crawl.fleet.done
 
@@ -159,6 +163,39 @@ class FrontierScheduler:
         if self.crawl.fleet is not None:
             return 0  # their records are other workers'
         return self.crawl.announcements.changed(pages, self.crawl.now())
+
+    def feed_met(self, lease: Lease, links: Iterable[str], body: bytes) -> bool:
+        """A feed was read: whether its hub is asked to push."""
+        subscriptions = self.crawl.subscriptions
+        try:
+            return subscriptions is not None and subscriptions.met(lease.row, links, body, self.crawl.now())
+        except StorageError as error:  # it is asked for when the feed is read again
+            self.crawl.pause(str(error))
+            return False
+
+    def renew_subscriptions(self) -> None:
+        """Ask hubs again whose leases are nearly over."""
+        subscriptions = self.crawl.subscriptions
+        if subscriptions is not None and not self.crawl.paused and subscriptions.renew(self.crawl.now()):
+            self._arm()
+
+    def verify_hub(self, token: str, asked: Mapping[str, str]) -> Answer:
+        """A hub's question about a subscription."""
+        subscriptions = self.crawl.subscriptions
+        if subscriptions is None or self.crawl.closed or self.crawl.paused:
+            return _NOT_NOW
+        return subscriptions.verify(token, asked, self.crawl.now())
+
+    def pushed(self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str]) -> Answer:
+        """Take in what a hub pushes."""
+        subscriptions = self.crawl.subscriptions
+        if subscriptions is None or self.crawl.closed or self.crawl.paused:
+            return _NOT_NOW
+        answer, found, changed = subscriptions.push(token, body, content_type, signature, links, self.crawl.now())
+        self.changed(changed)  # before they are queued: what is new is not known to have changed
+        self.add(found)
+        self._arm()
+        return answer
 
     def repeated(self, page: Page) -> Duplicate | None:
         """What a page that is about to end repeats."""
@@ -233,9 +270,25 @@ class FrontierScheduler:
             meta["fetch_error"] = error
         if self.crawl.fleet is not None:
             meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
+        if lease.is_hub:
+            return self._hub_request(lease, meta)
         headers = self.crawl.revisits.headers(lease.row)
         return Request(
             lease.row.url, headers=headers, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta
+        )
+
+    def _hub_request(self, lease: Lease, meta: dict[str, Any]) -> Request:
+        spider: Any = self.crawler.spider
+        assert self.crawl.subscriptions is not None  # the gate refuses the row without
+        return Request(
+            lease.row.url,
+            method="POST",
+            body=self.crawl.subscriptions.form(lease.row),
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+            callback=spider.parse,
+            errback=spider.on_error,
+            dont_filter=True,
+            meta=meta,
         )
 
     def _look_up(self, turn: Lookup) -> None:

@@ -32,6 +32,7 @@ _ANSWERED = frozenset(
         Reason.RATE_LIMITED,
         Reason.CHALLENGE,
         Reason.RENDERED,
+        Reason.SUBSCRIBED,
     }
 )
 # Decided without asking the server for the page.

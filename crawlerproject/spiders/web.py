@@ -111,6 +111,8 @@ class WebSpider(Spider):
         if lease.is_render:
             return self._rendered(response, lease, meta)
         wire: Wire = meta["wire"]
+        if lease.is_hub:
+            return _of_hub(lease, response, wire)
         page = Page(lease, lease.row.url, _reason(response.status), wire, body=response.body)
         headers = response.headers
         page.mime = _header(headers, "Content-Type").partition(";")[0].strip().lower()
@@ -210,6 +212,9 @@ class WebSpider(Spider):
             page.is_feed = True
             hops = (page.lease.row.hops + HOP_LINK)[-_MAX_HOPS:]
             self._take(page, self.lists.of_feed(page.lease.row, response.body, hops))
+            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+            if self._scheduler.feed_met(page.lease, links, response.body):
+                self.crawler.stats.inc_value("websub/asked")
             return
         if not is_html(content_type, response.body):
             return
@@ -309,6 +314,17 @@ def page_notes(facts: Any) -> list[tuple[str, str]]:
         notes.append(("robots-meta", "nofollow"))
     notes.extend(facts.ai_use)
     return notes
+
+
+def _of_hub(lease: Lease, response: Response, wire: Wire) -> Page:
+    """What a hub answers to being asked for a subscription; it verifies and pushes later, by itself."""
+    page = Page(lease, lease.row.url, _reason(response.status), wire)
+    page.retry_after = _header(response.headers, "Retry-After")
+    if 200 <= response.status < 300:
+        page.reason = Reason.SUBSCRIBED
+    else:
+        page.error = response.body[:200].decode("latin-1").strip()
+    return page
 
 
 def _header(headers: Any, name: str) -> str:

@@ -25,7 +25,8 @@ class QueuedPage(NamedTuple):
     via: str  # the page it was found on, "" for a seed
     tries: int = 0  # attempts that failed so far
     flags: int = 0  # FLAG_* below
-    note: str = ""  # of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it
+    # Of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it; of a hub: the topic.
+    note: str = ""
 
 
 FLAG_SEED = 1
@@ -33,6 +34,7 @@ FLAG_RENDER = 2
 FLAG_ROBOTS = 4
 FLAG_RECRAWL = 8  # known: visited again, conditionally where its host earned it
 FLAG_SITEMAP = 16
+FLAG_HUB = 32  # a request to a WebSub hub, for a subscription to the topic in ``note``
 
 
 class PageRecord(NamedTuple):

@@ -22,20 +22,23 @@ from tests.web.changing import changing_world, clock
 from tests.web.exclusion import exclusion_world
 from tests.web.graph import Fate, World
 from tests.web.manners import manners_world
+from tests.web.pushed import pushed_world
 from tests.web.running import many_files
 from tests.web.server import listening_socket, serve
 from tests.web.sites import small_world
 from tests.web.traps import traps_world
 
-PROFILES = ("small", "manners", "broad", "traps", "exclusion", "apps", "many-apps", "changing")
+PROFILES = ("small", "manners", "broad", "traps", "exclusion", "apps", "many-apps", "changing", "pushed")
 
 
 def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05, folder: Path = Path()) -> World:
-    """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to broad, ``folder`` to changing."""
+    """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to broad, ``folder`` to changing, pushed."""
     if profile == "broad":
         return broad_world(port, hosts, response_seconds)
     if profile == "changing":
         return changing_world(port, clock(folder))
+    if profile == "pushed":
+        return pushed_world(port, folder)
     if profile in ("traps", "exclusion"):
         return traps_world(port) if profile == "traps" else exclusion_world(port)
     if profile == "apps":

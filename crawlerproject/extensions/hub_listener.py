@@ -1,0 +1,153 @@
+"""Where WebSub hubs reach this crawl: they ask whether we subscribed, and push. Opt-in, loopback by default."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+from twisted.internet.error import CannotListenError
+from twisted.web.resource import Resource
+from twisted.web.server import Request, Site
+
+from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.rules.feeds import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from crawlerproject.rules.websub import Answer
+
+logger = logging.getLogger(__name__)
+
+# How often leases that end are looked for; hubs grant days.
+_RENEW_SECONDS = 60.0
+_QUESTION = ("hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason")
+
+
+class HubListener:
+    """Listens at WEBSUB_ADDRESS:WEBSUB_PORT from the start of the crawl to its end."""
+
+    def __init__(self, crawler: Crawler, address: str, port: int) -> None:
+        self._crawler = crawler
+        self._address = address
+        self._port = port
+        self._listening: Any = None
+        self._renewing: Any = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Off unless WEBSUB_PORT is set."""
+        port = crawler.settings.getint("WEBSUB_PORT")
+        if not crawler.crawling or not port:
+            raise NotConfigured
+        extension = cls(crawler, crawler.settings["WEBSUB_ADDRESS"], port)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """Listen; a port that is taken is no reason to stop a crawl, which then ends when its work is done."""
+        from twisted.internet import reactor
+
+        scheduler = getattr(self._crawler.engine, "scheduler", None)
+        if not isinstance(scheduler, FrontierScheduler) or scheduler.crawl.subscriptions is None:
+            return
+        try:
+            site: Any = Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]
+            self._listening = cast("Any", reactor).listenTCP(self._port, site, interface=self._address)
+        except CannotListenError as error:
+            logger.warning("No hub can push to %s:%d: %s", self._address, self._port, error.socketError)
+            return
+        scheduler.waits_for_pushes = True
+        self._renewing = create_looping_call(scheduler.renew_subscriptions)
+        self._renewing.start(_RENEW_SECONDS)
+        logger.info("Hubs push to %s:%d; the crawl goes on until you end it", self._address, self._port)
+
+    def spider_closed(self) -> None:
+        """Let the port go."""
+        if self._listening is not None:
+            self._renewing.stop()
+            self._listening.stopListening()
+            self._listening = None
+
+
+class _Callback(Resource):
+    """``/TOKEN`` of each subscription: GET is the hub's question, POST a push."""
+
+    isLeaf = True
+
+    def __init__(self, scheduler: FrontierScheduler, crawler: Crawler) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._scheduler = scheduler
+        self._stats = crawler.stats
+
+    def render_GET(self, request: Any) -> bytes:
+        """Whether we want what the hub says that we asked for."""
+        asked = {name: _text(values[-1]) for name in _QUESTION if (values := request.args.get(name.encode()))}
+        return self._answer(request, lambda token: self._scheduler.verify_hub(token, asked), "websub/verified")
+
+    def render_POST(self, request: Any) -> bytes:
+        """What the hub pushes."""
+        body = request.content.read()
+        kind, signature = _header(request, "content-type"), _header(request, "x-hub-signature")
+        links = [_text(value) for value in request.requestHeaders.getRawHeaders(b"link", [])]
+        return self._answer(
+            request, lambda token: self._scheduler.pushed(token, body, kind, signature, links), "websub/pushed"
+        )
+
+    def _answer(self, request: Any, ask: Callable[[str], Answer], counted: str) -> bytes:
+        token = _text(request.path.lstrip(b"/"))
+        answer = ask(token)
+        request.setResponseCode(answer.status)
+        request.setHeader("Content-Type", "text/plain; charset=utf-8")
+        request.setHeader("X-Content-Type-Options", "nosniff")
+        if answer.refused:
+            self._stats.inc_value("websub/refused")
+            logger.warning("%s of %s is refused: %s", _METHODS[request.method], request.client.host, answer.refused)
+            return f"{answer.refused}\n".encode()
+        self._stats.inc_value(counted)
+        return answer.body.encode()
+
+
+_METHODS = {b"GET": "A question", b"HEAD": "A question", b"POST": "A push"}
+
+
+class _Bounded(Request):
+    """A request whose body is no larger than a feed may be."""
+
+    _received = 0
+
+    def gotLength(self, length: int | None) -> None:
+        """Before the body: what says that it is too large is not read."""
+        if length is not None and length > MAX_BYTES:
+            self._refuse()
+        super().gotLength(min(length, MAX_BYTES) if length is not None else None)  # type: ignore[no-untyped-call]
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """A piece of a body whose length nobody said is counted."""
+        self._received += len(data)
+        if self._received > MAX_BYTES:
+            self._refuse()
+            return
+        super().handleContentChunk(data)  # type: ignore[no-untyped-call]
+
+    def _refuse(self) -> None:
+        channel: Any = self.channel
+        if channel is not None:
+            logger.warning("A push of %s is refused: more than %d bytes", channel.getPeer().host, MAX_BYTES)
+            channel.write(b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            channel.loseConnection()
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _header(request: Any, name: str) -> str:
+    return str(request.getHeader(name) or "")
