@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 _FACT = "websub"
 MAX_SUBSCRIPTIONS = 1000
 """At once (ours): their list is one value of the store, 300 bytes each."""
-# A hub that has not answered the question is asked again after so long (ours), if the feed still names it.
-_ASK_AGAIN_SECONDS = 86_400.0
 _HOST_KEY_BYTES = 8
 # Heritrix keeps as many letters of a discovery path.
 _MAX_HOPS = 50
@@ -58,18 +56,18 @@ class Subscriptions:
         old = self._by_topic.get(topic)
         if old is None and len(self._by_topic) >= MAX_SUBSCRIPTIONS:
             return False
-        if old is not None and old.hub == hub and now < self._due_at(old):
+        if old is not None and old.hub == hub and now < old.due_at():
             return False
         token = old.token if old else secrets.token_urlsafe(24)
         # A renewal keeps its secret: pushes that are on their way stay good.
         secret = old.secret if old else secrets.token_hex(32)
-        until = old.lease_until if old and old.hub == hub else 0.0
-        self._ask(Subscription(topic, hub, token, secret, now, until, "", row.depth, row.hops), now)
+        kept = (old.verified_at, old.lease_until) if old and old.hub == hub else (0.0, 0.0)
+        self._ask(Subscription(topic, hub, token, secret, now, *kept, "", row.depth, row.hops), now)
         return True
 
     def renew(self, now: float) -> int:
         """Ask for those again whose lease is nearly over; how many."""
-        due = [one for one in self._by_topic.values() if one.lease_until and now >= self._due_at(one)]
+        due = [one for one in self._by_topic.values() if one.lease_until and now >= one.due_at()]
         for one in due:
             self._ask(one._replace(asked_at=now), now)
         return len(due)
@@ -108,11 +106,6 @@ class Subscriptions:
                 found.append(Found(address, subscription.depth + 1, hops, subscription.topic, SEED))
                 changed.append((address, entry.modified or now))
         return answer, found, changed
-
-    def _due_at(self, subscription: Subscription) -> float:
-        if subscription.lease_until:
-            return max(subscription.renew_at(), subscription.asked_at + 1.0)
-        return subscription.asked_at + _ASK_AGAIN_SECONDS
 
     def _ask(self, subscription: Subscription, now: float) -> None:
         """Queue the request at the hub's host; what is asked is kept first."""

@@ -19,6 +19,8 @@ LEASE_SECONDS = 10 * 86_400
 """What is asked for; hubs grant what they like (Google's: up to ten days)."""
 MAX_LEASE_SECONDS = 90 * 86_400
 """Of a longer grant no more is believed (ours): a hub that forgot us says nothing."""
+ASK_AGAIN_SECONDS = 86_400.0
+"""After the last request, when no question came (ours)."""
 # Section 7.1's list. SHA-1 as well: Google's hub signs with nothing else, and HMAC-SHA1 is not broken (RFC 6194).
 _METHODS = {"sha1": hashlib.sha1, "sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}
 
@@ -31,7 +33,8 @@ class Subscription(NamedTuple):
     token: str  # the last part of the callback's path: nobody else knows it
     secret: str  # with which the hub signs
     asked_at: float
-    lease_until: float = 0.0  # verified until then
+    verified_at: float = 0.0
+    lease_until: float = 0.0
     denied: str = ""  # the hub's reason
     depth: int = 0  # of the feed
     hops: str = ""  # to the feed
@@ -40,9 +43,11 @@ class Subscription(NamedTuple):
         """Whether the hub may push."""
         return self.lease_until > now
 
-    def renew_at(self) -> float:
-        """When it is asked for again: with a tenth of its lease left."""
-        return self.lease_until - (self.lease_until - self.asked_at) / 10
+    def due_at(self) -> float:
+        """When it is asked for again: with a tenth of its lease left, or the hub has not come since it was asked."""
+        if not self.verified_at or self.asked_at > self.verified_at:
+            return self.asked_at + ASK_AGAIN_SECONDS
+        return self.lease_until - (self.lease_until - self.verified_at) / 10
 
 
 class Answer(NamedTuple):
@@ -94,14 +99,14 @@ def verified(
         return subscription, Answer(404, refused=f"unknown topic {topic[:200]!r}")
     if mode == "denied":
         denied = asked.get("hub.reason", "")[:200] or "without a reason"
-        return subscription._replace(denied=denied, lease_until=0.0), Answer(200)
+        return subscription._replace(denied=denied, verified_at=0.0, lease_until=0.0), Answer(200)
     if mode != "subscribe":
         return subscription, Answer(404, refused=f"intent {mode[:40]!r} is none of ours")
     lease = asked.get("hub.lease_seconds", "")
     if not challenge or not (lease.isascii() and lease.isdigit() and 0 < len(lease) < 12 and int(lease)):
         return subscription, Answer(404, refused="a challenge and a lease in seconds are needed")
     until = now + min(int(lease), MAX_LEASE_SECONDS)
-    return subscription._replace(lease_until=until, denied=""), Answer(200, challenge)
+    return subscription._replace(verified_at=now, lease_until=until, denied=""), Answer(200, challenge)
 
 
 def pushed(subscription: Subscription | None, body: bytes, signature: str, links: Iterable[str], now: float) -> Answer:

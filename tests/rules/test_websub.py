@@ -42,7 +42,7 @@ def test_an_intent_of_ours_is_confirmed() -> None:
 
     assert answer == Answer(200, "c")
     assert new is not None
-    assert (new.live(1599.0), new.live(1600.0), new.renew_at()) == (True, False, 1600.0 - 150.0)
+    assert (new.live(1599.0), new.live(1600.0), new.due_at()) == (True, False, 1600.0 - 60.0)
     assert longest is not None
     assert longest.lease_until == 1000.0 + MAX_LEASE_SECONDS
 
