@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.rules.warc_records import NOT_MODIFIED
 from crawlerproject.stores.request_log import read_log
+from tests.crawls.pywb_server import TOOLS, ask, pywb_of
 from tests.web.changing import PERIODS
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 #: Days after the first crawl on which known pages are visited again; before the last, checks in full are made.
-DAYS = (0, 3, 6, 9, 12)
+DAYS = (0, 3, 6, 9, 12, 18, 24, 30)
 CHECK_DAY = 9
 #: How politely it is crawled is judged elsewhere.
 QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02"}
@@ -93,8 +95,8 @@ def test_unchanged_pages_cost_a_304_and_changed_ones_a_body(month: Month) -> Non
 
 
 def test_a_fresh_page_is_not_asked_for(month: Month) -> None:
-    """max-age of twenty days: no request in twelve."""
-    assert [v.day for v in month.visits if v.url == "honest.test/monthly"] == [0]
+    """max-age of twenty days: no request in eighteen, one at the next session."""
+    assert [v.day for v in month.visits if v.url == "honest.test/monthly"] == [0, 24]
 
 
 def test_no_body_is_fetched_twice_without_need(month: Month) -> None:
@@ -154,6 +156,37 @@ def test_every_304_is_a_revisit_of_an_archived_body(month: Month) -> None:
         assert responses[headers.get_header("WARC-Refers-To")] == headers.get_header("WARC-Refers-To-Target-URI")
 
 
+@pytest.mark.skipif(not TOOLS.exists(), reason="make test makes .venv-tools")
+def test_pywb_replays_every_304_and_what_it_stands_for(month: Month, tmp_path: Path) -> None:
+    """At its own moment the 304 that it was; at the place that it refers to, that response's very bytes."""
+    bodies: dict[str, bytes] = {}
+    unmodified = []
+    for path in sorted((month.folder / "warc").glob("*.warc.gz")):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                if record.rec_type == "response":
+                    bodies[record.rec_headers.get_header("WARC-Record-ID")] = record.content_stream().read()
+                elif record.rec_headers.get_header("WARC-Profile") == NOT_MODIFIED:
+                    unmodified.append(record.rec_headers)
+
+    wrong = []
+    with pywb_of(month.folder, tmp_path) as server:
+        for headers in unmodified:
+            url, refers = headers.get_header("WARC-Target-URI"), headers.get_header("WARC-Refers-To-Target-URI")
+            own = ask(server, f"/crawl/{digits(headers, 'WARC-Date')}id_/{url}")
+            original = ask(server, f"/crawl/{digits(headers, 'WARC-Refers-To-Date')}id_/{refers}")
+            if own != ("304", b"") or original != ("200", bodies[headers.get_header("WARC-Refers-To")]):
+                wrong.append((url, own, original))
+
+    assert len(unmodified) == sum(v.status == 304 for v in month.visits)
+    assert wrong == []
+
+
+def digits(headers: Any, name: str) -> str:
+    """A WARC date as pywb's addresses have it."""
+    return re.sub(r"\D", "", headers.get_header(name))[:14]
+
+
 def test_every_page_was_visited_again_and_robots_first(month: Month) -> None:
     """Each session begins at each host with its robots.txt (older than a day by then), then asks for what is known."""
     for day in DAYS[1:]:
@@ -198,16 +231,16 @@ def test_entries_of_feeds_are_crawled_as_they_come(month: Month) -> None:
 def test_a_budget_is_kept_and_nothing_is_lost(month: Month) -> None:
     """Three of the known pages, and the announced ones; the others stay for another day."""
     web, log = month.web, month.web.folder / "server.jsonl"
-    (web.folder / "clock").write_text("20")
+    (web.folder / "clock").write_text("33")
     seen = len(log.read_text().splitlines())
     command = crawl_command(web.folder / "none", month.folder, web.folder / "hosts", small_settings(web) | QUICK)
     arguments = command[command.index("web") + 1 :]
     arguments[arguments.index(f"seeds={web.folder / 'none'}")] = "mode=recrawl"
-    begin = [sys.executable, "-m", "tests.web.later", "20", "crawl", "web", "-a", "budget=3"]
+    begin = [sys.executable, "-m", "tests.web.later", "33", "crawl", "web", "-a", "budget=3"]
 
-    spent = measured([*begin, *arguments], month.folder.with_suffix(".20.log"))
+    spent = measured([*begin, *arguments], month.folder.with_suffix(".33.log"))
 
-    output = month.folder.with_suffix(".20.log").read_text()
+    output = month.folder.with_suffix(".33.log").read_text()
     assert spent.status == 0, output[-2000:]
     assert "3 known pages are visited again" in output
     rows = [json.loads(line) for line in log.read_text().splitlines()[seen:]]

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,12 +20,11 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from crawlerproject.reports.warc_walk import check_file
 from crawlerproject.stores.captures import Captures
 from tests.commands.running import scrapy
-from tests.web.running import PROJECT, crawl_command, measured, small_settings, synthetic_web
+from tests.crawls.pywb_server import TOOLS, ask, pywb_of
+from tests.web.running import crawl_command, measured, small_settings, synthetic_web
 
-TOOLS = PROJECT / ".venv-tools" / "bin"
 # One page of each of these hosts is a seed: every encoding, odd header, redirect, error, and repeated payload.
 HOSTS = ("formats", "ugly", "redirects", "copies", "rules", "norobots", "plain1")
-_START_SECONDS = 60.0
 
 pytestmark = pytest.mark.skipif(not TOOLS.exists(), reason="make test makes .venv-tools")
 
@@ -145,27 +142,8 @@ def test_fastwarc(crawled: Path, ours: list[Line]) -> None:
 @pytest.fixture(scope="module")
 def pywb(crawled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     """A running pywb that serves the WARC files through our index."""
-    folder = tmp_path_factory.mktemp("pywb")
-    config: dict[str, Any] = {"index_paths": str(crawled / "index"), "archive_paths": f"{crawled / 'warc'}/"}
-    (folder / "config.yaml").write_text(json.dumps({"collections": {"crawl": config}}))
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    command = [TOOLS / "wayback", "--bind", "127.0.0.1", "--port", str(port)]
-    with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
-        try:
-            until = time.monotonic() + _START_SECONDS
-            while not _listens(port):
-                assert process.poll() is None and time.monotonic() < until, (folder / "log").read_text()
-                time.sleep(0.05)
-            yield "127.0.0.1", port
-        finally:
-            process.terminate()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    with pywb_of(crawled, tmp_path_factory.mktemp("pywb")) as server:
+        yield server
 
 
 def test_pywb_serves_our_index(pywb: tuple[str, int], ours: list[Line]) -> None:
@@ -189,17 +167,6 @@ def test_pywb_replays_the_same_bytes(pywb: tuple[str, int], crawled: Path, ours:
 
     # A page that redirects to itself pywb refuses to replay, whoever archived it.
     assert wrong == [("/self", "302", "400")]
-
-
-def ask(server: tuple[str, int], path: str) -> tuple[str, bytes]:
-    """Status and body; by hand, since a client that reads headers strictly stumbles over the ugly ones."""
-    with socket.create_connection(server, timeout=30) as connection:
-        connection.sendall(f"GET {path} HTTP/1.0\r\nAccept-Encoding: gzip, deflate, br\r\n\r\n".encode())
-        answer = b""
-        while part := connection.recv(65536):
-            answer += part
-    head, _, body = answer.partition(b"\r\n\r\n")
-    return head.split()[1].decode(), body
 
 
 def stored_body(crawled: Path, line: Line) -> bytes:
