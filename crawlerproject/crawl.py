@@ -28,7 +28,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import with_more_rows
 from crawlerproject.frontier.intake import SCOPE_FACT
-from crawlerproject.frontier.joining import join, shared
+from crawlerproject.frontier.joining import join, shared, worker_name
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.recrawl import again, by_depth, by_rank, due
 from crawlerproject.frontier.revisits import Revisits
@@ -149,7 +149,8 @@ class Crawl:
             unpack_open(committed),
             prefix=settings["WARC_PREFIX"],
             max_bytes=settings.getint("WARC_MAX_BYTES"),
-            host_name=socket.gethostname(),
+            # Workers on one machine have names of their own, so that their files may lie in one folder one day.
+            host_name=worker_name(settings) if self.fleet else socket.gethostname(),
             keep_days=settings.getint("LOG_KEEP_DAYS"),
             description=_description(settings, who.user_agent, self.folder.resolve().name),
             clock=self.now,

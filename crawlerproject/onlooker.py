@@ -1,4 +1,4 @@
-"""Whoever looks at a crawl from outside: its folder, the settings it was started with, and how it stands.
+"""Whoever looks at a crawl from outside: its folder or its workers', the settings of its start, and how it stands.
 
 The base of the commands that answer questions (``why``, ``hosts``, ``status`` ...). Nothing here changes a crawl.
 """
@@ -19,12 +19,16 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from crawlerproject.crawl import gates_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.joining import shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why
 from crawlerproject.identity import identity
-from crawlerproject.preflight import crawl_folder
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
+from crawlerproject.stores.redis_view import RedisView
 from crawlerproject.stores.trap_allow import TrapAllowFile
+from crawlerproject.stores.worker_folders import together, workers_below
+
+View = FrontierView | RedisView
 
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 # Settings that name a file of the operator's: relative to where the crawl was started.
@@ -32,23 +36,55 @@ _PATHS = ("NEVERCRAWL_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
 
 
 class Onlooker:
-    """One look at one crawl folder; ``now`` is the moment of the look. Raises OperatorError when it is none."""
+    """One look at one crawl folder; ``now`` is the moment of the look. Raises OperatorError when it is none.
+
+    A folder with workers' folders in it is a crawl of several: its run is the latest start of any of them.
+    """
 
     def __init__(self, settings: BaseSettings, spider_name: str = "web") -> None:
-        self.folder: Path = crawl_folder(settings, spider_name)
+        self.folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
         if not self.folder.is_dir():
             raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
         self.now = time.time()
-        self.run = read_facts(self.folder, RUN_FILE)
-        self.status = read_facts(self.folder, STATUS_FILE)
-        self.running = running(self.status, self.now)
+        alone = (self.folder / RUN_FILE).exists() and not shared(settings)
+        self.workers = [] if alone else workers_below(self.folder, self.now)
+        if self.workers:
+            self.run = max((worker.run for worker in self.workers), key=lambda run: float(run.get("started", 0.0)))
+            self.status = together(self.workers)
+            self.running = any(worker.running for worker in self.workers)
+        else:
+            self.run = read_facts(self.folder, RUN_FILE)
+            self.status = read_facts(self.folder, STATUS_FILE)
+            self.running = running(self.status, self.now)
         self.settings = self._as_started(settings)
 
-    def store(self) -> FrontierView:
+    @property
+    def folders(self) -> list[Path]:
+        """Where logs and archives are: the crawl's folder, or those of its workers on this machine."""
+        own = [self.folder] if not self.workers or (self.folder / "log").is_dir() else []
+        return own + [worker.folder for worker in self.workers]
+
+    @property
+    def logs(self) -> list[Path]:
+        """The folders of the request logs."""
+        return [folder / "log" for folder in self.folders]
+
+    def store(self) -> View:
         """The frontier as of its last commit; close it."""
+        if shared(self.settings):
+            return RedisView(str(self.settings["STATE_URL"]), str(self.settings["FLEET_CRAWL"]))
         return FrontierView(self.folder / "frontier")
 
-    def gates(self, store: FrontierView) -> Gates:
+    def workers_elsewhere(self) -> list[str]:
+        """Workers of this crawl that are at work and have no folder here."""
+        if not shared(self.settings):
+            return []
+        here = {worker.folder.name for worker in self.workers}
+        with self.store() as store:
+            names = [worker.name for worker in store.workers()] if isinstance(store, RedisView) else []
+        return [name for name in names if name not in here]
+
+    def gates(self, store: View) -> Gates:
         """The gates of the crawl as it was started."""
         traps = TrapDesk(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
         return gates_of(self.settings, self.run.get("scope", "any"), self.run.get("seed_hosts", []), traps)
@@ -57,7 +93,7 @@ class Onlooker:
         """What is on its way now, by host; empty when the crawl does not run."""
         return {lease["host"]: lease for lease in self.status.get("leases", [])} if self.running else {}
 
-    def why(self, store: FrontierView) -> Why:
+    def why(self, store: View) -> Why:
         """Who answers why a URL is where it is."""
         return Why(store, self.gates(store), identity(self.settings).token, self.now, self.leases())
 

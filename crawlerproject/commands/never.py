@@ -12,7 +12,7 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.progress import human_seconds
-from crawlerproject.onlooker import LookingCommand, one_argument, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument, print_json
 from crawlerproject.reports.host_story import bare_host
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, running
@@ -44,7 +44,8 @@ class Command(LookingCommand):
         why = " ".join(opts.why.split())
         if not why:
             raise OperatorError(f"Say who asked and why, for the next operator: {self.example}")
-        settings = self._settings()
+        crawl = self._crawl()
+        settings: Any = crawl.settings if crawl is not None else self.settings
         if not settings["NEVERCRAWL_FILE"]:
             raise OperatorError("NEVERCRAWL_FILE is empty; set it to a file that your crawls read.")
         path = Path(settings["NEVERCRAWL_FILE"]).absolute()
@@ -53,17 +54,21 @@ class Command(LookingCommand):
         if not opts.json:
             print(f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}")
         took = [] if opts.no_wait else list(self._wait(path, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"), opts.json))
+        elsewhere = crawl.workers_elsewhere() if crawl is not None else []
         if opts.json:
-            print_json({**facts, "crawls": took})
-        elif not took and not opts.no_wait:
+            print_json({**facts, "crawls": took, "workers_elsewhere": elsewhere})
+            return
+        if not took and not opts.no_wait:
             print("No running crawl reads this list; the next one will.")
+        if elsewhere:
+            print(f"Copy it to the machines of {', '.join(elsewhere)}: workers that are not on this one.")
 
-    def _settings(self) -> Any:
-        """Those of the crawl that CRAWL_DIR names, if it is there: its list may be another than the project's."""
+    def _crawl(self) -> Onlooker | None:
+        """The crawl that CRAWL_DIR names, if it is there: its list may be another than the project's."""
         try:
-            return self.look().settings
+            return self.look()
         except OperatorError:
-            return self.settings
+            return None
 
     def _wait(self, path: Path, reload_seconds: float, quiet: bool) -> Iterator[dict[str, Any]]:
         """Each running crawl that reads the list, once it has read this version or the time is over."""
@@ -113,11 +118,10 @@ def add(path: Path, host: str, why: str, now: datetime) -> tuple[str, int, bool]
 
 
 def _folders(settings: Any) -> list[Path]:
-    """CRAWL_DIR, and every crawl beside the default one."""
+    """CRAWL_DIR, and every crawl beside the default one; their workers' folders too."""
     own = Path(settings["CRAWL_DIR"] or "crawls/web")
-    return sorted(
-        {path.parent.resolve() for path in [own / RUN_FILE, *Path("crawls").glob(f"*/{RUN_FILE}")] if path.exists()}
-    )
+    below = [*own.glob(f"*/{RUN_FILE}"), *Path("crawls").glob(f"*/{RUN_FILE}"), *Path("crawls").glob(f"*/*/{RUN_FILE}")]
+    return sorted({path.parent.resolve() for path in [own / RUN_FILE, *below] if path.exists()})
 
 
 def _list_of(folder: Path) -> Path | None:

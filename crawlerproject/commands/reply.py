@@ -36,7 +36,7 @@ class Command(LookingCommand):
         host = bare_host(one_argument(args, "a host", self.example))
         crawl = self.look()
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
-        story = host_story(crawl.folder / "log", host, since, until, subdomains=True)
+        story = host_story(crawl.logs, host, since, until, subdomains=True)
         print("\n\n".join(letter(crawl, story)))
 
 

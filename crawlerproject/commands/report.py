@@ -11,11 +11,10 @@ from crawlerproject.commands.requests import iso
 from crawlerproject.commands.traps import FACT_PREFIX
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import host_rows, outlook
-from crawlerproject.onlooker import LookingCommand, Onlooker, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker, View, print_json
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
 from crawlerproject.rules.templates import HostYields
-from crawlerproject.stores.looking import FrontierView
 
 
 class Command(LookingCommand):
@@ -38,7 +37,7 @@ class Command(LookingCommand):
         if len(args) > 1:
             raise OperatorError(f"Give one file or none, for example: {self.example}")
         crawl = self.look()
-        report = crawl_report(crawl.folder / "log", iso(opts.since, "--since"), iso(opts.until, "--until"))
+        report = crawl_report(crawl.logs, iso(opts.since, "--since"), iso(opts.until, "--until"))
         if opts.json:
             print_json({name: _plain(getattr(report, name)) for name in report.__slots__})
             return
@@ -57,7 +56,7 @@ def _frontier(crawl: Onlooker) -> tuple[dict[str, int], list[dict[str, Any]]]:
         return dict(states.most_common()), list(_traps(store))
 
 
-def _traps(store: FrontierView) -> Iterator[dict[str, Any]]:
+def _traps(store: View) -> Iterator[dict[str, Any]]:
     for name, packed in store.facts(FACT_PREFIX):
         yields = HostYields.unpack(packed)
         host = name.removeprefix(FACT_PREFIX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from crawlerproject.errors import OperatorError
@@ -11,6 +12,7 @@ from crawlerproject.frontier.host_table import Outlook, host_rows, outlook
 from crawlerproject.frontier.progress import human_bytes, human_seconds
 from crawlerproject.onlooker import LookingCommand, Onlooker, print_json
 from crawlerproject.rules.bound import bound_by, load_of
+from crawlerproject.stores.redis_view import AtWork, RedisView
 
 
 class Command(LookingCommand):
@@ -30,7 +32,8 @@ class Command(LookingCommand):
         crawl = self.look()
         with crawl.store() as store:
             ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases()))
-        facts = status_facts(crawl, ahead)
+            workers = store.workers() if isinstance(store, RedisView) else []
+        facts = status_facts(crawl, ahead) | worker_facts(crawl, workers)
         if opts.json:
             print_json(facts)
         else:
@@ -63,9 +66,34 @@ def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
     }
 
 
+def worker_facts(crawl: Onlooker, workers: Sequence[AtWork]) -> dict[str, Any]:
+    """Of a crawl of several workers: the workers themselves, and what those of other machines add to the sums."""
+    here = {worker.folder.name for worker in crawl.workers}
+    if not workers and not here:
+        return {}
+    elsewhere = [worker.info for worker in workers if worker.name not in here]
+    done = crawl.status.get("progress", {})
+    sums = {
+        name: done.get(name, 0) + sum(info.get(name, 0) for info in elsewhere) for name in ("pages", "bytes", "errors")
+    }
+    rows = [
+        {
+            "name": worker.name,
+            "here": worker.name in here,
+            "partitions": worker.info.get("partitions", 0),
+            "reported_seconds_ago": round(worker.seconds_ago, 1),
+        }
+        for worker in workers
+    ]
+    return {**sums, "workers": rows, "running": crawl.running or bool(workers)}
+
+
 def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
     """A line a question."""
-    lines = [f"Crawl     {crawl.folder}, {_life(crawl)}"]
+    lines = [f"Crawl     {crawl.folder}, {_life(crawl, facts)}"]
+    for worker in facts.get("workers", []):
+        where, ago = "here" if worker["here"] else "elsewhere", human_seconds(worker["reported_seconds_ago"])
+        lines.append(f"Worker    {worker['name']}: {worker['partitions']:,} partitions, {where}, reported {ago} ago")
     done = f"{facts['pages']:,} pages, {human_bytes(facts['bytes'])}, {facts['errors']:,} errors since the last start"
     lines.append(f"Done      {done}")
     if crawl.running:
@@ -92,7 +120,11 @@ def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list
     return lines
 
 
-def _life(crawl: Onlooker) -> str:
+def _life(crawl: Onlooker, facts: dict[str, Any]) -> str:
+    if facts.get("workers"):
+        return f"running with {len(facts['workers']):,} workers"
+    if crawl.running and "pid" not in crawl.status:
+        return f"running with {sum(worker.running for worker in crawl.workers):,} workers"
     if crawl.running:
         return (
             f"running as process {crawl.status['pid']} for {human_seconds(crawl.now - crawl.run.get('started', 0.0))}"

@@ -10,9 +10,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.preflight import crawl_folder
+from crawlerproject.onlooker import Onlooker
 from crawlerproject.rules.templates import HostYields
-from crawlerproject.stores.looking import FrontierView
 
 # The name of the fact that keeps a host's yields: frontier/trap_desk.py.
 FACT_PREFIX = "traps/"
@@ -51,7 +50,7 @@ class Command(ScrapyCommand):
         """Print what there is."""
         assert self.settings is not None
         try:
-            with FrontierView(crawl_folder(self.settings, "web") / "frontier") as view:
+            with Onlooker(self.settings).store() as view:
                 rows = [row for name, packed in view.facts(FACT_PREFIX) for row in _rows(name, packed, args)]
         except (OperatorError, StorageError) as error:
             raise UsageError(str(error), print_help=False) from None

@@ -66,12 +66,13 @@ def _via(crawl: Onlooker, page: str, target: str) -> Via:
         url, key = parse(page).url, parse(target).key
     except UrlRefused as refused:
         raise OperatorError(f"--via needs two absolute URLs ({refused.reason}).") from None
-    rows = attempts(crawl.folder / "log", url=url, host=host_key(url))
+    rows = attempts(crawl.logs, url=url, host=host_key(url))
     if not rows:
         raise OperatorError(f"{url} is not in the request log: the crawl has not fetched it.")
     last = rows[-1]
     token = identity(crawl.settings).token
-    nofollow = ArchivedPage(crawl.folder / "warc", last, token).asks_not_to_follow(key)
+    # One of several workers' folders has the file.
+    nofollow = any(ArchivedPage(folder / "warc", last, token).asks_not_to_follow(key) for folder in crawl.folders)
     return Via(url, int(last["depth"] or 0), nofollow)
 
 
@@ -80,9 +81,9 @@ def _add_log(crawl: Onlooker, found: Answer) -> None:
     host = host_key(found.url)
     if found.state is State.NEVER_SEEN or not host:
         return
-    rows = attempts(crawl.folder / "log", url=found.url, host=host)
+    rows = attempts(crawl.logs, url=found.url, host=host)
     waits_for_host = not rows and found.state is State.WAITING and found.reason  # the host's trouble, not the page's
-    if waits_for_host and (of_host := attempts(crawl.folder / "log", host=host)):
+    if waits_for_host and (of_host := attempts(crawl.logs, host=host)):
         last = of_host[-1]
         found.facts["last_of_host"] = f"{last['time']} {last['url']} {last['reason']}" + _error(last)
     if not rows:

@@ -111,5 +111,6 @@ class CommitLoop:
             await asyncio.to_thread(crawl.store.sync)
             crawl.roll()
             if crawl.fleet is not None:
+                crawl.fleet.counts = {"pages": crawl.pages, "bytes": crawl.bytes, "errors": crawl.errors}
                 await crawl.fleet.turn(crawl.frontier, crawl.traps, idle=scheduler.idle())
                 scheduler.resume()

@@ -15,6 +15,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.scheduler import FrontierScheduler
 from crawlerproject.settings import OURS
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, write_facts
+from crawlerproject.stores.redis_link import without_password
 
 if TYPE_CHECKING:
     from typing import Self
@@ -72,7 +73,8 @@ class StatusFile:
             "started": time.time(),
             "scope": getattr(spider, "scope", "any"),
             "seed_hosts": sorted({seed.host for seed in seeds}),
-            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS},
+            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS}
+            | {"STATE_URL": without_password(self._crawler.settings["STATE_URL"])},
         }
         write_facts(scheduler.crawl.folder, RUN_FILE, facts)
         self._loop.start(BEAT_SECONDS, now=True)

@@ -62,6 +62,7 @@ class Fleet:
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
         self.outbox: list[Found] = []
+        self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for those who look on
         self._life_file = life_file
         self._lease_seconds = lease_seconds
         self._lease_ms = int(lease_seconds * 1000)
@@ -182,7 +183,9 @@ class Fleet:
         self._busy = False
         taken, self._taken = self._taken, []
         left, self._left = self._left, []
-        info = orjson.dumps({"partitions": len(self._since), "quiet": quiet, "life": self._life}).decode()
+        info = orjson.dumps(
+            {"partitions": len(self._since), "quiet": quiet, "life": self._life, **self.counts}
+        ).decode()
         report = Report(quiet, self._activity, info, taken, left)
         try:
             told = await asyncio.to_thread(self.fleet.report, self._life, report, self.store.store.partitions)

@@ -71,9 +71,9 @@ class CrawlReport:
     stale_hosts: list[dict[str, Any]] = field(default_factory=list)
 
 
-def crawl_report(log_folder: Path, since: str = "", until: str = "") -> CrawlReport:
+def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") -> CrawlReport:
     """Read the log once per figure; OperatorError when there is none."""
-    with open_log(log_folder, since, until) as log:
+    with open_log(logs, since, until) as log:
         log.execute(f"CREATE TEMP TABLE a AS SELECT *, {_ROBOTS} AS robots, {_EXTENSION} AS extension FROM log")
         report = _totals(log)
         if not report.attempts:

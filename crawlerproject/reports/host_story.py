@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -74,13 +75,15 @@ class HostStory:
         return sum(visit.too_soon for visit in self.visits)
 
 
-def host_story(log_folder: Path, host: str, since: str = "", until: str = "", *, subdomains: bool = False) -> HostStory:
-    """The story of a host name (any port; with ``subdomains`` also the names below it) from the request log."""
+def host_story(
+    logs: Sequence[Path], host: str, since: str = "", until: str = "", *, subdomains: bool = False
+) -> HostStory:
+    """The story of a host name (any port; with ``subdomains`` also the names below it) from the request logs."""
     name = host.lower().rstrip(".")
     story = HostStory(name)
     below = f" OR {_NAME} LIKE $below" if subdomains else ""
     values = {"name": name, **({"below": f"%.{name}"} if subdomains else {})}
-    with open_log(log_folder, since, until) as connection:
+    with open_log(logs, since, until) as connection:
         found = rows(
             connection,
             f"SELECT * FROM log WHERE host = $name OR {_NAME} = $name{below} ORDER BY time",
@@ -95,15 +98,15 @@ def host_story(log_folder: Path, host: str, since: str = "", until: str = "", *,
         story.visits.append(Visit(attempt, pause))
         if reached:  # what never reached the host disturbed nobody
             ends[attempt["host"]] = max(ended, before or ended)
-    _add_robots(story, log_folder / "robots")
+    _add_robots(story, [log / "robots" for log in logs])
     return story
 
 
-def _add_robots(story: HostStory, folder: Path) -> None:
+def _add_robots(story: HostStory, folders: Sequence[Path]) -> None:
     hosts = sorted({visit.attempt["host"] for visit in story.visits}) or [story.host]
     first = datetime.fromisoformat(story.visits[0].attempt["time"]) if story.visits else None
     for origin in [f"{scheme}://{host}" for host in hosts for scheme in ("https", "http")]:
-        versions = robots_versions(folder, origin)
+        versions = sorted(version for folder in folders for version in robots_versions(folder, origin))
         if not versions:
             continue
         then = [version for version in versions if first is not None and version[0] <= first] or versions[:1]

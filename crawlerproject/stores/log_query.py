@@ -7,6 +7,7 @@ some kilobytes. The lines stay the truth: where a twin is missing or older than 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,16 +41,20 @@ TWIN_MEMORY = "128MB"
 TWIN_ROW_GROUP = 20_000
 
 
-def open_log(folder: Path, since: str = "", until: str = "") -> DuckDBPyConnection:
+def open_log(folder: Path | Sequence[Path], since: str = "", until: str = "") -> DuckDBPyConnection:
     """A connection with the view ``log``: all attempts with ``since`` <= time < ``until`` (ISO text; "" for no bound).
 
-    Raises OperatorError when there is no log.
+    Several folders are the logs of several workers. Raises OperatorError when there is no log.
     """
     import duckdb  # here: every scrapy command would pay for it at its start, and a crawl needs none of it
 
-    lines, twins = _sources(folder, since[:10], until[:10])
-    if not lines and not twins and not list(folder.glob("requests-*")):
-        raise OperatorError(f"There is no request log in {folder}; set CRAWL_DIR to the folder of a crawl.")
+    folders = [folder] if isinstance(folder, Path) else folder
+    sources = [_sources(each, since[:10], until[:10]) for each in folders]
+    lines = [path for found, _ in sources for path in found]
+    twins = [path for _, found in sources for path in found]
+    if not lines and not twins and not any(list(each.glob("requests-*")) for each in folders):
+        where = ", ".join(map(str, folders))
+        raise OperatorError(f"There is no request log in {where}; set CRAWL_DIR to the folder of a crawl.")
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit='{QUERY_MEMORY}'; SET enable_progress_bar=false")
     parts = []
@@ -69,7 +74,9 @@ def open_log(folder: Path, since: str = "", until: str = "") -> DuckDBPyConnecti
     return connection
 
 
-def attempts(folder: Path, *, host: str = "", url: str = "", since: str = "", until: str = "") -> list[dict[str, Any]]:
+def attempts(
+    folder: Path | Sequence[Path], *, host: str = "", url: str = "", since: str = "", until: str = ""
+) -> list[dict[str, Any]]:
     """The attempts at a host and/or a URL, oldest first; empty when there is no log."""
     try:
         connection = open_log(folder, since, until)

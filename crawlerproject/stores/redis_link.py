@@ -37,7 +37,7 @@ class RedisLink:
         from redis import Redis
         from redis.cluster import RedisCluster
 
-        self.place = _place(url)
+        self.place = without_password(url)
         client: Any = None
         try:
             client = Redis.from_url(url, **_options())
@@ -119,7 +119,7 @@ def _options() -> dict[str, Any]:
     }
 
 
-def _place(url: str) -> str:
+def without_password(url: str) -> str:
     """The URL without its password, for messages."""
     parts = urlsplit(url)
     return url if parts.password is None else url.replace(f":{parts.password}@", ":***@", 1)

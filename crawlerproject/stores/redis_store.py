@@ -80,11 +80,14 @@ class RedisStore:
         except StorageError as error:
             raise OperatorError(f"The crawl {self.crawl!r} cannot be opened: {error}.") from error
         if int(written) > FORMAT:
-            raise OperatorError(
-                f"The crawl {self.crawl!r} at {self.link.place} was written by a newer version of this crawler; "
-                "use that version, or another FLEET_CRAWL."
-            )
+            raise self._newer()
         return int(agreed)
+
+    def _newer(self) -> OperatorError:
+        return OperatorError(
+            f"The crawl {self.crawl!r} at {self.link.place} was written by a newer version of this crawler; "
+            "use that version, or another FLEET_CRAWL."
+        )
 
     def partition(self, host: str) -> int:
         """The partition of a host key."""

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from crawlerproject.reports.warc_walk import check_file
+from tests.commands.crawled import ask
 from tests.crawls.fleets import Workers, workers
 from tests.stores.redis_servers import redis_cluster
 from tests.web.judge import judge_folder, read_captures, read_visits
 from tests.web.running import RunningWeb, synthetic_web
 
 NAMES = ("w1", "w2", "w3", "w4")
+_START_SECONDS = 60.0
 
 
 class Crawled(NamedTuple):
-    """A finished crawl of four workers."""
+    """A finished crawl of four workers, and what was said while it ran."""
 
     web: RunningWeb
     fleet: Workers
+    status: dict[str, Any]
+    never: dict[str, Any]
+
+    def ask(self, *arguments: str) -> Any:
+        """What a command answers now, given no more than the crawl's folder."""
+        return ask(self.fleet.folder, *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +39,14 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     with (
         redis_cluster(folder / "redis") as servers,
         synthetic_web(folder / "web") as web,
-        workers(web, folder / "crawl", servers[0].url) as fleet,
+        workers(web, folder / "crawl", servers[0].url, {"NEVERCRAWL_RELOAD_SECONDS": "1"}) as fleet,
     ):
         fleet.start(*NAMES)
+        fleet.until_archiving(_START_SECONDS, *NAMES)
+        status = ask(fleet.folder, "status")
+        never = ask(fleet.folder, "never", "nobody.test", "--why", "a test")
         fleet.wait()
-        yield Crawled(web, fleet)
+        yield Crawled(web, fleet, status, never)
 
 
 def test_the_web_sees_one_crawler(crawled: Crawled) -> None:
@@ -78,3 +89,41 @@ def test_every_worker_says_who_it_is(crawled: Crawled) -> None:
     lives = {json.loads((folder / "worker.json").read_text())["life"] for folder in crawled.fleet.folders}
 
     assert len(lives) == len(NAMES)
+
+
+def test_status_sees_all_workers(crawled: Crawled) -> None:
+    """While they ran each was there with partitions of its own; after the crawl the sums are those of all logs."""
+    assert [worker["name"] for worker in crawled.status["workers"]] == list(NAMES)
+    assert crawled.status["running"]
+    assert 0 < sum(worker["partitions"] for worker in crawled.status["workers"]) <= 16
+
+    ended = crawled.ask("status")
+    own = [json.loads((folder / "status.json").read_text())["progress"]["pages"] for folder in crawled.fleet.folders]
+    assert (ended["running"], ended["finish_reason"], ended["queued"]) == (False, "finished", 0)
+    assert ended["pages"] == sum(own)
+
+
+def test_an_exclusion_reaches_every_worker(crawled: Crawled) -> None:
+    """``never`` waited for each of them."""
+    assert [crawl["took_it_up"] for crawl in crawled.never["crawls"]] == [True] * len(NAMES)
+    assert crawled.never["workers_elsewhere"] == []
+
+
+def test_hosts_and_requests_are_those_of_all_workers(crawled: Crawled) -> None:
+    """Every host that the server knows is a row once; what was asked of one is what the server saw."""
+    visits = [visit for visit in read_visits(crawled.web.folder / "server.jsonl") if visit.host == "plain1.test"]
+    rows = [row["host"] for row in crawled.ask("hosts")]
+
+    assert len(set(rows)) == len(rows)
+    assert {visit.host for visit in read_visits(crawled.web.folder / "server.jsonl")} <= {
+        row.rpartition(":")[0] for row in rows
+    }
+    assert [row["status"] for row in crawled.ask("requests", "plain1.test")] == [visit.status for visit in visits]
+
+
+def test_why_finds_a_page_whoever_archived_it(crawled: Crawled) -> None:
+    """A page of any worker's host is done, with its capture."""
+    for name in ("plain1.test", "rules.test"):
+        found = crawled.ask("why", f"http://{name}:{crawled.web.port}/")
+        assert (found["state"], found["reason"]) == ("done", "fetched")
+        assert any((folder / "warc" / found["capture"].split()[0]).exists() for folder in crawled.fleet.folders)
