@@ -33,7 +33,7 @@ crawl: $(READY)
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
 test: check packages $(TOOLS_READY)
-	@$(PY) -m pytest -q -n 2 --dist loadfile # whole files: crawls are shared within one, and they mostly wait
+	@$(PY) -m pytest -q -n 3 --dist loadfile # whole files: crawls are shared within one, and they mostly wait
 
 check: $(READY)
 	@$(PY) -m ruff check --quiet .

@@ -19,8 +19,14 @@ _PROJECT = SETTINGS_PRIORITIES["project"]
 # What says which project this is, and what must be known before there is a crawler.
 _THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE", "LOG_LEVEL"})
 _EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP", "LOG_FORMATTER")
+# What Scrapy has by itself stays but for what works against ours or shows less than ours does.
+_KEPT = frozenset({"EXTENSIONS_BASE"})
+_OFF = ("feedexport.FeedExporter", "throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
 # Feeds are off in our own crawls; another project wants its items, and not our pages among them.
-_FEEDS = {"crawlerproject.extensions.feeds.ItemFeeds": 0}
+_EXTENSIONS = {
+    "crawlerproject.extensions.feeds.ItemFeeds": 0,
+    **{f"scrapy.extensions.{name}": None for name in _OFF},
+}
 
 
 class PoliteCrawl:
@@ -40,13 +46,13 @@ class PoliteCrawl:
     def update_settings(self, settings: BaseSettings) -> None:
         """Everything else."""
         for name in dir(ours):
-            if not name.isupper() or name.startswith("_") or name in _THEIRS or name in _EARLY or name == "OURS":
+            if not name.isupper() or name.startswith("_") or name in _THEIRS | _KEPT or name in (*_EARLY, "OURS"):
                 continue
             value: Any = getattr(ours, name)
             if name in ours.OURS:
                 settings.set(name, value, "addon")
             elif isinstance(value, dict):
-                more = _FEEDS if name == "EXTENSIONS" else {}
+                more: dict[str, int | None] = dict(_EXTENSIONS) if name == "EXTENSIONS" else {}
                 settings.set(name, settings.getdict(name) | value | more, _PROJECT)
             else:
                 settings.set(name, value, _PROJECT)

@@ -68,7 +68,7 @@ def test_the_crawl_pauses_and_goes_on(tmp_path: Path) -> None:
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (SMALL_FILE_BYTES, resource.RLIM_INFINITY))
             _wait_for(log, "The crawl pauses:", process)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-            _wait_for(log, "There is room again", process)
+            _wait_for(log, "The crawl goes on", process)
             assert process.wait(DEADLINE_SECONDS) == 0
         finally:
             process.kill()
@@ -96,7 +96,7 @@ def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_d
             while asked != (asked := read_pages(visits)):  # what was in flight comes to its end
                 time.sleep(2.0)  # many times the pause that a host is given
             filler.unlink()
-            _until(lambda: "There is room again" in log.read_text(), process, log)
+            _until(lambda: "The crawl goes on" in log.read_text(), process, log)
             assert process.wait(DEADLINE_SECONDS) == 0
         finally:
             process.kill()
