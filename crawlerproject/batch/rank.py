@@ -47,10 +47,21 @@ class Graph(NamedTuple):
 
 def graph_of(edges: Ids) -> Graph:
     """The graph of an array of shape (edges, 2) of node ids."""
-    ids, places = np.unique(edges, return_inverse=True)
-    pairs = places.reshape(edges.shape).astype(np.int64)
-    del places
-    joined = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
+    # Arrow numbers values by one pass over a hash table, in the order of their first use; then only the ids, each
+    # once, are sorted. Pairs are sorted in place: np.unique (numpy 2.4) hashes them, 16 s for ten million instead of 1.
+    numbered = pa.array(edges.reshape(-1)).dictionary_encode()
+    found: Ids = numbered.dictionary.to_numpy()
+    order = np.argsort(found)
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = np.arange(len(found))
+    ends = numbered.indices.to_numpy()
+    joined = place[ends[0::2]] << 32
+    joined |= place[ends[1::2]]
+    ids = found[order]
+    del numbered, found, ends, order, place
+    joined.sort()
+    if len(joined):
+        joined = joined[np.concatenate(([True], joined[1:] != joined[:-1]))]
     return Graph(ids, (joined >> 32).astype(np.int32), (joined & 0xFFFFFFFF).astype(np.int32))
 
 
