@@ -56,7 +56,7 @@ from crawlerproject.stores.host_pace import HostPaceFile
 from crawlerproject.stores.lost import rows_lost
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint
-from crawlerproject.stores.ranks import RANKED_PAGES, Ranks
+from crawlerproject.stores.ranks import RANKED_LINKED, RANKED_PAGES, Linked, Ranks
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.rocks import RocksStore
 from crawlerproject.stores.trap_allow import TrapAllowFile
@@ -174,6 +174,7 @@ class Crawl:
             ips_free_from=now + ip_pause if clean is not None else 0.0,  # None: nobody ran before us
         )
         self.renders = RenderEnds(self)
+        linked = self.folder / RANKED_LINKED
         self.frontier = Frontier(
             self.store,
             workbench,
@@ -190,6 +191,7 @@ class Crawl:
             clean_start=clean != b"0",
             renders=renders_of(settings, self.store, workbench),
             territory=self.fleet,
+            less_important=Linked(linked).less_important if linked.is_file() else None,
         )
         self.contents = Contents(
             self.store,

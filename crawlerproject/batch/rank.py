@@ -166,7 +166,8 @@ def write_ranks(pages: Path, links: Path, out: Path, done: Callable[[int], None]
     """Rank the pages of ``pages`` by the files of ``links``; (pages, hosts) written to ``out``, whole or not at all.
 
     ``pages.parquet``: url, pagerank (of a total of 1 over all that is linked), weight (1 on average), less_important
-    (share of the crawled pages that rank lower), host_harmonic. ``hosts.parquet``: host, harmonic.
+    (share of the crawled pages that rank lower), host_harmonic. ``hosts.parquet``: host, harmonic. ``linked.parquet``:
+    every page that is linked, fetched or not, in order of ``id`` (``node_id``), less_important (share of them).
     """
     page_edges, host_edges = read_edges(links, done)
     graph = graph_of(page_edges)
@@ -193,7 +194,9 @@ def write_ranks(pages: Path, links: Path, out: Path, done: Callable[[int], None]
     names = pa.array(sorted({_host_name(url) for url in urls.to_pylist()}), pa.string())
     host_table = pa.table({"host": names, "harmonic": _looked_up(hosts.ids, centrality, _ids(names), default=0.0)})
     out.mkdir(parents=True, exist_ok=True)
-    for name, made in (("hosts", host_table), ("pages", table)):
+    lower = np.searchsorted(np.sort(ranks), ranks) / max(1, graph.nodes)
+    linked = pa.table({"id": graph.ids, "less_important": lower.astype(np.float32)})
+    for name, made in (("hosts", host_table), ("linked", linked), ("pages", table)):
         part = out / f"{name}.parquet.part"
         pq.write_table(made, part, compression="zstd")
         part.rename(out / f"{name}.parquet")

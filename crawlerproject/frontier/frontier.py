@@ -16,7 +16,7 @@ from crawlerproject.frontier.endings import Endings
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.intake import Intake
+from crawlerproject.frontier.intake import Intake, LessImportant
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.letters import Letter, Links, RobotsWanted
 from crawlerproject.frontier.loans import Loans
@@ -46,8 +46,9 @@ class Frontier:
         clean_start: bool,
         renders: Renders | None = None,
         territory: Territory | None = None,
+        less_important: LessImportant | None = None,
     ) -> None:
-        """Without a ``territory`` this is the only process of its crawl."""
+        """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says."""
         self.workbench = workbench
         self.renders = renders or Renders(store, workbench, rng)
         self.books = Books(
@@ -58,7 +59,7 @@ class Frontier:
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
         )
         self.embed_refusal = gates.embed_refusal
-        self._intake = Intake(self.books, gates)
+        self._intake = Intake(self.books, gates, less_important)
         self._turns = Turns(self.books, gates, self.renders)
         robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)

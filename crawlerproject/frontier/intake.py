@@ -12,9 +12,13 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.priority import by_rank
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
 
 logger = logging.getLogger(__name__)
+
+LessImportant = Callable[[str], float | None]
+"""The share of all that is linked that ranks below a URL; None when it is in no rank."""
 
 SCOPE_FACT = "scope"
 """Host keys that redirects of seeds have added to the scope, a line each."""
@@ -23,8 +27,9 @@ SCOPE_FACT = "scope"
 class Intake:
     """Queues what is new and allowed."""
 
-    def __init__(self, books: Books, gates: Gates) -> None:
+    def __init__(self, books: Books, gates: Gates, less_important: LessImportant | None = None) -> None:
         self._books = books
+        self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
 
@@ -158,4 +163,6 @@ class Intake:
     def _row(self, item: Found, now: float) -> QueuedPage:
         address, depth, hops, via, priority, flags, note = item
         arrival = self._books.next_arrival(now)
+        if self._less_important is not None and (share := self._less_important(address.url)) is not None:
+            priority = by_rank(priority, share)
         return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags, note)

@@ -10,15 +10,22 @@ LAST = 255
 _DEPTH_STEP = 8
 # Within a level (ours): what a page needs, then what it links to, then what a sitemap lists.
 _HOP_OFFSETS = {"E": 0, "L": 2, "M": 4}
+# Another domain links there: before what its own site links to at the same depth, since nobody vouches for himself.
+_ACROSS_OFFSET = 1
+# Of pages that were ranked: the tiers of a recrawl (rules/change_rate.py). The first hundredth comes before all links,
+# the first tenth as if it were found two links nearer (ours).
+_FIRST_SHARE, _NEARER_SHARE = 0.99, 0.9
+_NEARER_STEP = 2 * _DEPTH_STEP
 # What a page links to that repeats another is mostly known already: as if it were found four links deeper (ours).
 _DUPLICATE_STEP = 4 * _DEPTH_STEP
 _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
 
 
-def priority(depth: int, hop: str, parent: int = SEED) -> int:
+def priority(depth: int, hop: str, parent: int = SEED, *, across: bool = False) -> int:
     """Priority of a URL ``depth`` links from a seed, found by ``hop`` (Heritrix letter) on a page of ``parent``.
 
-    A redirect waits as its origin did; everything else sorts by depth, then by hop.
+    A redirect waits as its origin did; everything else sorts by depth, then by hop; ``across`` is a link from another
+    registered domain.
     """
     if hop == "P":
         return ROBOTS
@@ -26,7 +33,15 @@ def priority(depth: int, hop: str, parent: int = SEED) -> int:
         return SEED
     if hop == "R":
         return min(max(parent, SEED), LAST)
-    return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + _HOP_OFFSETS.get(hop, 2))
+    offset = _ACROSS_OFFSET if across and hop == "L" else _HOP_OFFSETS.get(hop, 2)
+    return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + offset)
+
+
+def by_rank(found: int, less_important: float) -> int:
+    """The priority of a URL of priority ``found`` when this share of all that is linked ranks lower."""
+    if found < _SEED_LEVEL or less_important < _NEARER_SHARE:
+        return found
+    return _SEED_LEVEL if less_important >= _FIRST_SHARE else max(_SEED_LEVEL, found - _NEARER_STEP)
 
 
 def after_duplicate(found: int) -> int:

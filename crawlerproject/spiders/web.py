@@ -26,6 +26,7 @@ from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.page import PageFacts, is_html
 from crawlerproject.rules.priority import priority
 from crawlerproject.rules.robots import parse_robots
+from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
 from crawlerproject.spiders.lists import Listed, Lists
@@ -232,10 +233,12 @@ class WebSpider(Spider):
         if facts.nofollow:
             return
         row = page.lease.row
-        depth = row.depth + 1
+        depth, host = row.depth + 1, row.host
         for link in facts.links:
+            address = link.address
             hops = (row.hops + link.kind)[-_MAX_HOPS:]
-            page.found.append(Found(link.address, depth, hops, row.url, priority(depth, link.kind)))
+            across = address.host != host and registered_domain(address.host) != registered_domain(host)
+            page.found.append(Found(address, depth, hops, row.url, priority(depth, link.kind, across=across)))
 
     def _rendered(self, response: Response, lease: Lease, meta: dict[str, Any]) -> Page:
         """What the browser made of a page: its links are the page's, and what it gained is remembered."""

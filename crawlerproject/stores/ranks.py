@@ -1,4 +1,4 @@
-"""The ranks that ``scrapy rank`` wrote, as a crawl asks for them: 16 bytes a page in memory."""
+"""The ranks that ``scrapy rank`` wrote, as a crawl asks for them: 12 to 16 bytes a page in memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from xxhash import xxh3_64_intdigest
 
 RANKED_PAGES = Path("processed", "rank", "pages.parquet")
+RANKED_LINKED = Path("processed", "rank", "linked.parquet")
 """Within a crawl's folder."""
 _BATCH_ROWS = 65_536
 
@@ -44,6 +45,25 @@ class Ranks:
         if place == len(self._ids) or self._ids[place] != wanted:
             return None
         return Rank(float(self._weights[place]), float(self._shares[place]))
+
+
+class Linked:
+    """How much of all that is linked, fetched or not, ranks below a URL."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path, columns=["id", "less_important"])  # in order of id
+        self._ids = table["id"].to_numpy()
+        self._shares = table["less_important"].to_numpy()
+
+    def less_important(self, url: str) -> float | None:
+        """The share; None when nothing linked there at the time of the rank."""
+        wanted = np.uint64(_id(url))
+        place = int(np.searchsorted(self._ids, wanted))
+        if place == len(self._ids) or self._ids[place] != wanted:
+            return None
+        return float(self._shares[place])
 
 
 def _id(url: str) -> int:

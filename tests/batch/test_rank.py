@@ -1,10 +1,15 @@
 """PageRank and harmonic centrality beside a reference implementation's."""
 
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.rank import Graph, graph_of, harmonic, pagerank
+from crawlerproject.batch.rank import Graph, graph_of, harmonic, pagerank, write_ranks
+from crawlerproject.stores.ranks import Linked
 
 
 def graphs() -> list[nx.DiGraph]:
@@ -57,3 +62,20 @@ def test_nothing_has_no_rank() -> None:
     made = graph_of(np.zeros((0, 2), dtype=np.uint64))
 
     assert len(pagerank(made)) == len(harmonic(made)) == 0
+
+
+def test_what_is_linked_but_was_never_fetched_has_its_place(tmp_path: Path) -> None:
+    """From files of links: every target can be looked up by its URL, the one that most link to before the others."""
+    targets = ["http://b.test/hub", "http://b.test/hub", "http://b.test/hub", "http://c.test/leaf"]
+    links = {"source": [f"http://a.test/{number}" for number in range(4)], "target": targets, "rel": [""] * 4}
+    for folder, table in (("links", pa.table(links)), ("pages", pa.table({"url": links["source"]}))):
+        (tmp_path / folder).mkdir()
+        pq.write_table(table, tmp_path / folder / "one.parquet")
+
+    write_ranks(tmp_path / "pages", tmp_path / "links", tmp_path / "rank", lambda read: None)
+
+    linked = Linked(tmp_path / "rank" / "linked.parquet")
+    assert linked.less_important("http://b.test/hub") == pytest.approx(5 / 6)
+    assert linked.less_important("http://c.test/leaf") == pytest.approx(4 / 6)
+    assert linked.less_important("http://a.test/0") == 0.0
+    assert linked.less_important("http://d.test/") is None

@@ -12,6 +12,7 @@ from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.intake import LessImportant
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.turns import Lookup
@@ -49,6 +50,7 @@ class Bench:
         clean: bool = True,
         preset: str = "default",
         scope: Scope | None = None,
+        less_important: LessImportant | None = None,
     ) -> None:
         self.store = store
         self.now = now
@@ -65,6 +67,7 @@ class Bench:
             rng=random.Random(1),
             started_at=now,
             clean_start=clean,
+            less_important=less_important,
         )
         self.frontier.load(now)
 

@@ -2,8 +2,11 @@
 
 from crawlerproject.frontier.recrawl import due
 from crawlerproject.rules.history import FEED, History, HostHistory
+from crawlerproject.rules.priority import priority
 from crawlerproject.rules.refetch import DAY_SECONDS
+from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import PageRecord
+from tests.frontier.conftest import Bench
 
 NOW = 1_800_000_000.0
 RECENT = 2 * DAY_SECONDS
@@ -61,3 +64,15 @@ def test_a_budget_takes_the_best() -> None:
 def test_nothing_is_left_for_ever() -> None:
     """A deep page that waited five times its tier is chosen before a front page that is due."""
     assert names([page("front", 3), page("deep", 150, depth=9)], budget=1) == ["deep"]
+
+
+def test_a_rank_says_what_of_a_hosts_queue_comes_first() -> None:
+    """New links go into the queue by their rank; one that is in no rank by its depth alone."""
+    shares = {"http://a.test/best": 0.995, "http://a.test/good": 0.95, "http://a.test/plain": 0.3}
+    bench = Bench(MemoryStore(), less_important=shares.get)
+    names = ["plain", "unknown", "good", "best"]
+
+    bench.add(*[f"http://a.test/{name}" for name in names], depth=4, priority=priority(4, "L"))
+
+    rows = bench.store.head("a.test", 10)
+    assert [row.url.rpartition("/")[2] for row in rows] == ["best", "good", "plain", "unknown"]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.priority import LAST, ROBOTS, SEED, after_duplicate, priority
+from crawlerproject.rules.priority import LAST, ROBOTS, SEED, after_duplicate, by_rank, priority
 
 
 def test_order() -> None:
@@ -14,6 +14,23 @@ def test_order() -> None:
 def test_hops_within_a_level() -> None:
     """What a page needs, what it links to, what a sitemap lists; all before the next level."""
     assert priority(2, "E") < priority(2, "L") < priority(2, "M") < priority(3, "E")
+
+
+def test_a_link_from_another_domain_comes_before_a_sites_own() -> None:
+    """Of the same depth; never before a nearer one, nor before what a page needs."""
+    assert priority(2, "E") < priority(2, "L", across=True) < priority(2, "L")
+    assert priority(1, "L") < priority(2, "L", across=True)
+    assert priority(2, "M", across=True) == priority(2, "M")
+
+
+def test_a_rank_moves_the_best_to_the_front() -> None:
+    """The first hundredth before all links, the first tenth two links nearer, the others as they were."""
+    deep = priority(5, "L")
+    assert by_rank(deep, 0.995) == priority(1, "E") > SEED
+    assert by_rank(deep, 0.95) == priority(3, "L")
+    assert by_rank(deep, 0.89) == deep
+    assert by_rank(priority(1, "L"), 0.95) > SEED
+    assert by_rank(SEED, 0.999) == SEED
 
 
 def test_a_redirect_waits_as_its_origin_did() -> None:
