@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -135,6 +136,30 @@ def unknown_columns(folder: Path) -> Refused:
     return Refused(str(error.value), [])
 
 
+def index_bomb(folder: Path) -> Refused:
+    """An index of 300 MB in 300 KB, without a line: refused within its first lines, of which only one is in memory."""
+    (folder / "bomb.cdxj.gz").write_bytes(gzip.compress(b"x" * (300 * MB), 1))
+    tracemalloc.start()
+    with pytest.raises(OperatorError) as error:
+        list(read_captures(str(folder / "bomb.cdxj.gz"), Distant("", "test", 0.0), Filter()))
+    assert tracemalloc.get_traced_memory()[1] < 20 * MB
+    tracemalloc.stop()
+    return Refused(str(error.value), [])
+
+
+def torn_index(folder: Path) -> Refused:
+    """A packed index that breaks off: what stands before is read, then a sentence."""
+    fields = f'{{"url": "{GOOD}", "status": "200", "digest": "", "length": "1", "offset": "0", "filename": "f"}}'
+    packed = gzip.compress("".join(f"test,a)/good 20260901000000 {fields}\n" for _ in range(5000)).encode())
+    (folder / "torn.cdxj.gz").write_bytes(packed[:-100])
+    kept = []
+    with pytest.raises(OperatorError) as error:
+        for capture in read_captures(str(folder / "torn.cdxj.gz"), Distant("", "test", 0.0), Filter()):
+            kept.append(capture.address.url)
+    assert len(kept) > 1000
+    return Refused(str(error.value), kept[:1])
+
+
 def false_span(folder: Path) -> Refused:
     """An index that points into the middle of a record: it is named; the record that is one is taken."""
     out = io.BytesIO()
@@ -181,6 +206,8 @@ TABLE: list[tuple[Callable[[Path], Refused], str, list[str]]] = [
     (html_feed, "not a feed but <html>", []),
     (broken_plan, "2: not JSON", [GOOD]),
     (unknown_columns, "is of an unknown schema: it has no column", []),
+    (index_bomb, "is of an unknown schema", []),
+    (torn_index, "is broken gzip", [GOOD]),
     (false_span, "is not one whole record", [GOOD]),
     (forged_push, "the signature is not the hub's", []),
 ]

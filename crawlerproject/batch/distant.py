@@ -47,7 +47,10 @@ class Distant:
         """Bytes of a file."""
         place = _joined(self.base, name)
         if "://" not in place:
-            return Path(place).stat().st_size
+            try:
+                return Path(place).stat().st_size
+            except OSError as error:
+                raise OperatorError(f"{place} cannot be read ({error.strerror}).") from error
         request = urllib.request.Request(place, headers={"User-Agent": self._user_agent}, method="HEAD")
         self._rest()
         try:
@@ -111,9 +114,9 @@ class RangeFile(io.RawIOBase):
         return len(data)
 
 
-def buffered(distant: Distant, name: str) -> io.BufferedReader:
-    """A ``RangeFile`` that reads ahead a little."""
-    return io.BufferedReader(RangeFile(distant, name), _BLOCK_BYTES)
+def buffered(distant: Distant, name: str, block_bytes: int = _BLOCK_BYTES) -> io.BufferedReader:
+    """A ``RangeFile`` that reads ahead, a little unless told."""
+    return io.BufferedReader(RangeFile(distant, name), block_bytes)
 
 
 def _joined(base: str, name: str) -> str:
