@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
@@ -19,7 +20,7 @@ import pytest
 from crawlerproject.rules.feeds import MAX_BYTES
 from crawlerproject.stores.request_log import read_log
 from tests.web.hub import ask
-from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web, wait_for
+from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web, wait_for
 
 DEADLINE_SECONDS = 60.0
 HUB_ADDRESS = "127.0.0.200"
@@ -76,39 +77,79 @@ def wait_until(look: Callable[[], Any]) -> Any:
     raise AssertionError("it never came")
 
 
-@pytest.fixture(scope="module")
-def pushed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushed]:
-    """A crawl that has been verified by the hub and has nothing left to do but to wait for pushes."""
-    folder = tmp_path_factory.mktemp("pushed")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+@contextlib.contextmanager
+def servers(folder: Path) -> Iterator[RunningWeb]:
+    """The web of feeds, and the hub that they name."""
     with synthetic_web(folder / "web", "--profile", "pushed") as web:
         (web.folder / "entries").write_text("/entry/1")
         with (web.folder / "hosts").open("a") as hosts:
             hosts.write(f"{HUB_ADDRESS}\thub.test\n")
         command = [sys.executable, "-m", "tests.web.hub", "--folder", str(web.folder), "--address", HUB_ADDRESS]
         hub = subprocess.Popen(command, cwd=PROJECT)
-        crawl_dir = folder / "crawl"
         try:
             wait_for(web.folder / "hub", hub)
-            settings = small_settings(web) | QUICK | {"WEBSUB_PORT": str(port)}
-            arguments = crawl_command(web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", settings)
-            with (folder / "crawl.log").open("wb") as output:
-                process = start(arguments, output)
-            try:
-                question = wait_until(lambda: lines(web.folder / "hub.jsonl", did="verified"))[0]
-                assert question["good"], question
-                wait_until(lambda: lines(web.folder / "server.jsonl", path="/entry/1"))
-                reach = (web.folder / "hub").read_text().replace("hub.test", HUB_ADDRESS)
-                yield Pushed(web.folder, crawl_dir, web.port, question["callback"], reach + "/")
-                process.send_signal(signal.SIGINT)
-                assert process.wait(DEADLINE_SECONDS) == 0, (folder / "crawl.log").read_text()[-3000:]
-                assert "Traceback" not in (folder / "crawl.log").read_text()
-            finally:
-                process.kill()
+            yield web
         finally:
             hub.terminate()
             hub.wait()
+
+
+@contextlib.contextmanager
+def crawling(web: RunningWeb, folder: Path, port: int, *, recrawl: bool = False) -> Iterator[Pushed]:
+    """A crawl that hubs can reach, from the moment when it listens, has been verified and has read what there is."""
+    settings = small_settings(web) | QUICK | {"WEBSUB_PORT": str(port)}
+    command = crawl_command(web.folder / "seeds.txt", folder / "crawl", web.folder / "hosts", settings)
+    if recrawl:
+        command[command.index(f"seeds={web.folder / 'seeds.txt'}")] = "mode=recrawl"
+    log = folder / ("again.log" if recrawl else "crawl.log")
+    with log.open("wb") as output:
+        process = start(command, output)
+    try:
+        wait_until(lambda: "Hubs push to " in log.read_text())
+        question = wait_until(lambda: lines(web.folder / "hub.jsonl", did="verified"))[0]
+        assert question["good"], question
+        wait_until(lambda: lines(web.folder / "server.jsonl", path="/entry/1"))
+        reach = (web.folder / "hub").read_text().replace("hub.test", HUB_ADDRESS)
+        yield Pushed(web.folder, folder / "crawl", web.port, question["callback"], reach + "/")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_SECONDS) == 0, log.read_text()[-3000:]
+        assert "Traceback" not in log.read_text()
+    finally:
+        process.kill()
+
+
+def free_port() -> int:
+    """A port that nobody has now."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushed]:
+    """A crawl that has nothing left to do but to wait for pushes."""
+    folder = tmp_path_factory.mktemp("pushed")
+    with servers(folder) as web, crawling(web, folder, free_port()) as crawl:
+        yield crawl
+
+
+def test_a_recrawl_goes_to_a_known_page_at_once_when_it_is_pushed(tmp_path: Path) -> None:
+    """The subscription outlives the first run: the hub is not asked again. What was visited a moment ago is not due,
+    until the hub says that it changed; entries that the push names beside it, and are new, are crawled too."""
+    port = free_port()
+    with servers(tmp_path) as web:
+        with crawling(web, tmp_path, port):
+            pass
+        with crawling(web, tmp_path, port, recrawl=True) as again:
+            before = again.asked()
+            told = again.publish("/entry/1", "/entry/2")
+            wait_until(lambda: "/entry/2" in again.asked() and again.asked().count("/entry/1") == 2)
+        posts = lines(web.folder / "hub.jsonl", did="asked", method="POST", path="/")
+        subscriptions = [row for row in posts if row["form"]["hub.mode"] == "subscribe"]
+
+    assert told["status"] == 202
+    assert before.count("/entry/1") == 1
+    assert len(subscriptions) == 1
 
 
 def test_the_hub_is_asked_like_any_host(pushed: Pushed) -> None:
