@@ -18,6 +18,7 @@ import orjson
 from crawlerproject import __version__
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.frontier import letters
 from crawlerproject.frontier.announcements import Announcements
 from crawlerproject.frontier.certificate_book import CertificateBook
 from crawlerproject.frontier.conduct import Conduct, Ending
@@ -58,7 +59,7 @@ from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, Fingerprint
 from crawlerproject.stores.ranks import RANKED_LINKED, RANKED_PAGES, Linked, Ranks
 from crawlerproject.stores.redis_ahead import AheadStore
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks import LETTERS_FACT, RocksStore
 from crawlerproject.stores.trap_allow import TrapAllowFile
 from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, pack_open, unpack_open
 
@@ -234,6 +235,16 @@ class Crawl:
     def now(self) -> float:
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
         return self._epoch + time.monotonic()
+
+    def read_letters(self) -> None:
+        """What a fleet's workers wrote to each other and nobody had read when its frontier was copied to this disk."""
+        for partition in range(int(self.store.fact(LETTERS_FACT) or 0)):
+            name = f"{LETTERS_FACT}/{partition}"
+            packed = self.store.fact(name)
+            for letter in orjson.loads(packed) if packed else ():
+                self.frontier.read(letters.unpack(orjson.dumps(letter)), self.now())
+            if packed:
+                self.store.apply(Changes(facts=[(name, b"")]))
 
     def seeds_found(self, seeds: Iterable[Address]) -> list[Found]:
         """Seeds on their way into the frontier."""

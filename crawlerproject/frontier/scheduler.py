@@ -77,6 +77,7 @@ class FrontierScheduler:
         self.crawl = Crawl.open(self.crawler, spider)
         if self.crawl.fleet is None:
             self.crawl.frontier.load(self.crawl.now())
+            self.crawl.read_letters()
         self.open_addresses()
 
     def open_addresses(self) -> None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+#: Of the crawl's facts: there while its frontier is being copied into Redis (stores/state_copy.py).
+COPYING = "copying"
+
 
 class PartitionKeys(NamedTuple):
     """Keys of one partition."""

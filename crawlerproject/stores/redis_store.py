@@ -18,7 +18,14 @@ from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.redis_beat import Part, cut, host_of_fact, unpacked
-from crawlerproject.stores.redis_keys import PartitionKeys, fleet_keys, partition_keys, payloads_key, worker_keys
+from crawlerproject.stores.redis_keys import (
+    COPYING,
+    PartitionKeys,
+    fleet_keys,
+    partition_keys,
+    payloads_key,
+    worker_keys,
+)
 from crawlerproject.stores.redis_link import Call, RedisLink
 from crawlerproject.stores.rows import (
     host_fingerprints_prefix,
@@ -55,9 +62,10 @@ class RedisStore:
     Raises OperatorError when it is made, StorageError afterwards; ``LeaseLost`` when another took over.
     """
 
-    def __init__(self, link: RedisLink, crawl: str, worker: str, partitions: int) -> None:
-        """``partitions`` counts for a new crawl; an old one keeps its own number."""
+    def __init__(self, link: RedisLink, crawl: str, worker: str, partitions: int, *, copying: bool = False) -> None:
+        """``partitions`` counts for a new crawl, an old one keeps its own; ``copying`` fills an unfinished copy."""
         self.link = link
+        self._copying = copying
         self.crawl = crawl
         self.worker = worker
         self.life = ""
@@ -76,11 +84,15 @@ class RedisStore:
             self.link.many(
                 [Call("HSETNX", [facts], ["format", FORMAT]), Call("HSETNX", [facts], ["partitions", partitions])]
             )
-            written, agreed = self.link.call("HMGET", [facts], "format", "partitions")
+            written, agreed, unfinished = self.link.call("HMGET", [facts], "format", "partitions", COPYING)
         except StorageError as error:
             raise OperatorError(f"The crawl {self.crawl!r} cannot be opened: {error}.") from error
         if int(written) > FORMAT:
             raise self._newer()
+        if unfinished is not None and not self._copying:
+            raise OperatorError(
+                f"The crawl {self.crawl!r} at {self.link.place} is an unfinished copy; go on with scrapy state copy."
+            )
         return int(agreed)
 
     def _newer(self) -> OperatorError:
@@ -92,6 +104,10 @@ class RedisStore:
     def partition(self, host: str) -> int:
         """The partition of a host key."""
         return partition_of(host, self.partitions)
+
+    def keys_of(self, partition: int) -> PartitionKeys:
+        """The keys of a partition."""
+        return self._keys[partition]
 
     def begin(self, life: str) -> None:
         """Write under this worker's name from now on; any other process that did so before is refused."""
@@ -221,7 +237,9 @@ class RedisStore:
         """A fact of this worker, or of a host."""
         if host := host_of_fact(name):
             return self._field(self._keys[self.partition(host)].robots, name)
-        return self._field(self._worker_keys.state, f"fact:{name}")
+        own = self._field(self._worker_keys.state, f"fact:{name}")
+        # A crawl that began in RocksDB brought some.
+        return own if own is not None else self._field(worker_keys(self.crawl, "").state, f"fact:{name}")
 
     def hosts_with_work(self) -> Iterator[str]:
         """Every host of the partitions held with at least one queued row, each once."""

@@ -33,6 +33,9 @@ from crawlerproject.stores.rows import (
 # The layout of rows and tables; a store with a greater number was written by a newer version of this project.
 FORMAT = 1
 FORMAT_FACT = "format"
+# Of a frontier that was copied from Redis: of how many partitions it may have letters that no worker had read; those of
+# each are a JSON list in a fact of this name and its number (stores/copy_to_rocks.py).
+LETTERS_FACT = "letters"
 
 # Below this much free disk nothing is begun: all that is in memory can still be written out.
 RESERVE_BYTES = 2 * tables.WRITE_BUFFERS_BYTES

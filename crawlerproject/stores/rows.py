@@ -23,6 +23,9 @@ PLACE_BYTES = _PLACE.size
 # The name follows, so that two hosts of one hash are still two queues.
 HASH_BYTES = 8
 
+# A queued page's row begins with its key.
+PAGE_KEY_BYTES = 24
+
 # key, depth, tries, flags, characters of url, hops, via. The note is what is left.
 _QUEUED = Struct("<24sIHHIII")
 # status, fetched_at, bytes of digest, of history, characters of url, reason, etag. Last-Modified is what is left.

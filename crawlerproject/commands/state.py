@@ -1,0 +1,95 @@
+"""``scrapy state copy FROM TO``: a crawl's frontier moved between its folder and Redis."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from scrapy.commands import ScrapyCommand
+from scrapy.settings import BaseSettings
+
+from crawlerproject.commands.folders import one_sentence
+from crawlerproject.errors import OperatorError
+from crawlerproject.preflight import take_lock
+from crawlerproject.stores.copy_to_redis import to_redis
+from crawlerproject.stores.copy_to_rocks import to_rocks
+from crawlerproject.stores.looking import RUN_FILE
+from crawlerproject.stores.redis_link import SCHEMES, without_password
+from crawlerproject.stores.state_copy import Copied
+from crawlerproject.stores.warc_reading import OPEN_SUFFIX
+
+_EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
+
+
+class Command(ScrapyCommand):
+    """Changes TO only."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "copy FROM TO"
+
+    def short_desc(self) -> str:
+        """One line for the list of commands."""
+        return "Copy a stopped crawl's frontier from its folder to Redis, or back"
+
+    def long_desc(self) -> str:
+        """What ``scrapy state -h`` says."""
+        return (
+            "One of FROM and TO is a crawl's folder, the other a Redis (the crawl is called FLEET_CRAWL there). An "
+            "interrupted copy goes on with the same command; at the end everything is counted on both sides and some "
+            f"pages and hosts are compared. WARC files and logs stay where they are. Example: {_EXAMPLE}"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Copy, and say what both sides hold now."""
+        assert self.settings is not None
+        with one_sentence():
+            if len(args) != 3 or args[0] != "copy" or (_is_redis(args[1]) == _is_redis(args[2])):
+                raise OperatorError(f"Give copy, a crawl's folder and a Redis, in either order: {_EXAMPLE}")
+            copied = _into_redis(self.settings, args) if _is_redis(args[2]) else _into_folder(self.settings, args)
+            for what, count in copied.counts.items():
+                print(f"{count:>15,} {what}")
+            target = without_password(args[2])
+            print(f"{target} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
+
+
+def _is_redis(place: str) -> bool:
+    return urlsplit(place).scheme + "://" in SCHEMES
+
+
+def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
+    folder = Path(args[1])
+    if not (folder / "frontier" / "CURRENT").is_file():
+        raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder.")
+    lock = take_lock(folder)
+    try:
+        if left := next((folder / "warc").glob(f"*{OPEN_SUFFIX}"), None):
+            raise OperatorError(
+                f"The crawl in {folder} did not end in good order ({left.name} is open); start it and stop it (Ctrl-C)."
+            )
+        run = folder / RUN_FILE
+        stamp = f"{folder.resolve()} {run.stat().st_mtime_ns if run.exists() else 0}"
+        crawl, partitions = str(settings["FLEET_CRAWL"]), settings.getint("FLEET_PARTITIONS")
+        return to_redis(folder / "frontier", stamp, args[2], crawl, partitions, _say)
+    finally:
+        os.close(lock)
+
+
+def _into_folder(settings: BaseSettings, args: list[str]) -> Copied:
+    folder = Path(args[2])
+    lock = take_lock(folder)
+    try:
+        return to_rocks(args[1], str(settings["FLEET_CRAWL"]), folder / "frontier", _say)
+    finally:
+        os.close(lock)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
