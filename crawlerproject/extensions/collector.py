@@ -31,7 +31,6 @@ class GarbageCollectorTuning:
         return extension
 
     def spider_opened(self) -> None:
-        """Everything imported by now stays: never look at it again."""
-        gc.collect()
+        """Everything made by now stays: never look at it again. A collection first would take 0.08 s for little."""
         gc.freeze()
         gc.set_threshold(*_THRESHOLDS)

@@ -5,9 +5,12 @@ A capture that is not committed yet may be referred to: whatever cuts it off the
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
@@ -46,6 +49,8 @@ class Contents:
         self._reach = reach
         self._payloads: dict[bytes, Original] = {}  # not in the store yet
         self._fingerprints: dict[str, list[_Unstored]] = defaultdict(list)  # by host, likewise
+        self._all: list[_Unstored] = []  # of all hosts, in the order in which they came
+        self._values = array("Q")  # of these
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of this payload."""
@@ -62,7 +67,7 @@ class Contents:
         return (
             self._unstored(made, self._fingerprints.get(made.host, []), within)
             or self._stored(made, made.host, within)
-            or self._unstored(made, [each for pages in self._fingerprints.values() for each in pages], across)
+            or self._unstored_anywhere(made, across)
             or self._stored(made, "", across)
         )
 
@@ -71,6 +76,14 @@ class Contents:
         for value, key, url in pages:
             if (value ^ wanted).bit_count() <= reach_bits and key != made.key:
                 return Duplicate("near", url, (value ^ wanted).bit_count())
+        return None
+
+    def _unstored_anywhere(self, made: Fingerprint, reach_bits: int) -> Duplicate | None:
+        differ = np.bitwise_count(np.frombuffer(self._values, np.uint64) ^ np.uint64(made.value))
+        for place in np.flatnonzero(differ <= reach_bits):
+            page = self._all[place]
+            if page.key != made.key:
+                return Duplicate("near", page.url, int(differ[place]))
         return None
 
     def _stored(self, made: Fingerprint, host: str, reach_bits: int) -> Duplicate | None:
@@ -87,15 +100,20 @@ class Contents:
 
     def add_fingerprint(self, made: Fingerprint, url: str, changes: Changes) -> None:
         """A page was archived that repeats no other."""
-        self._fingerprints[made.host].append(_Unstored(made.value, made.key, url))
+        page = _Unstored(made.value, made.key, url)
+        self._fingerprints[made.host].append(page)
+        self._all.append(page)
+        self._values.append(made.value)
         changes.fingerprints.append(made)
 
     def stored(self, changes: Changes) -> None:
         """The changes are in the store: they are found there from now on."""
         for digest, _ in changes.payloads:
             self._payloads.pop(digest, None)
+        count = len(changes.fingerprints)  # they are stored in the order in which they came
+        del self._all[:count], self._values[:count]
         for made in changes.fingerprints:
             pages = self._fingerprints[made.host]
-            del pages[0]  # they are stored in the order in which they came
+            del pages[0]
             if not pages:
                 del self._fingerprints[made.host]

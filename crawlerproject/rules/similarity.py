@@ -59,19 +59,18 @@ def shingles(words: list[str], size: int = 3) -> NDArray[np.uint64]:
     return unique
 
 
-class _OneSum(Simhash):  # type: ignore[misc]
-    """The package's fingerprint, of features that are hashes already and are summed by one numpy call."""
-
-    def build_by_features(self, features: NDArray[np.uint64]) -> None:
-        """As the package's for features without weights; a test holds that the values are the same."""
-        over_half = self._sum_hashes([features.astype(">u8").tobytes()]) > len(features) / 2
-        self.value = int.from_bytes(np.packbits(over_half).tobytes(), "big")
+# The package's sums; making an instance a page would cost more than the sum of a short one.
+_SIMHASH = Simhash(0, f=BITS)
 
 
 def fingerprint(features: NDArray[np.uint64]) -> int:
-    """64 bits of which texts with common features share most; ``features`` must not be empty."""
-    value: int = _OneSum(features, f=BITS).value
-    return value
+    """64 bits of which texts with common features share most; ``features`` must not be empty.
+
+    The package's value for features without weights, whose hashes are given and summed by one numpy call; a test
+    holds that the values are the same.
+    """
+    over_half = _SIMHASH._sum_hashes([features.astype(">u8").tobytes()]) > len(features) / 2
+    return int.from_bytes(np.packbits(over_half).tobytes(), "big")
 
 
 def text_fingerprint(text: str) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b32encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
@@ -11,7 +10,7 @@ from pathlib import Path
 from crawlerproject.rules.cdxj import row_of_capture
 from crawlerproject.rules.rendered_records import Render, render_members
 from crawlerproject.rules.request_line import Attempt, line
-from crawlerproject.rules.warc_records import Context, Exchange, Original, capture, warc_date, warcinfo
+from crawlerproject.rules.warc_records import Context, Exchange, Original, capture, digest_text, warc_date, warcinfo
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.request_log import RequestLog
@@ -34,7 +33,7 @@ class Written:
     @property
     def digest_text(self) -> str:
         """As Common Crawl's index writes it: base32 without a label."""
-        return b32encode(self.digest).decode("ascii")
+        return digest_text(self.digest)
 
 
 def parquet_of(folder: Path) -> ParquetFiles:
