@@ -220,11 +220,11 @@ class Fleet:
 
     async def _balance(self, frontier: Frontier, told: Told) -> None:
         kept = [partition for partition in self._since if partition not in self._leaving]
-        wanted = partitions_wanted(self.store.store.partitions, told.workers)
+        wanted = partitions_wanted(self.store.store.partitions, told.workers, told.rank)
         if len(kept) > wanted:
             self._leaving.update(self._rng.sample(kept, len(kept) - wanted))
         elif len(kept) < wanted:
-            free = await asyncio.to_thread(self.fleet.free, self.store.store.partitions)
+            free = await asyncio.to_thread(self.fleet.free, self.store.store.partitions, told.now)
             free = [partition for partition in free if partition not in self._since]
             self._rng.shuffle(free)
             for partition in free[: min(wanted - len(kept), _TAKEN_AT_A_TIME)]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
-def partitions_wanted(partitions: int, workers: int) -> int:
-    """A worker's share: an equal part, rounded up, so that none stays without a holder."""
-    return -(-partitions // max(1, workers))
+def partitions_wanted(partitions: int, workers: int, rank: int) -> int:
+    """A worker's share, given how many workers' names come before its own: what cannot be shared goes to the first.
+
+    All shares together are exactly all partitions, so nobody looks for one that it cannot have.
+    """
+    each, left = divmod(partitions, max(1, workers))
+    return each + (rank < left)

@@ -18,7 +18,7 @@ class Told(NamedTuple):
     workers: int  # that reported within a lease's time
     all_quiet: bool  # every partition is held, and no worker has anything to do
     activity: int  # grows whenever any of them had something to do
-    oldest: float  # the oldest of their last reports, epoch seconds
+    rank: int  # how many of their names come before this worker's
     done: bool
 
 
@@ -72,21 +72,20 @@ class RedisFleet:
             ",".join(map(str, report.taken)),
             ",".join(map(str, report.left)),
         )
-        now, known, workers, quiet, activity, oldest, done = map(int, answer)
-        return Told(now / 1000, workers, bool(quiet), activity, oldest / 1000, bool(done)) if known else None
+        now, known, workers, quiet, activity, rank, done = map(int, answer)
+        return Told(now / 1000, workers, bool(quiet), activity, rank, bool(done)) if known else None
 
-    def free(self, partitions: int) -> list[int]:
-        """Partitions that no living worker is known to hold."""
-        alive = self.link.call("ZRANGE", [self._keys.seen], f"({self._alive_from()}", "+inf", "BYSCORE")
-        numbers = self.link.call("HKEYS", [self._keys.owners])
-        names = self.link.call("HMGET", [self._keys.owners], *numbers) if numbers else []
+    def free(self, partitions: int, now: float) -> list[int]:
+        """Partitions that no worker alive at ``now`` (store time, epoch seconds) is known to hold. One round trip."""
+        since = int(now * 1000) - self.lease_ms
+        calls = [
+            Call("ZRANGE", [self._keys.seen], [f"({since}", "+inf", "BYSCORE"]),
+            Call("HGETALL", [self._keys.owners]),  # redis makes a dictionary of it
+        ]
+        alive, owners = self.link.many(calls)
         others = set(alive) - {self.worker.encode()}
-        held = {int(number) for number, name in zip(numbers, names, strict=True) if name in others}
+        held = {int(number) for number, name in owners.items() if name in others}
         return [p for p in range(partitions) if p not in held]
-
-    def _alive_from(self) -> int:
-        seconds, micros = self.link.call("TIME")
-        return int(seconds) * 1000 + int(micros) // 1000 - self.lease_ms
 
     def finish(self) -> None:
         """Tell everybody that nothing is left to do."""

@@ -177,7 +177,7 @@ return 1
 
 # KEYS seen, lives, quiet, activity, info, owners, done
 # ARGV worker, life, life before (when it starts), lease ms, quiet, activity, info, partitions, taken (comma), left
-# -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, oldest report ms, done
+# -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, rank, done
 REPORT = _script(
     _NOW
     + """
@@ -204,21 +204,24 @@ for p in string.gmatch(ARGV[9], '%d+') do redis.call('HSET', KEYS[6], p, me) end
 for p in string.gmatch(ARGV[10], '%d+') do
   if redis.call('HGET', KEYS[6], p) == me then redis.call('HDEL', KEYS[6], p) end
 end
-local alive = redis.call('ZRANGEBYSCORE', KEYS[1], now - lease, '+inf', 'WITHSCORES')
-local quiet, sum, oldest = 1, 0, now
+local alive = redis.call('ZRANGEBYSCORE', KEYS[1], now - lease, '+inf')
+local quiet, sum, rank = tonumber(ARGV[5]), 0, 0
 local names = {}
-for i = 1, #alive, 2 do
-  names[alive[i]] = true
-  if redis.call('HGET', KEYS[3], alive[i]) ~= '1' then quiet = 0 end
-  sum = sum + tonumber(redis.call('HGET', KEYS[4], alive[i]) or '0')
-  oldest = math.min(oldest, tonumber(alive[i + 1]))
+for _, name in ipairs(alive) do
+  names[name] = true
+  if name < me then rank = rank + 1 end
+  -- Whoever is busy need not hear of the others.
+  if quiet == 1 then
+    if redis.call('HGET', KEYS[3], name) ~= '1' then quiet = 0 end
+    sum = sum + tonumber(redis.call('HGET', KEYS[4], name) or '0')
+  end
 end
 if quiet == 1 then
   local held = 0
   for _, name in ipairs(redis.call('HVALS', KEYS[6])) do if names[name] then held = held + 1 end end
   if held < tonumber(ARGV[8]) then quiet = 0 end
 end
-return {now, 1, #alive / 2, quiet, sum, oldest, redis.call('EXISTS', KEYS[7])}
+return {now, 1, #alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7])}
 """
 )
 

@@ -279,12 +279,12 @@ def test_nobody_thinks_that_a_new_life_holds_what_the_last_one_held(server: Redi
     told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
     assert told is not None
     assert told.all_quiet
-    assert two.free(PARTITIONS) == []
+    assert two.free(PARTITIONS, told.now) == []
     one.begin("life-3", "life-1", PARTITIONS)
     told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
     assert told is not None
     assert not told.all_quiet
-    assert two.free(PARTITIONS) == list(range(PARTITIONS))
+    assert two.free(PARTITIONS, told.now) == list(range(PARTITIONS))
     with pytest.raises(NameTaken):
         one.begin("life-4", "another", PARTITIONS)
     link.close()
