@@ -7,12 +7,18 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from crawlerproject.onlooker import Onlooker
 from crawlerproject.rules.audit import Asked, Audit, Violation
+from crawlerproject.stores.looking import RUN_FILE
 from crawlerproject.stores.request_log import log_files, read_rows
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
 
 _EXIT_VIOLATIONS = 1
 
@@ -48,14 +54,14 @@ class Command(ScrapyCommand):
         parser.add_argument(
             "--ip-seconds",
             type=float,
-            help="pause promised at an IP address (default: PACE_IP_SECONDS; nothing is promised with PACE_PER_IP off)",
+            help="pause promised at an IP address (default: the PACE_IP_SECONDS of the crawl, if it kept any)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Judge, print, and set the exit status."""
         files = list(_files(args))
-        audit, unreadable = Audit(self._ip_seconds(opts)), 0
+        audit, unreadable = Audit(self._ip_seconds(args, opts)), 0
         for path in files:
             unreadable += _read(path, audit)
         audit.close()
@@ -71,13 +77,18 @@ class Command(ScrapyCommand):
         if audit.violations:
             self.exitcode = _EXIT_VIOLATIONS
 
-    def _ip_seconds(self, opts: argparse.Namespace) -> float | None:
+    def _ip_seconds(self, args: list[str], opts: argparse.Namespace) -> float | None:
         if opts.ip_seconds is not None:
             if not 0 <= opts.ip_seconds < float("inf"):
                 raise UsageError("--ip-seconds must be a number of 0 or more.", print_help=False)
             return float(opts.ip_seconds)
         assert self.settings is not None
-        return self.settings.getfloat("PACE_IP_SECONDS") if self.settings.getbool("PACE_PER_IP") else None
+        settings: BaseSettings = self.settings
+        if args and (Path(args[0]) / RUN_FILE).is_file():  # what was promised is what the crawl was started with
+            settings = settings.copy()
+            settings.set("CRAWL_DIR", args[0], priority="cmdline")
+            settings = Onlooker(settings).settings
+        return settings.getfloat("PACE_IP_SECONDS") if settings.getbool("PACE_PER_IP") else None
 
 
 def _files(args: list[str]) -> Iterator[Path]:

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from crawlerproject.reasons import Reason
+
 # The log's times have microseconds, and two clocks are read around a request: less than this
 # below the promise is rounding, not haste.
 ROUNDING_SECONDS = 0.001
@@ -133,7 +135,9 @@ def summarise(crawl_dir: Path) -> Summary:
 def _count(summary: Summary, entry: dict[str, Any], began: datetime, ended: datetime) -> None:
     """Add one attempt to the counts."""
     status = entry.get("status")
-    if status is None:
+    if status is None and entry.get("reason") == Reason.RENDERED:
+        pass  # what a browser made of a page that was counted when it was fetched
+    elif status is None:
         summary.errors[str(entry.get("reason"))] += 1
     else:
         summary.statuses[status] += 1

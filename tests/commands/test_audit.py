@@ -14,6 +14,7 @@ from scrapy.utils.project import get_project_settings
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.request_line import Attempt, line
+from crawlerproject.stores.looking import RUN_FILE, write_facts
 from crawlerproject.stores.request_log import DAY_SECONDS, RequestLog, tidy
 
 _MIDNIGHT = 1_700_006_400.0  # 2023-11-15 00:00:00 UTC
@@ -97,6 +98,20 @@ def test_a_shortened_pause_across_midnight_is_named(audit: Audit, tmp_path: Path
             "url": "http://a.test/3",
         }
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pause", "violations"), [("0", 0), ("6", 1)])
+def test_an_address_is_judged_by_the_crawls_own_settings(
+    audit: Audit, tmp_path: Path, pause: str, violations: int
+) -> None:
+    """What the crawl was started with counts, not the default."""
+    write_log(tmp_path, 5.1)
+    run = {"cwd": "/", "settings": {"PACE_PER_IP": "1", "PACE_IP_SECONDS": pause}}
+    write_facts(tmp_path, RUN_FILE, run)
+
+    told = json.loads(audit("--json", tmp_path).stdout)
+
+    assert [found["kind"] for found in told["violations"]] == ["ip"] * violations
 
 
 def _none(folder: Path) -> list[str | Path]:
