@@ -27,7 +27,7 @@ from tests.web.running import PROJECT, crawl_command, read_pages, small_settings
 _HOSTS, _PAGES = 40, 600  # a host
 _TABLES = ("", "queue", "seen", "pages", "hosts", "robots", "fingerprints", "payloads")
 _SECONDS = 60.0
-HASTY = {"FRONTIER_PATIENCE_SECONDS": "6"}
+HASTY = {"FRONTIER_PATIENCE_SECONDS": "5"}
 
 
 def frontier(folder: Path) -> None:

@@ -15,11 +15,13 @@ from tests.web.running import RunningWeb, crawl_command, small_settings, start
 # Short, so that tests need not wait: a worker that dies is replaced within LEASE_SECONDS.
 LEASE_SECONDS = 6
 SETTINGS = {
-    "FETCH_TIMEOUT_SECONDS": "4",
+    "FETCH_TIMEOUT_SECONDS": "3",
     "FLEET_LEASE_SECONDS": str(LEASE_SECONDS),
     "FLEET_PARTITIONS": "16",
     "COMMIT_SECONDS": "0.5",
-    "FRONTIER_PATIENCE_SECONDS": "8",
+    # The end of a crawl is a host that takes connections and never answers: it is asked four times.
+    "BACKOFF_MAX_SECONDS": "2",
+    "FRONTIER_PATIENCE_SECONDS": "5",
     "PROGRESS_LOG_SECONDS": "5",
 }
 
