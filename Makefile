@@ -33,7 +33,8 @@ crawl: $(READY)
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
 test: check packages $(TOOLS_READY)
-	@$(PY) -m pytest -q -n 3 --dist loadfile # whole files: crawls are shared within one, and they mostly wait
+	@# Whole files at a time: crawls are shared within one, and they mostly wait. The crawls begin, since they are longest.
+	@$(PY) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	@$(PY) -m ruff check --quiet .
