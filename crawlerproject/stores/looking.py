@@ -20,7 +20,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import rocks_options as tables
 from crawlerproject.stores.durable import write_whole
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore, newer_version
+from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore, other_version
 from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued, unpack_record
 
 RUN_FILE = "run.json"
@@ -105,9 +105,9 @@ class FrontierView(RocksStore):
 
     def _check_format(self) -> None:
         written = self.fact(FORMAT_FACT)
-        if written is not None and int(written) > FORMAT:
+        if written is not None and int(written) != FORMAT:
             self._release()
-            raise newer_version(self._folder)
+            raise other_version(self._folder, newer=int(written) > FORMAT)
 
 
 def write_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:

@@ -30,8 +30,8 @@ from crawlerproject.stores.rows import (
     unpack_record,
 )
 
-# The layout of rows and tables; a store with a greater number was written by a newer version of this project.
-FORMAT = 1
+# The layout of rows and tables; a store with another number was written by another version of this project.
+FORMAT = 2
 FORMAT_FACT = "format"
 # Of a frontier that was copied from Redis: of how many partitions it may have letters that no worker had read; those of
 # each are a JSON list in a fact of this name and its number (stores/copy_to_rocks.py).
@@ -276,9 +276,9 @@ class RocksStore:
         written = self.fact(FORMAT_FACT)
         if written is None:
             self._database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
-        elif int(written) > FORMAT:
+        elif int(written) != FORMAT:
             self._release()
-            raise newer_version(self._folder)
+            raise other_version(self._folder, newer=int(written) > FORMAT)
 
     def _open_again(self) -> None:
         """RocksDB stays read-only after a failed write; opening it again replays what was written whole."""
@@ -325,7 +325,7 @@ def _opening_error(folder: str, detail: str) -> OperatorError:
             f"The crawl folder {folder} is in use by a running crawl; stop it, or set CRAWL_DIR to another folder."
         )
     if "Column families not opened" in detail:
-        return newer_version(folder)
+        return other_version(folder, newer=True)
     if "Column family not found" in detail:  # only where nothing may be made: stores/looking.py
         return OperatorError(
             f"The crawl folder {folder} was written by an older version of this crawler; start that crawl once more."
@@ -337,10 +337,10 @@ def _opening_error(folder: str, detail: str) -> OperatorError:
     return _unwritable(folder, detail)
 
 
-def newer_version(folder: str) -> OperatorError:
+def other_version(folder: str, *, newer: bool) -> OperatorError:
     """What to say of a folder whose layout this version does not know."""
     return OperatorError(
-        f"The crawl folder {folder} was written by a newer version of this crawler; "
+        f"The crawl folder {folder} was written by {'a newer' if newer else 'an older'} version of this crawler; "
         "use that version, or set CRAWL_DIR to another folder."
     )
 
