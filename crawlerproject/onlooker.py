@@ -16,9 +16,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from crawlerproject.crawl import gates_of
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, gates_of
 from crawlerproject.frontier.joining import shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.crawl import gates_of
 from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.gates import gates_of
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.robots import RobotsMiddleware
 from crawlerproject.reasons import Reason

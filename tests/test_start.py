@@ -32,5 +32,5 @@ def test_a_start_imports_nothing_heavy() -> None:
     ended = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
     loaded = set(json.loads(ended.stdout.splitlines()[-1]))
 
-    assert {"crawlerproject.crawl", "crawlerproject.spiders.web", "crawlerproject.commands.rank"} <= loaded
+    assert {"crawlerproject.crawl.crawl", "crawlerproject.spiders.web", "crawlerproject.commands.rank"} <= loaded
     assert loaded.isdisjoint(HEAVY), loaded.intersection(HEAVY)

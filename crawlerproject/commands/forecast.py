@@ -6,8 +6,8 @@ import argparse
 import random
 from collections import Counter
 
-from crawlerproject.crawl import gates_of
 from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.gates import gates_of
 from crawlerproject.frontier.progress import human_seconds
 from crawlerproject.middlewares.pace_settings import preset_of
 from crawlerproject.onlooker import LookingCommand, one_argument, print_json

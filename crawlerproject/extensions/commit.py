@@ -84,7 +84,7 @@ class CommitLoop:
     async def beat(self, scheduler: FrontierScheduler) -> None:
         """One commit, and whatever the disk's state asks for."""
         crawl = scheduler.crawl
-        async with crawl.commit_lock:
+        async with crawl.commits.lock:
             if crawl.closed:
                 return
             if crawl.lost:
@@ -97,7 +97,7 @@ class CommitLoop:
                 await asyncio.to_thread(crawl.store.sync if crawl.fleet is None else crawl.fleet.store.reach)
             if crawl.check_room():
                 scheduler.resume()
-            changes, facts = crawl.begin_commit()
+            changes, facts = crawl.commits.begin()
             if not changes and crawl.fleet is None:
                 return
             try:
@@ -107,9 +107,9 @@ class CommitLoop:
             except StorageError:
                 crawl.frontier.take_back(changes)
                 raise
-            crawl.end_commit(changes, facts)
+            crawl.commits.end(changes, facts)
             await asyncio.to_thread(crawl.store.sync)
-            crawl.roll()
+            crawl.commits.roll()
             if crawl.fleet is not None:
                 crawl.fleet.counts = {"pages": crawl.pages, "bytes": crawl.bytes, "errors": crawl.errors}
                 await crawl.fleet.turn(crawl.frontier, crawl.traps, idle=scheduler.idle())

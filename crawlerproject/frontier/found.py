@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.urls import Address
+from crawlerproject.stores.protocols import FLAG_SEED
 
 
 class Found(NamedTuple):
@@ -17,3 +19,8 @@ class Found(NamedTuple):
     priority: int
     flags: int = 0  # FLAG_* of stores/protocols.py
     note: str = ""  # of a sitemap: the origin whose robots.txt names it
+
+
+def seed_found(address: Address) -> Found:
+    """One of the operator's seeds."""
+    return Found(address, 0, "", "", SEED, FLAG_SEED)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.trap_desk import TrapDesk
@@ -15,7 +15,12 @@ from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
+from crawlerproject.setting_values import list_of
+from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP, QueuedPage
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
 
 # What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
 _KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB
@@ -107,3 +112,21 @@ class Gates:
     def _literal_refused(self, name: str) -> bool:
         """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""
         return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))
+
+
+def gates_of(settings: BaseSettings, scope: str, seed_hosts: Iterable[str], traps: TrapDesk | None = None) -> Gates:
+    """The gates of a crawl with these settings, ``-a scope=`` and host keys of seeds."""
+    return Gates(
+        Scope(
+            scope,
+            seed_hosts,
+            max_depth=settings.getint("SCOPE_MAX_DEPTH"),
+            max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
+        ),
+        NeverCrawlFile(settings["NEVERCRAWL_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
+        AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
+        list_of(settings, "SKIP_EXTENSIONS"),
+        max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+        traps=traps,
+        hubs=bool(settings.getint("WEBSUB_PORT")),
+    )

@@ -17,11 +17,13 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlerproject.crawl import Crawl
+from crawlerproject.crawl.crawl import Crawl
+from crawlerproject.crawl.figures import progress
+from crawlerproject.crawl.first_urls import queue_revisits, read_letters
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.frontier.addresses import Addresses
 from crawlerproject.frontier.contents import Duplicate
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.found import Found, seed_found
 from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.progress import Progress
@@ -74,10 +76,10 @@ class FrontierScheduler:
 
     def open(self, spider: Spider) -> None:
         """Open the crawl's folder and take up what an earlier run left."""
-        self.crawl = Crawl.open(self.crawler, spider)
+        self.crawl = Crawl(self.crawler, spider)
         if self.crawl.fleet is None:
             self.crawl.frontier.load(self.crawl.now())
-            self.crawl.read_letters()
+            read_letters(self.crawl)
         self.open_addresses()
 
     def open_addresses(self) -> None:
@@ -103,7 +105,7 @@ class FrontierScheduler:
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
-        async with self.crawl.commit_lock:
+        async with self.crawl.commits.lock:
             self.crawl.close()
 
     def has_pending_requests(self) -> bool:
@@ -150,12 +152,12 @@ class FrontierScheduler:
 
     def add_seeds(self, seeds: Iterable[Address]) -> None:
         """Queue the operator's seeds; known ones are skipped."""
-        self.add(self.crawl.seeds_found(seeds))
+        self.add([seed_found(address) for address in seeds])
         self._arm()
 
     def add_revisits(self, budget: int | None) -> int:
         """Queue known pages that are worth another visit; how many."""
-        queued = self.crawl.queue_revisits(budget)
+        queued = queue_revisits(self.crawl, budget)
         self._arm()
         return queued
 
@@ -200,18 +202,18 @@ class FrontierScheduler:
 
     def repeated(self, page: Page) -> Duplicate | None:
         """What a page that is about to end repeats."""
-        return self.crawl.repeated(page)
+        return self.crawl.ends.repeated(page)
 
     def finish(self, page: Page) -> None:
         """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline."""
         page.new_links = self.add(page.found)
-        self.crawl.finish(page)
+        self.crawl.ends.finish(page)
         self.leases.pop(page.lease.host.name, None)
         self._rest(page.lease)
 
     def put_back(self, page: Page) -> None:
         """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
-        self.crawl.put_back(page)
+        self.crawl.ends.put_back(page)
         self.leases.pop(page.lease.host.name, None)
         self._rest(page.lease)
 
@@ -236,7 +238,7 @@ class FrontierScheduler:
 
     def progress(self) -> Progress:
         """Where the crawl stands."""
-        return self.crawl.progress()
+        return progress(self.crawl)
 
     # --- leases ---------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from time import monotonic
 from scrapy import Request
 from scrapy.http import Response
 
-from crawlerproject.crawl import Crawl
+from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.conduct import Ending

@@ -12,13 +12,14 @@ from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.rendered_records import Render
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.warc_records import Context, payload_digest
+from crawlerproject.stores.archive import exchange_of
 from crawlerproject.stores.plain_answers import PlainAnswer
 
 if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl import Crawl
+    from crawlerproject.crawl.crawl import Crawl
     from crawlerproject.errors import FetchError
     from crawlerproject.fetch.wire import Wire
     from crawlerproject.frontier.lease import Lease
@@ -132,7 +133,7 @@ class RenderEnds:
         crawl, row, written = self._crawl, lease.row, None
         if wire is not None and wire.status and response is not None:
             context = Context(address.url, row.url, row.hops + hop, delay_seconds, None, response.body[:_SAMPLE_BYTES])
-            written = crawl.archive.write(crawl.exchange_of(wire), context, payload_digest(wire.body))
+            written = crawl.archive.write(exchange_of(wire), context, payload_digest(wire.body))
         status = wire.status or None if wire else None
         now = crawl.now()
         crawl.archive.attempt(

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
-from crawlerproject.crawl import Crawl
+from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.identity import identity

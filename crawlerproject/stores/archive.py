@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
 
+from crawlerproject.fetch.wire import Wire
 from crawlerproject.rules.cdxj import row_of_capture
 from crawlerproject.rules.rendered_records import Render, render_members
 from crawlerproject.rules.request_line import Attempt, line
@@ -34,6 +35,23 @@ class Written:
     def digest_text(self) -> str:
         """As Common Crawl's index writes it: base32 without a label."""
         return digest_text(self.digest)
+
+
+def exchange_of(wire: Wire) -> Exchange:
+    """What crossed the wire, as the archive writes it; by position, for speed."""
+    return Exchange(
+        wire.request_bytes,
+        wire.head_bytes,
+        wire.body,
+        wire.status,
+        wire.chunked,
+        wire.ip,
+        wire.protocols,
+        wire.cipher,
+        wire.started_at,
+        wire.ended_at,
+        wire.truncated,
+    )
 
 
 def parquet_of(folder: Path) -> ParquetFiles:

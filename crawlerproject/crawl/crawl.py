@@ -1,0 +1,173 @@
+"""One running crawl: its folder, opened once, and the objects that work on it together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawlerproject.crawl import parts
+from crawlerproject.crawl.commits import Commits
+from crawlerproject.crawl.first_urls import scope_of
+from crawlerproject.crawl.page_ends import PageEnds
+from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.frontier.announcements import Announcements
+from crawlerproject.frontier.certificate_book import CertificateBook
+from crawlerproject.frontier.fleet import Fleet
+from crawlerproject.frontier.gates import gates_of
+from crawlerproject.frontier.intake import SCOPE_FACT
+from crawlerproject.frontier.joining import join, shared
+from crawlerproject.frontier.trap_desk import TrapDesk
+from crawlerproject.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.render.ends import RenderEnds
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis_ahead import AheadStore
+from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.trap_allow import TrapAllowFile
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_CLEAN_FACT = "clean"
+
+
+class Crawl:
+    """Owns store, frontier and archive. Pages end in ``ends``; ``commits`` makes their ends durable together."""
+
+    def __init__(self, crawler: Crawler, spider: Spider) -> None:
+        """Open the folder, mend what a crash left, and say so. Raises OperatorError."""
+        settings = crawler.settings
+        self.crawler = crawler
+        self.folder: Path = crawl_folder(settings, spider.name)
+        self.fleet: Fleet | None = None  # with a frontier in Redis: the other workers and our part
+        self.lost = ""  # why another worker may have what we work on; "" while none has
+        self.paused = ""  # why, in words
+        self.closed = False
+        self.pages = 0  # these three since this process started, as in Progress
+        self.bytes = 0
+        self.errors = 0
+        self._epoch = time.time() - time.monotonic()
+        self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
+        self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
+        self.ends = PageEnds(self)
+        self.commits = Commits(self)
+        check_settings(settings)  # the crawl command has done so; another project's may not have
+        self._lock = take_lock(self.folder)
+        try:
+            self._build(settings, spider)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def now(self) -> float:
+        """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
+        return self._epoch + time.monotonic()
+
+    # --- opening and closing --------------------------------------------------------------------
+
+    def _build(self, settings: BaseSettings, spider: Any) -> None:
+        if shared(settings):
+            self.fleet = join(settings, self.folder)
+            self._epoch = self.fleet.begin() - time.monotonic()
+            self.store: AheadStore | RocksStore = self.fleet.store
+        else:
+            self.store = RocksStore(self.folder / "frontier")
+        self._begin(settings, spider)
+
+    def begin_anew(self) -> None:
+        """Another worker has what we worked on: forget what is not committed and join again. Blocking.
+
+        Nothing may be leased any more. Raises NameTaken; StorageError when it must be tried again.
+        """
+        assert self.fleet is not None
+        logger.warning("%s: this worker forgets what it has not committed and joins again.", self.lost)
+        self.archive.abandon()
+        self.store.close()
+        self.ends.forget()
+        spider = self.crawler.spider
+        assert spider is not None
+        try:
+            self._build(self.crawler.settings, spider)
+        except NameTaken:
+            raise
+        except OperatorError as error:  # it was fit at the start: Redis is away
+            raise StorageError(str(error)) from error
+        self.lost = ""
+
+    def _begin(self, settings: BaseSettings, spider: Any) -> None:
+        store, fleet = self.store, self.fleet
+        clean = store.fact(_CLEAN_FACT)
+        self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
+        self.resolver = resolver_for(self.crawler)
+        self.certificates = CertificateBook(store)
+        allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+        self.traps = TrapDesk(store, allowed)
+        scope, hosts = scope_of(store, spider)
+        hosts += (store.fact(SCOPE_FACT) or b"").decode().split()
+        self.gates = gates_of(settings, scope, hosts, self.traps)
+        self.renders = RenderEnds(self)
+        self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean)
+        self.contents = parts.contents_of(settings, store)
+        self.revisits = parts.revisits_of(settings, store)
+        self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=spider.recrawl)
+        self.subscriptions = parts.subscriptions_of(settings, store, self.frontier) if fleet is None else None
+        if fleet is not None and settings.getint("WEBSUB_PORT"):
+            logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
+        # From here on a start that does not find "1" again follows a crash.
+        store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
+
+    def close(self) -> None:
+        """The last commit; then everything is closed under its final name."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self.ends.write_again()
+            self.commits.whole()
+            self.archive.close()
+            self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))
+            self.store.sync()
+            if self.fleet is not None:
+                self.fleet.close()
+        except StorageError as error:
+            logger.error("The crawl could not be closed cleanly (%s); the next start recovers it.", error)
+            self.archive.abandon()
+        finally:
+            self.store.close()
+            os.close(self._lock)
+
+    # --- room on the disk -----------------------------------------------------------------------
+
+    def pause(self, why: str) -> None:
+        """Lease nothing more until there is room again, or Redis answers again."""
+        if not self.paused:
+            logger.error("The crawl pauses: %s; it goes on by itself when that is over.", why)
+        self.paused = why
+
+    def check_room(self) -> bool:
+        """Pause when the disk is nearly full; True when a pause has just ended."""
+        free = shutil.disk_usage(self.folder).free
+        if free < self._min_free_bytes:
+            self.pause(f"{self.folder} has {free:,} bytes free, under DISK_MIN_FREE_BYTES={self._min_free_bytes:,}")
+            return False
+        if not self.paused:
+            return False
+        try:
+            self.ends.write_again()
+            self.frontier.add_again(self.now())
+        except StorageError as error:
+            self.paused = str(error)
+            return False
+        logger.warning("The crawl goes on.")
+        self.paused = ""
+        return True

@@ -1,0 +1,58 @@
+"""What a crawl begins with: the scope of its seeds, known pages to visit again, letters nobody had read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from crawlerproject.frontier import letters
+from crawlerproject.frontier.recrawl import again, by_depth, by_rank, due
+from crawlerproject.rules.refetch import DAY_SECONDS
+from crawlerproject.stores.protocols import Changes, FrontierStore
+from crawlerproject.stores.ranks import RANKED_PAGES, Ranks
+from crawlerproject.stores.rocks import LETTERS_FACT
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
+
+# Revisits queued in one change of the store: a few hundred KB.
+_REVISITS_AT_A_TIME = 1000
+_SEEDS_SCOPE_FACT = "scope of the seeds"
+
+
+def scope_of(store: FrontierStore, spider: Any) -> tuple[str, list[str]]:
+    """Which links are followed: as the seeds say, and when known pages are visited without any, as they said."""
+    if not spider.seeds and (kept := store.fact(_SEEDS_SCOPE_FACT)):
+        mode, hosts = orjson.loads(kept)
+        return mode, hosts
+    scope = (spider.scope, sorted({seed.host for seed in spider.seeds}))
+    store.apply(Changes(facts=[(_SEEDS_SCOPE_FACT, orjson.dumps(scope))]))
+    return scope
+
+
+def read_letters(crawl: Crawl) -> None:
+    """What a fleet's workers wrote to each other and nobody had read when its frontier was copied to this disk."""
+    store = crawl.store
+    for partition in range(int(store.fact(LETTERS_FACT) or 0)):
+        name = f"{LETTERS_FACT}/{partition}"
+        packed = store.fact(name)
+        for letter in orjson.loads(packed) if packed else ():
+            crawl.frontier.read(letters.unpack(orjson.dumps(letter)), crawl.now())
+        if packed:
+            store.apply(Changes(facts=[(name, b"")]))
+
+
+def queue_revisits(crawl: Crawl, budget: int | None) -> int:
+    """Queue the known pages whose visit is worth most now, at most ``budget``; how many there are."""
+    now = crawl.now()
+    recent = crawl.crawler.settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS
+    ranked = crawl.folder / RANKED_PAGES
+    importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
+    pages, hosts = crawl.store.pages(), crawl.revisits.host
+    chosen = due(pages, hosts, now, budget=budget, recent_seconds=recent, importance=importance)
+    queued = 0
+    for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
+        some = chosen[start : start + _REVISITS_AT_A_TIME]
+        queued += crawl.frontier.again((again(page, now) for page in some), now)
+    return queued

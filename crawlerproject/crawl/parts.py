@@ -1,0 +1,144 @@
+"""The parts of a crawl, as its settings have them."""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawlerproject import __version__
+from crawlerproject.frontier.conduct import Conduct
+from crawlerproject.frontier.contents import Contents, Reach
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.host import with_more_rows
+from crawlerproject.frontier.joining import worker_name
+from crawlerproject.frontier.revisits import Revisits
+from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.subscriptions import Subscriptions
+from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.identity import identity
+from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
+from crawlerproject.render.ends import renders_of
+from crawlerproject.rules.cdxj import Row
+from crawlerproject.stores.archive import Archive
+from crawlerproject.stores.host_pace import HostPaceFile
+from crawlerproject.stores.lost import rows_lost
+from crawlerproject.stores.ranks import RANKED_LINKED, Linked
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, unpack_open
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.frontier.fleet import Fleet
+    from crawlerproject.frontier.gates import Gates
+    from crawlerproject.stores.redis_ahead import AheadStore
+    from crawlerproject.stores.rocks import RocksStore
+
+    Store = AheadStore | RocksStore
+
+logger = logging.getLogger(__name__)
+
+
+def archive_of(
+    settings: BaseSettings, folder: Path, store: Store, clock: Callable[[], float], *, alone: bool
+) -> Archive:
+    """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
+
+    def lost(rows: list[Row], kept: OpenFile | None) -> int:
+        return rows_lost(store, folder / "log", rows, kept, clock(), with_more_rows)
+
+    archive = Archive(
+        folder,
+        unpack_open(store.fact(ARCHIVE_FACT)),
+        prefix=settings["WARC_PREFIX"],
+        max_bytes=settings.getint("WARC_MAX_BYTES"),
+        # Workers on one machine have names of their own, so that their files may lie in one folder one day.
+        host_name=socket.gethostname() if alone else worker_name(settings),
+        keep_days=settings.getint("LOG_KEEP_DAYS"),
+        description=_description(settings, folder.resolve().name),
+        clock=clock,
+        # In a fleet the pages may be another worker's: what is lost is said, and not queued again.
+        lost=lost if alone else None,
+    )
+    for message in archive.messages:
+        logger.warning(message)
+    return archive
+
+
+def _description(settings: BaseSettings, crawl_name: str) -> list[tuple[str, str]]:
+    fields = [
+        ("software", f"crawlerproject/{__version__}"),
+        ("http-header-user-agent", identity(settings).user_agent),
+        ("robots", "obeyed (RFC 9309)"),
+        ("isPartOf", crawl_name),
+        ("hostname", socket.gethostname()),
+    ]
+    if settings["WARC_OPERATOR"] or settings["CRAWLER_CONTACT"]:
+        fields.append(("operator", settings["WARC_OPERATOR"] or settings["CRAWLER_CONTACT"]))
+    return fields
+
+
+def frontier_of(
+    settings: BaseSettings,
+    folder: Path,
+    store: Store,
+    gates: Gates,
+    fleet: Fleet | None,
+    now: float,
+    clean: bytes | None,
+) -> Frontier:
+    """The frontier; ``clean``: b"0" after a crash, None when nobody ran before us."""
+    ip_pause = settings.getfloat("PACE_IP_SECONDS")
+    workbench = Workbench(
+        per_ip=settings.getbool("PACE_PER_IP"),
+        ip_pause_seconds=ip_pause,
+        ips_free_from=0.0 if clean is None else now + ip_pause,
+    )
+    conduct = Conduct(
+        preset_of(settings),
+        rest_limits_of(settings),
+        max_failures=settings.getint("HOST_MAX_FAILURES"),
+        paces=HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
+    )
+    linked = folder / RANKED_LINKED
+    return Frontier(
+        store,
+        workbench,
+        gates,
+        conduct,
+        RobotsDesk(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS")),
+        rng=random.Random(),
+        started_at=now,
+        clean_start=clean != b"0",
+        renders=renders_of(settings, store, workbench),
+        territory=fleet,
+        less_important=Linked(linked).less_important if linked.is_file() else None,
+    )
+
+
+def contents_of(settings: BaseSettings, store: Store) -> Contents:
+    """What knows payloads and texts that were met before."""
+    reach = Reach(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS"))
+    return Contents(store, reach)
+
+
+def revisits_of(settings: BaseSettings, store: Store) -> Revisits:
+    """What knows how often pages change."""
+    return Revisits(
+        store,
+        random.Random(),
+        near_bits=settings.getint("NEAR_DUPLICATE_BITS"),
+        check_share=settings.getfloat("RECRAWL_CHECK_SHARE"),
+    )
+
+
+def subscriptions_of(settings: BaseSettings, store: Store, frontier: Frontier) -> Subscriptions | None:
+    """Who pushes to us; None unless hubs can reach us."""
+    port = settings.getint("WEBSUB_PORT")
+    if not port:
+        return None
+    here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
+    return Subscriptions(store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
