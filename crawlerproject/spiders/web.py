@@ -11,7 +11,6 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
-from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
@@ -20,17 +19,16 @@ from crawlerproject.page_view import PageView
 from crawlerproject.preflight import mode_and_budget, seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
-from crawlerproject.rules.ai_use import HEADERS, stated_by_site
 from crawlerproject.rules.feeds import is_feed
 from crawlerproject.rules.links import HOP_LINK
-from crawlerproject.rules.page import PageFacts, is_html
-from crawlerproject.rules.priority import priority
+from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
+from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
+from crawlerproject.spiders.following import MAX_REDIRECTS, hops_to, linked, navigated, redirected, redirected_enough
 from crawlerproject.spiders.lists import Listed, Lists
-from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP
+from crawlerproject.stores.protocols import FLAG_SITEMAP
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -40,14 +38,6 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
 logger = logging.getLogger(__name__)
-
-# What rules/refetch reads of an answer's freshness.
-_FRESHNESS = ("cache-control", "expires", "date", "age")
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# Fetch (WHATWG) stops at 20; Heritrix's maxTransHops and ours stop sooner: a chain grows new addresses for ever.
-_MAX_REDIRECTS = 10
-# Heritrix keeps as many letters of a discovery path.
-_MAX_HOPS = 50
 
 
 class WebSpider(Spider):
@@ -113,19 +103,11 @@ class WebSpider(Spider):
             return self._rendered(response, lease, meta)
         wire: Wire = meta["wire"]
         if lease.is_hub:
-            return _of_hub(lease, response, wire)
-        page = Page(lease, lease.row.url, _reason(response.status), wire, body=response.body)
-        headers = response.headers
-        page.mime = _header(headers, "Content-Type").partition(";")[0].strip().lower()
-        page.retry_after = _header(headers, "Retry-After")
-        page.etag = _header(headers, "ETag")
-        page.last_modified = _header(headers, "Last-Modified")
-        if wire.unverified:
-            page.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
-        page.freshness = {name: value for name in _FRESHNESS if (value := _header(headers, name))}
+            return page_of_hub(lease, response, wire)
+        page = page_of(lease, response, wire)
         try:
-            if response.status in _REDIRECTS:
-                self._redirect(page, _header(headers, "Location"))
+            if response.status in REDIRECTS:
+                self._redirect(page, header(response.headers, "Location"))
             elif response.status == 200 and lease.is_robots:
                 if self.sitemaps:
                     self._take(page, self.lists.of_robots(lease.row, parse_robots(page.body, self.token)))
@@ -133,7 +115,7 @@ class WebSpider(Spider):
                 self._take(page, self.lists.of_sitemap(lease.row, page.body))
             elif response.status == 200:
                 self._read(page, response, meta)
-                page.notes += self._ai_use(page, response)
+                page.notes += ai_use(self._scheduler.content_signals(page.url), response.headers)
             if wall := meta.get("challenge"):
                 page.reason, page.to_render = Reason.CHALLENGE, None
                 page.notes.append(("challenge", wall))
@@ -199,20 +181,17 @@ class WebSpider(Spider):
         lease = page.lease
         if lease.is_robots:
             return  # the frontier follows it on the origin's behalf
-        row = lease.row
-        if row.hops.endswith("R" * _MAX_REDIRECTS):
-            page.error = f"more than {_MAX_REDIRECTS} redirects in a row"
+        if redirected_enough(lease.row):
+            page.error = f"more than {MAX_REDIRECTS} redirects in a row"
             return
-        flags = row.flags & (FLAG_SEED | FLAG_SITEMAP)
-        hops = (row.hops + "R")[-_MAX_HOPS:]
-        self._scheduler.add([Found(target, row.depth, hops, row.url, row.priority, flags, row.note)])
+        self._scheduler.add([redirected(lease.row, target)])
 
     def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
-        content_type = _header(response.headers, "Content-Type") or None
+        content_type = header(response.headers, "Content-Type") or None
         if is_feed(content_type or "", response.body):
             page.is_feed = True
-            hops = (page.lease.row.hops + HOP_LINK)[-_MAX_HOPS:]
-            self._take(page, self.lists.of_feed(page.lease.row, response.body, hops))
+            row = page.lease.row
+            self._take(page, self.lists.of_feed(row, response.body, hops_to(row, HOP_LINK)))
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if self._scheduler.feed_met(page.lease, links, response.body):
                 self.crawler.stats.inc_value("websub/asked")
@@ -227,18 +206,7 @@ class WebSpider(Spider):
         if page.to_render is None:
             page.text, page.canonical = facts.text, facts.canonical
             page.text_mark = text_mark(facts.title, facts.text)
-        self._follow(page, facts)
-
-    def _follow(self, page: Page, facts: PageFacts) -> None:
-        if facts.nofollow:
-            return
-        row = page.lease.row
-        depth, host = row.depth + 1, row.host
-        for link in facts.links:
-            address = link.address
-            hops = (row.hops + link.kind)[-_MAX_HOPS:]
-            across = address.host != host and registered_domain(address.host) != registered_domain(host)
-            page.found.append(Found(address, depth, hops, row.url, priority(depth, link.kind, across=across)))
+        page.found += linked(page.lease.row, facts)
 
     def _rendered(self, response: Response, lease: Lease, meta: dict[str, Any]) -> Page:
         """What the browser made of a page: its links are the page's, and what it gained is remembered."""
@@ -253,27 +221,12 @@ class WebSpider(Spider):
             if wall := meta.get("challenge"):
                 page.reason = Reason.CHALLENGE
                 page.notes.append(("challenge", wall))
-            self._follow(page, facts)
+            page.found += linked(lease.row, facts)
             if not facts.nofollow:
-                self._navigated(page, rendered)
+                page.found += navigated(lease.row, rendered.navigations)
         except Exception:
             self._ours(page)
         return page
-
-    def _navigated(self, page: Page, rendered: Rendered) -> None:
-        """Where scripts wanted to go is a redirect in all but name."""
-        row, base = page.lease.row, Base(page.url)
-        if row.hops.endswith("R" * _MAX_REDIRECTS):
-            return
-        hops = (row.hops + "R")[-_MAX_HOPS:]
-        targets = [target for url in rendered.navigations if (target := base.join(url)) is not None]
-        page.found += [Found(target, row.depth, hops, row.url, row.priority) for target in targets]
-
-    def _ai_use(self, page: Page, response: Response) -> list[tuple[str, str]]:
-        """What robots.txt and this answer's headers say about use by artificial intelligence."""
-        headers = [(name, text) for name in HEADERS if (text := _header(response.headers, name))]
-        signals: tuple[str, ...] = self._scheduler.content_signals(page.url)
-        return stated_by_site(signals, headers)
 
     def choose_links(self, page: Page) -> None:
         """For spiders that follow less than all."""
@@ -304,42 +257,3 @@ class WebSpider(Spider):
             engine = self.crawler.engine
             assert engine is not None
             deferred_from_coro(engine.close_spider_async(reason="errors_in_a_row"))
-
-
-def page_notes(facts: Any) -> list[tuple[str, str]]:
-    """What reading found, as lines of the metadata record."""
-    notes = [("charset-detected", facts.encoding)]
-    if facts.canonical is not None:
-        notes.append(("canonical", facts.canonical.url))
-    if facts.noindex:
-        notes.append(("robots-meta", "noindex"))
-    if facts.nofollow:
-        notes.append(("robots-meta", "nofollow"))
-    notes.extend(facts.ai_use)
-    return notes
-
-
-def _of_hub(lease: Lease, response: Response, wire: Wire) -> Page:
-    """What a hub answers to being asked for a subscription; it verifies and pushes later, by itself."""
-    page = Page(lease, lease.row.url, _reason(response.status), wire)
-    page.retry_after = _header(response.headers, "Retry-After")
-    if 200 <= response.status < 300:
-        page.reason = Reason.SUBSCRIBED
-    else:
-        page.error = response.body[:200].decode("latin-1").strip()
-    return page
-
-
-def _header(headers: Any, name: str) -> str:
-    value = headers.get(name)
-    return value.decode("latin-1") if value else ""
-
-
-def _reason(status: int) -> Reason:
-    if status in (429, 503):
-        return Reason.RATE_LIMITED
-    if status == 304:
-        return Reason.NOT_MODIFIED
-    if status in _REDIRECTS:
-        return Reason.REDIRECT
-    return Reason.FETCHED if status < 400 else Reason.HTTP_ERROR
