@@ -64,8 +64,8 @@ class HubListener:
         except CannotListenError as error:
             logger.warning("No hub can push to %s:%d: %s", self._address, self._port, error.socketError)
             return
-        scheduler.waits_for_pushes = True
-        self._renewing = create_looping_call(scheduler.renew_subscriptions)
+        scheduler.pushes.awaited = True
+        self._renewing = create_looping_call(scheduler.pushes.renew)
         self._renewing.start(_RENEW_SECONDS)
         logger.info("Hubs push to %s:%d; the crawl goes on until you end it", self._address, self._port)
 
@@ -90,7 +90,7 @@ class _Callback(Resource):
     def render_GET(self, request: Any) -> bytes:
         """Whether we want what the hub says that we asked for."""
         asked = {name: _text(values[-1]) for name in _QUESTION if (values := request.args.get(name.encode()))}
-        return self._answer(request, lambda token: self._scheduler.verify_hub(token, asked), "websub/verified")
+        return self._answer(request, lambda token: self._scheduler.pushes.verify(token, asked), "websub/verified")
 
     def render_POST(self, request: Any) -> bytes:
         """What the hub pushes."""
@@ -98,7 +98,7 @@ class _Callback(Resource):
         kind, signature = _header(request, "content-type"), _header(request, "x-hub-signature")
         links = [_text(value) for value in request.requestHeaders.getRawHeaders(b"link", [])]
         return self._answer(
-            request, lambda token: self._scheduler.pushed(token, body, kind, signature, links), "websub/pushed"
+            request, lambda token: self._scheduler.pushes.pushed(token, body, kind, signature, links), "websub/pushed"
         )
 
     def _answer(self, request: Any, ask: Callable[[str], Answer], counted: str) -> bytes:

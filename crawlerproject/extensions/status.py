@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
+from crawlerproject.crawl.figures import progress
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.scheduler import FrontierScheduler
 from crawlerproject.settings import OURS
@@ -110,15 +111,15 @@ class StatusFile:
         """The state of this moment; times in epoch seconds."""
         crawl = scheduler.crawl
         crawl.gates.never_crawl.current(crawl.now())  # a crawl that only rests takes up the list all the same
-        progress = scheduler.progress()
+        now = progress(crawl)
         stats = self._crawler.stats
         assert stats is not None
         return {
             "pid": os.getpid(),
             "time": time.time(),
             "ended": None,
-            "progress": progress._asdict(),
-            **self._rates(progress.pages, progress.bytes),
+            "progress": now._asdict(),
+            **self._rates(now.pages, now.bytes),
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
             "given_up_hosts": crawl.frontier.given_up_hosts,

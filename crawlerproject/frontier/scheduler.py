@@ -7,18 +7,15 @@ Without it a host that is free in 0.3 s would be asked at the engine's 5 s heart
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.figures import progress
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.frontier.addresses import Addresses
@@ -26,27 +23,21 @@ from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.frontier.found import Found, seed_found
 from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.progress import Progress
+from crawlerproject.frontier.pushes import Pushes
 from crawlerproject.frontier.turns import Lookup
+from crawlerproject.frontier.wake_up import WakeUp
 from crawlerproject.items import Page
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.urls import Address
-from crawlerproject.rules.websub import Answer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
     from crawlerproject.frontier.host import Host
 
-logger = logging.getLogger(__name__)
-
-
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
-# A hub asks again (WebSub 7: it should retry).
-_NOT_NOW = Answer(503, refused="the crawl pauses or ends")
 
 
 class FrontierScheduler:
@@ -55,12 +46,11 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.crawl: Crawl
+        self.pushes: Pushes
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
-        self._timer: CallLaterResult | None = None
-        self._timer_at = 0.0
+        self._timer = WakeUp(self._awake)
         self._lookups: set[asyncio.Task[None]] = set()
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
-        self.waits_for_pushes = False  # of hubs: the crawl goes on without work
         self._addresses: Addresses | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
         self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
@@ -77,6 +67,7 @@ class FrontierScheduler:
     def open(self, spider: Spider) -> None:
         """Open the crawl's folder and take up what an earlier run left."""
         self.crawl = Crawl(self.crawler, spider)
+        self.pushes = Pushes(self)
         if self.crawl.fleet is None:
             self.crawl.frontier.load(self.crawl.now())
             read_letters(self.crawl)
@@ -97,7 +88,7 @@ class FrontierScheduler:
 
     def close(self, reason: str) -> Deferred[None]:
         """The last commit; everything is durable and closed afterwards."""
-        self._disarm()
+        self._timer.cancel()
         for task in self._lookups:
             task.cancel()
         if self._addresses is not None:
@@ -110,7 +101,7 @@ class FrontierScheduler:
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl should go on waiting: not when all that is left rests for very long."""
-        if self._hot or self._lookups or self.crawl.paused or self.waits_for_pushes:
+        if self._hot or self._lookups or self.crawl.paused or self.pushes.awaited:
             return True
         return not self.idle() if self.crawl.fleet is None else not self.crawl.fleet.done
 
@@ -134,7 +125,7 @@ class FrontierScheduler:
             return self._hot.popleft()
         request = self._next()
         if request is None:
-            self._arm()
+            self.wake()
         return request
 
     # --- what the spider and the pipelines call -------------------------------------------------
@@ -153,12 +144,12 @@ class FrontierScheduler:
     def add_seeds(self, seeds: Iterable[Address]) -> None:
         """Queue the operator's seeds; known ones are skipped."""
         self.add([seed_found(address) for address in seeds])
-        self._arm()
+        self.wake()
 
     def add_revisits(self, budget: int | None) -> int:
         """Queue known pages that are worth another visit; how many."""
         queued = queue_revisits(self.crawl, budget)
-        self._arm()
+        self.wake()
         return queued
 
     def changed(self, pages: Iterable[tuple[Address, float]]) -> int:
@@ -166,39 +157,6 @@ class FrontierScheduler:
         if self.crawl.fleet is not None:
             return 0  # their records are other workers'
         return self.crawl.announcements.changed(pages, self.crawl.now())
-
-    def feed_met(self, lease: Lease, links: Iterable[str], body: bytes) -> bool:
-        """A feed was read: whether its hub is asked to push."""
-        subscriptions = self.crawl.subscriptions
-        try:
-            return subscriptions is not None and subscriptions.met(lease.row, links, body, self.crawl.now())
-        except StorageError as error:  # it is asked for when the feed is read again
-            self.crawl.pause(str(error))
-            return False
-
-    def renew_subscriptions(self) -> None:
-        """Ask hubs again whose leases are nearly over."""
-        subscriptions = self.crawl.subscriptions
-        if subscriptions is not None and not self.crawl.paused and subscriptions.renew(self.crawl.now()):
-            self._arm()
-
-    def verify_hub(self, token: str, asked: Mapping[str, str]) -> Answer:
-        """A hub's question about a subscription."""
-        subscriptions = self.crawl.subscriptions
-        if subscriptions is None or self.crawl.closed or self.crawl.paused:
-            return _NOT_NOW
-        return subscriptions.verify(token, asked, self.crawl.now())
-
-    def pushed(self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str]) -> Answer:
-        """Take in what a hub pushes."""
-        subscriptions = self.crawl.subscriptions
-        if subscriptions is None or self.crawl.closed or self.crawl.paused:
-            return _NOT_NOW
-        answer, found, changed = subscriptions.push(token, body, content_type, signature, links, self.crawl.now())
-        self.changed(changed)  # before they are queued: what is new is not known to have changed
-        self.add(found)
-        self._arm()
-        return answer
 
     def repeated(self, page: Page) -> Duplicate | None:
         """What a page that is about to end repeats."""
@@ -232,13 +190,8 @@ class FrontierScheduler:
 
     def resume(self) -> None:
         """Go on after a pause."""
-        self._timer_at = 0.0
-        self._disarm()
-        self._fire()
-
-    def progress(self) -> Progress:
-        """Where the crawl stands."""
-        return progress(self.crawl)
+        self._timer.cancel()
+        self._awake()
 
     # --- leases ---------------------------------------------------------------------------------
 
@@ -274,24 +227,10 @@ class FrontierScheduler:
         if self.crawl.fleet is not None:
             meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
         if lease.is_hub:
-            return self._hub_request(lease, meta)
+            return self.pushes.request(lease, meta)
         headers = self.crawl.revisits.headers(lease.row)
         return Request(
             lease.row.url, headers=headers, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta
-        )
-
-    def _hub_request(self, lease: Lease, meta: dict[str, Any]) -> Request:
-        spider: Any = self.crawler.spider
-        assert self.crawl.subscriptions is not None  # the gate refuses the row without
-        return Request(
-            lease.row.url,
-            method="POST",
-            body=self.crawl.subscriptions.form(lease.row),
-            headers={"Content-Type": "application/x-www-form-urlencoded"},
-            callback=spider.parse,
-            errback=spider.on_error,
-            dont_filter=True,
-            meta=meta,
         )
 
     def _look_up(self, turn: Lookup) -> None:
@@ -316,7 +255,7 @@ class FrontierScheduler:
         elif lease is not None:
             self._hand_over(self._request(lease, error))
         else:
-            self._arm()
+            self.wake()
 
     def _address_granted(self, lease: Lease, error: FetchError | None) -> None:
         crawl = self.crawl
@@ -331,7 +270,7 @@ class FrontierScheduler:
     def _address_refused(self, lease: Lease, wait_seconds: float) -> None:
         now = self.crawl.now()
         self.crawl.frontier.defer(lease, now, now + wait_seconds)
-        self._arm()
+        self.wake()
 
     def _rest(self, lease: Lease) -> None:
         if self._addresses is not None:
@@ -346,21 +285,11 @@ class FrontierScheduler:
 
     # --- the wake-up ----------------------------------------------------------------------------
 
-    def _arm(self) -> None:
-        wake = self.crawl.frontier.workbench.wake_at()
-        if wake is None or (self._timer is not None and self._timer_at <= wake):
-            return
-        self._disarm()
-        self._timer_at = wake
-        self._timer = call_later(max(0.0, wake - self.crawl.now()), self._fire)
+    def wake(self) -> None:
+        """Have the engine woken when the next host is free: work came from elsewhere than the engine."""
+        self._timer.at(self.crawl.frontier.workbench.wake_at(), self.crawl.now())
 
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _fire(self) -> None:
-        self._timer = None
+    def _awake(self) -> None:
         engine = self.crawler.engine
         if engine is None or engine.spider is None or self.crawl.closed or engine.needs_backout():
             return  # a request that finishes will ask again
@@ -368,4 +297,4 @@ class FrontierScheduler:
         if request is not None:
             engine.crawl(request)
         else:
-            self._arm()
+            self.wake()

@@ -193,7 +193,7 @@ class WebSpider(Spider):
             row = page.lease.row
             self._take(page, self.lists.of_feed(row, response.body, hops_to(row, HOP_LINK)))
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            if self._scheduler.feed_met(page.lease, links, response.body):
+            if self._scheduler.pushes.feed_met(page.lease, links, response.body):
                 self.crawler.stats.inc_value("websub/asked")
             return
         if not is_html(content_type, response.body):
