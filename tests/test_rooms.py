@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "shell_manners",
         "identity",
         "frontier.gates",
+        "frontier.verdict",
         "frontier.why",
         "frontier.host",
         "frontier.host_table",

@@ -7,7 +7,8 @@ from typing import Any
 
 from crawlerproject.archived_page import ArchivedPage
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.why import Answer, State, Via, sentences
+from crawlerproject.frontier.verdict import Answer, State, sentences
+from crawlerproject.frontier.why import Via
 from crawlerproject.identity import identity
 from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument, print_json
 from crawlerproject.rules.hosts import host_key

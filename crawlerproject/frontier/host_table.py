@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.why import host_state
+from crawlerproject.frontier.host_state import host_state
 
 _UNDONE = frozenset({"in-flight", "waiting", "free"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 NOTHING_LEFT = "–"  # shown where a number would mean nothing
@@ -63,6 +64,13 @@ def human_seconds(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes % 60} min"
     return f"{minutes} min {whole % 60} s"
+
+
+def moment(epoch_seconds: float) -> str:
+    """``2026-01-31 12:00:00 UTC``; a dash for no moment at all."""
+    if epoch_seconds <= 0:
+        return "–"
+    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _rate(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> float:

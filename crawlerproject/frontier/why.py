@@ -7,16 +7,16 @@ runs and after it. Only ``leased`` needs the running process: it is told as ``le
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from crawlerproject.frontier.certificate_book import bad_certificate
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.progress import human_seconds
+from crawlerproject.frontier.host_state import host_state, pace_source
+from crawlerproject.frontier.progress import moment
+from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.robots import RobotsRecord, deciding_rule, parse_robots
@@ -51,36 +51,10 @@ _REFUSALS = frozenset(
 )
 
 
-class State(StrEnum):
-    """Where a URL stands."""
-
-    NEVER_SEEN = "never-seen"
-    REFUSED = "refused"
-    WAITING = "waiting"
-    RETRY = "retry"  # tried, failed, waits for another try
-    LEASED = "leased"
-    DONE = "done"  # a server answered
-    FAILED = "failed"  # asked for, no usable answer, given up
-
-
 class Looked(FrontierStore, Protocol):
     """A store that also shows a whole queue."""
 
     def queue(self, host: str) -> Iterator[QueuedPage]: ...
-
-
-@dataclass(slots=True)
-class Answer:
-    """What is said of one URL; ``facts`` in the order in which they are read."""
-
-    url: str
-    state: State
-    reason: str = ""  # a Reason's word; "" when there is nothing to excuse
-    facts: dict[str, Any] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For programs."""
-        return {"url": self.url, "state": str(self.state), "reason": self.reason or None, **self.facts}
 
 
 @dataclass(slots=True, frozen=True)
@@ -303,49 +277,6 @@ class Why:
             if row.key == address.key:
                 return row, place
         return None, 0
-
-
-def host_state(host: Host, now: float, *, leased: bool = False) -> str:
-    """One word: ``in-flight``, ``parked``, ``resting``, ``waiting`` (for its pace), ``free`` or ``done``."""
-    if leased:
-        return "in-flight"
-    if host.given_up:
-        return "parked"
-    if not host.rows:
-        return "done"
-    if host.rest_until > now:
-        return "resting"
-    return "waiting" if host.next_free > now else "free"
-
-
-def pace_source(host: Host) -> str:
-    """Where the pause between two requests to the host comes from."""
-    samples = host.samples
-    if host.floor_seconds and host.delay_seconds <= host.floor_seconds:
-        return f"robots.txt asks for {host.floor_seconds:g} s"
-    if not samples:
-        return "PACE_START_SECONDS: no response time is known yet"
-    mean = sum(samples) / len(samples)
-    return f"mean response time {mean * 1000:.0f} ms of the last {len(samples)} answers, within PACE_MIN and PACE_MAX"
-
-
-def moment(epoch_seconds: float) -> str:
-    """``2026-01-31 12:00:00 UTC``; a dash for no moment at all."""
-    if epoch_seconds <= 0:
-        return "–"
-    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def sentences(answer: Answer) -> list[str]:
-    """The answer for a person: the verdict first, one fact a line after it."""
-    verdict = f"{answer.url}\n  {answer.state}" + (f" ({answer.reason})" if answer.reason else "")
-    lines = [verdict]
-    for name, value in answer.facts.items():
-        if value is None or value == "" or name == "before_it":
-            continue
-        text = human_seconds(value) if name.endswith("_seconds") else str(value)
-        lines.append(f"  {name.removesuffix('_seconds').replace('_', ' ')}: {text}")
-    return lines
 
 
 _SYNTAX: dict[Reason, str] = {

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from scrapy.utils.project import get_project_settings
 
-from crawlerproject.frontier.why import Answer, State
+from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.stores.request_log import read_log
 from tests.commands.crawled import ask, scrapy

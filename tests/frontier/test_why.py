@@ -10,7 +10,8 @@ import pytest
 
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.why import State, Via, Why, sentences
+from crawlerproject.frontier.verdict import State, sentences
+from crawlerproject.frontier.why import Via, Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.robots import RobotsRecord

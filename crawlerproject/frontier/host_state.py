@@ -1,0 +1,29 @@
+"""A host's state in one word, and where its pace comes from."""
+
+from __future__ import annotations
+
+from crawlerproject.frontier.host import Host
+
+
+def host_state(host: Host, now: float, *, leased: bool = False) -> str:
+    """One word: ``in-flight``, ``parked``, ``resting``, ``waiting`` (for its pace), ``free`` or ``done``."""
+    if leased:
+        return "in-flight"
+    if host.given_up:
+        return "parked"
+    if not host.rows:
+        return "done"
+    if host.rest_until > now:
+        return "resting"
+    return "waiting" if host.next_free > now else "free"
+
+
+def pace_source(host: Host) -> str:
+    """Where the pause between two requests to the host comes from."""
+    samples = host.samples
+    if host.floor_seconds and host.delay_seconds <= host.floor_seconds:
+        return f"robots.txt asks for {host.floor_seconds:g} s"
+    if not samples:
+        return "PACE_START_SECONDS: no response time is known yet"
+    mean = sum(samples) / len(samples)
+    return f"mean response time {mean * 1000:.0f} ms of the last {len(samples)} answers, within PACE_MIN and PACE_MAX"
