@@ -91,7 +91,7 @@ def measure(store: RocksStore, count: int, hosts: int, seed: int) -> None:
 def compact(folder: Path, count: int) -> None:
     """What RocksDB does in the background when it is left the time."""
     store = RocksStore(folder)
-    store._database.get_column_family(PRINTS).compact_range(None, None)
+    store._tables.database.get_column_family(PRINTS).compact_range(None, None)
     store.close()
     print(
         f"  compacted: {disk_bytes(folder) / count:.0f} bytes a page, {disk_bytes(folder) / 2**20:,.0f} MiB", flush=True

@@ -19,9 +19,10 @@ from rocksdict import AccessType, Rdict, ReadOptions
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import rocks_options as tables
 from crawlerproject.stores.durable import write_whole
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore, other_version
-from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued, unpack_record
+from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore
+from crawlerproject.stores.rocks_folder import other_version
+from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued
 
 RUN_FILE = "run.json"
 STATUS_FILE = "status.json"
@@ -49,23 +50,15 @@ class FrontierView(RocksStore):
 
     def hosts(self) -> Iterator[tuple[str, bytes]]:
         """Every host ever met and its packed state, in order of name."""
-        rows = self._hosts.iter()
+        rows = self._tables.hosts.iter()
         rows.seek_to_first()
         while rows.valid():
             yield rows.key().decode(), rows.value()
             rows.next()
 
-    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
-        """Every decided page's key and record, the pages of one host together."""
-        rows = self._pages.iter()
-        rows.seek_to_first()
-        while rows.valid():
-            yield rows.key(), unpack_record(rows.value())
-            rows.next()
-
     def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Every crawl-wide fact whose name begins with ``prefix``, in order of name."""
-        rows = self._database.iter()
+        rows = self._tables.database.iter()
         rows.seek(prefix.encode())
         while rows.valid() and (name := rows.key().decode()).startswith(prefix):
             yield name, rows.value()
@@ -76,7 +69,7 @@ class FrontierView(RocksStore):
         prefix = host_prefix(host)
         options = ReadOptions()
         options.set_iterate_upper_bound(host_end(prefix))
-        rows = self._queue.iter(options)
+        rows = self._tables.queue.iter(options)
         rows.seek(prefix)
         while rows.valid():
             yield unpack_queued(host, rows.key(), rows.value())

@@ -7,14 +7,16 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
+from rocksdict import Rdict, ReadOptions, WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores import rocks_options as tables
+from crawlerproject.stores import rocks_options as options
 from crawlerproject.stores.ahead import ROWS_AHEAD, Row, RowsAhead
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.rocks_fingerprints import RocksFingerprints
+from crawlerproject.stores.rocks_folder import make_folder, opening_error, other_version
+from crawlerproject.stores.rocks_tables import Tables
 from crawlerproject.stores.rows import (
     PLACE_BYTES,
     host_end,
@@ -38,7 +40,7 @@ FORMAT_FACT = "format"
 LETTERS_FACT = "letters"
 
 # Below this much free disk nothing is begun: all that is in memory can still be written out.
-RESERVE_BYTES = 2 * tables.WRITE_BUFFERS_BYTES
+RESERVE_BYTES = 2 * options.WRITE_BUFFERS_BYTES
 
 # Hosts whose first row is remembered. With more hosts than this being crawled in turn, each one's share of the
 # removals that compaction has not yet cleared is too small (some dozens) to be worth remembering.
@@ -46,8 +48,6 @@ REMEMBERED_HEADS = 16_384
 
 # Hosts found with one iterator, which pins old files as long as it lives.
 HOSTS_AT_A_TIME = 1000
-
-_LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold by current process")
 
 
 class RocksStore:
@@ -63,7 +63,7 @@ class RocksStore:
         self._ahead = RowsAhead()
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
-        self._fingerprints = RocksFingerprints(lambda: self._prints)
+        self._fingerprints = RocksFingerprints(lambda: self._tables.prints)
         self._prepare()
         self._open()
 
@@ -73,7 +73,7 @@ class RocksStore:
         """For each key, whether the page is queued or was decided before."""
         if not keys:
             return []
-        values: list[bytes | None] = self._seen.get(list(keys)) or []
+        values: list[bytes | None] = self._tables.seen.get(list(keys)) or []
         return [value is not None for value in values]
 
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
@@ -98,7 +98,7 @@ class RocksStore:
     def _rows_from(self, prefix: bytes, start: bytes, limit: int) -> list[Row]:
         options = ReadOptions()
         options.set_iterate_upper_bound(host_end(prefix))
-        rows = self._queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
+        rows = self._tables.queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
         rows.seek(start)
         found: list[Row] = []
         while len(found) < limit and rows.valid():
@@ -108,12 +108,12 @@ class RocksStore:
 
     def page(self, key: bytes) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
-        value = self._pages.get(key)
+        value = self._tables.pages.get(key)
         return None if value is None else unpack_record(value)
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page and its key, in order of key; as they were when the iteration began."""
-        rows = self._pages.iter()
+        rows = self._tables.pages.iter()
         rows.seek_to_first()
         while rows.valid():
             yield rows.key(), unpack_record(rows.value())
@@ -121,15 +121,15 @@ class RocksStore:
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
-        return self._hosts.get(host.encode())
+        return self._tables.hosts.get(host.encode())
 
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
-        return self._robots.get(origin.encode())
+        return self._tables.robots.get(origin.encode())
 
     def fact(self, name: str) -> bytes | None:
         """A crawl-wide fact."""
-        return self._database.get(name.encode())
+        return self._tables.database.get(name.encode())
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:
         """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three at most."""
@@ -137,7 +137,7 @@ class RocksStore:
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of the payload with this sha1."""
-        value = self._payloads.get(digest)
+        value = self._tables.payloads.get(digest)
         return None if value is None else unpack_original(value)
 
     def hosts_with_work(self) -> Iterator[str]:
@@ -153,7 +153,7 @@ class RocksStore:
         found: list[str] = []
         options = ReadOptions()
         options.set_total_order_seek(True)  # from host to host, not within one
-        rows = self._queue.iter(options)
+        rows = self._tables.queue.iter(options)
         rows.seek(start)
         while rows.valid() and len(found) < HOSTS_AT_A_TIME:
             key = rows.key()
@@ -179,7 +179,7 @@ class RocksStore:
             self._open_again()
         batch = self._batch(changes)
         try:
-            self._database.write(batch)
+            self._tables.database.write(batch)
         except Exception as error:  # rocksdict raises no narrower class
             self._failed = True
             self._ahead.clear()
@@ -189,7 +189,8 @@ class RocksStore:
 
     def _batch(self, changes: Changes) -> WriteBatch:
         batch = WriteBatch(raw_mode=True)
-        put, queue, seen = batch.put, self._queue_handle, self._seen_handle
+        put, tables = batch.put, self._tables
+        queue, seen = tables.queue_handle, tables.seen_handle
         ahead, heads = self._ahead, self._heads
         was_queued = set()
         for row in changes.removed:  # first, so that a row may be replaced in its place
@@ -205,20 +206,20 @@ class RocksStore:
             if place < heads.get(row.host, b""):
                 heads[row.host] = place
         for key, record in changes.pages:
-            put(key, pack_record(record), self._pages_handle)
+            put(key, pack_record(record), tables.pages_handle)
             if key not in was_queued:  # not every page that is decided was queued before
                 put(key, b"", seen)
         for name, packed in changes.hosts:
-            put(name.encode(), packed, self._hosts_handle)
+            put(name.encode(), packed, tables.hosts_handle)
         for origin, packed in changes.robots:
-            put(origin.encode(), packed, self._robots_handle)
+            put(origin.encode(), packed, tables.robots_handle)
         for made in changes.fingerprints:
-            self._fingerprints.put(batch, self._prints_handle, made)
+            self._fingerprints.put(batch, tables.prints_handle, made)
         for digest, original in changes.payloads:
             if original is None:  # its capture is gone
-                batch.delete(digest, self._payloads_handle)
+                batch.delete(digest, tables.payloads_handle)
             else:
-                put(digest, pack_original(original), self._payloads_handle)
+                put(digest, pack_original(original), tables.payloads_handle)
         for name, packed in changes.facts:
             put(name.encode(), packed)
         return batch
@@ -227,7 +228,7 @@ class RocksStore:
         """Make everything applied so far survive a power loss. May be called from another thread."""
         with self._gate:
             try:
-                self._database.flush_wal(sync=True)
+                self._tables.database.flush_wal(sync=True)
             except Exception as error:
                 self._failed = True
                 raise StorageError(f"the frontier cannot be made durable: {error}") from error
@@ -248,34 +249,20 @@ class RocksStore:
         try:
             database = self._database_opened()
         except Exception as error:
-            raise _opening_error(self._folder, str(error)) from error
-        self._database: Rdict = database
-        self._queue: Rdict = database.get_column_family(tables.QUEUE)
-        self._seen: Rdict = database.get_column_family(tables.SEEN)
-        self._pages: Rdict = database.get_column_family(tables.PAGES)
-        self._hosts: Rdict = database.get_column_family(tables.HOSTS)
-        self._robots: Rdict = database.get_column_family(tables.ROBOTS)
-        self._prints: Rdict = database.get_column_family(tables.PRINTS)
-        self._payloads: Rdict = database.get_column_family(tables.PAYLOADS)
-        self._queue_handle: ColumnFamily = database.get_column_family_handle(tables.QUEUE)
-        self._seen_handle: ColumnFamily = database.get_column_family_handle(tables.SEEN)
-        self._pages_handle: ColumnFamily = database.get_column_family_handle(tables.PAGES)
-        self._hosts_handle: ColumnFamily = database.get_column_family_handle(tables.HOSTS)
-        self._robots_handle: ColumnFamily = database.get_column_family_handle(tables.ROBOTS)
-        self._prints_handle: ColumnFamily = database.get_column_family_handle(tables.PRINTS)
-        self._payloads_handle: ColumnFamily = database.get_column_family_handle(tables.PAYLOADS)
+            raise opening_error(self._folder, str(error)) from error
+        self._tables = Tables(database)
         self._check_format()
 
     def _prepare(self) -> None:
-        _make_folder(self._folder)
+        make_folder(self._folder)
 
     def _database_opened(self) -> Rdict:
-        return Rdict(self._folder, tables.database_options(), tables.table_options())
+        return Rdict(self._folder, options.database_options(), options.table_options())
 
     def _check_format(self) -> None:
         written = self.fact(FORMAT_FACT)
         if written is None:
-            self._database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
+            self._tables.database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
         elif int(written) != FORMAT:
             self._release()
             raise other_version(self._folder, newer=int(written) > FORMAT)
@@ -291,61 +278,5 @@ class RocksStore:
             self._failed = False
 
     def _release(self) -> None:
-        """The lock on the folder falls when the last handle is gone, not at ``close`` alone."""
-        if "_database" not in self.__dict__:
-            return
-        opened = (
-            *(self._queue, self._seen, self._pages, self._hosts, self._robots, self._prints, self._payloads),
-            self._database,
-        )
-        del self._queue_handle, self._seen_handle, self._pages_handle, self._hosts_handle, self._robots_handle
-        del self._prints_handle, self._payloads_handle
-        del self._queue, self._seen, self._pages, self._hosts, self._robots, self._prints, self._payloads
-        del self._database
-        for table in opened:
-            try:
-                table.close()
-            except Exception:  # it closes, and repeats the error of the write that failed before
-                if not self._failed:
-                    raise
-
-
-def _make_folder(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(folder, error.strerror or str(error)) from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise _unwritable(folder, "permission denied")
-
-
-def _opening_error(folder: str, detail: str) -> OperatorError:
-    if any(sign in detail for sign in _LOCKED):
-        return OperatorError(
-            f"The crawl folder {folder} is in use by a running crawl; stop it, or set CRAWL_DIR to another folder."
-        )
-    if "Column families not opened" in detail:
-        return other_version(folder, newer=True)
-    if "Column family not found" in detail:  # only where nothing may be made: stores/looking.py
-        return OperatorError(
-            f"The crawl folder {folder} was written by an older version of this crawler; start that crawl once more."
-        )
-    if detail.startswith("Corruption"):
-        return OperatorError(
-            f"The frontier in {folder} is damaged ({detail}); restore it, or set CRAWL_DIR to another folder."
-        )
-    return _unwritable(folder, detail)
-
-
-def other_version(folder: str, *, newer: bool) -> OperatorError:
-    """What to say of a folder whose layout this version does not know."""
-    return OperatorError(
-        f"The crawl folder {folder} was written by {'a newer' if newer else 'an older'} version of this crawler; "
-        "use that version, or set CRAWL_DIR to another folder."
-    )
-
-
-def _unwritable(folder: str, detail: str) -> OperatorError:
-    return OperatorError(
-        f"The crawl folder {folder} cannot be written ({detail}); make it writable, or set CRAWL_DIR to another folder."
-    )
+        if (tables := self.__dict__.pop("_tables", None)) is not None:
+            tables.close(failed=self._failed)

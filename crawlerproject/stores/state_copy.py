@@ -104,7 +104,7 @@ class RocksTables(RocksStore):
 
     def rows(self, table: str, behind: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """All rows of a table in order, or those behind a key."""
-        column = self._database.get_column_family(table) if table else self._database
+        column = self._tables.database.get_column_family(table) if table else self._tables.database
         options = ReadOptions()
         options.set_total_order_seek(True)
         found = column.iter(options)
@@ -116,14 +116,14 @@ class RocksTables(RocksStore):
     def write(self, rows: Iterable[Row]) -> None:
         """Put rows, as one change."""
         batch = WriteBatch(raw_mode=True)
-        handles = {table: self._database.get_column_family_handle(table) for table in _WORDS}
+        handles = {table: self._tables.database.get_column_family_handle(table) for table in _WORDS}
         for table, key, value in rows:
             if table:
                 batch.put(key, value, handles[table])
             else:
                 batch.put(key, value)
         self._require_room()
-        self._database.write(batch)
+        self._tables.database.write(batch)
 
 
 class _Sample:

@@ -144,7 +144,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path, step: int, words:
 def test_a_store_with_unknown_tables_is_refused(tmp_path: Path) -> None:
     """A table that only a newer version can have made."""
     newer = RocksStore(tmp_path)
-    newer._database.create_column_family("later", rocks_options.database_options())
+    newer._tables.database.create_column_family("later", rocks_options.database_options())
     newer.close()
     with pytest.raises(OperatorError, match="newer version"):
         RocksStore(tmp_path)
@@ -308,8 +308,8 @@ class Comparison(RuleBasedStateMachine):
     @rule()
     def flush(self) -> None:
         """Rows go from memory into sorted files."""
-        self.rocks._queue.flush()
-        self.rocks._seen.flush()
+        self.rocks._tables.queue.flush()
+        self.rocks._tables.seen.flush()
 
     @invariant()
     def alike(self) -> None:

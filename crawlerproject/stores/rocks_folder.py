@@ -1,0 +1,52 @@
+"""The folder of a RocksDB frontier: made when missing, and what to tell the operator when it cannot be used."""
+
+from __future__ import annotations
+
+import os
+
+from crawlerproject.errors import OperatorError
+
+_LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold by current process")
+
+
+def make_folder(folder: str) -> None:
+    """Make the folder; OperatorError when it cannot be written."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error.strerror or str(error)) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable(folder, "permission denied")
+
+
+def opening_error(folder: str, detail: str) -> OperatorError:
+    """What to say when RocksDB cannot open the folder, by its own words (``detail``)."""
+    if any(sign in detail for sign in _LOCKED):
+        return OperatorError(
+            f"The crawl folder {folder} is in use by a running crawl; stop it, or set CRAWL_DIR to another folder."
+        )
+    if "Column families not opened" in detail:
+        return other_version(folder, newer=True)
+    if "Column family not found" in detail:  # only where nothing may be made: stores/looking.py
+        return OperatorError(
+            f"The crawl folder {folder} was written by an older version of this crawler; start that crawl once more."
+        )
+    if detail.startswith("Corruption"):
+        return OperatorError(
+            f"The frontier in {folder} is damaged ({detail}); restore it, or set CRAWL_DIR to another folder."
+        )
+    return _unwritable(folder, detail)
+
+
+def other_version(folder: str, *, newer: bool) -> OperatorError:
+    """What to say of a folder whose layout this version does not know."""
+    return OperatorError(
+        f"The crawl folder {folder} was written by {'a newer' if newer else 'an older'} version of this crawler; "
+        "use that version, or set CRAWL_DIR to another folder."
+    )
+
+
+def _unwritable(folder: str, detail: str) -> OperatorError:
+    return OperatorError(
+        f"The crawl folder {folder} cannot be written ({detail}); make it writable, or set CRAWL_DIR to another folder."
+    )
