@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -31,6 +32,7 @@ STATUS_FILE = "status.json"
 FRESH_SECONDS = 60.0
 # Files of the running crawl come and go while they are opened: look again so often, this far apart.
 _TRIES, _BETWEEN_SECONDS = 20, 0.05
+_ROCKSDICT_FILE = "rocksdict-config.json"
 _KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
 
 
@@ -87,12 +89,14 @@ class FrontierView(RocksStore):
         options.create_if_missing(False)
         options.create_missing_column_families(False)
         options.set_max_open_files(_KEEP_OPEN)
-        for left in reversed(range(_TRIES)):
-            try:
-                return Rdict(self._folder, options, tables.table_options(), access_type=AccessType.read_only(False))
-            except Exception:
-                if not left:
-                    raise
+        with TemporaryDirectory(prefix="frontier-") as here:
+            for left in reversed(range(_TRIES)):
+                _link_files(Path(self._folder).absolute(), Path(here))
+                try:
+                    return Rdict(here, options, tables.table_options(), access_type=AccessType.read_only(False))
+                except Exception as error:  # rocksdict raises no narrower class
+                    if not left:
+                        raise StorageError(str(error).replace(here, self._folder)) from error
                 time.sleep(_BETWEEN_SECONDS)
         raise AssertionError("unreachable")
 
@@ -101,6 +105,15 @@ class FrontierView(RocksStore):
         if written is not None and int(written) != FORMAT:
             self._release()
             raise other_version(self._folder, newer=int(written) > FORMAT)
+
+
+def _link_files(folder: Path, here: Path) -> None:
+    """Another way in: rocksdict (0.3) writes its own settings file into whatever folder it opens, to read only too."""
+    for link in here.iterdir():
+        link.unlink()
+    for file in folder.iterdir():
+        if file.name != _ROCKSDICT_FILE:
+            (here / file.name).symlink_to(file)
 
 
 def write_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:

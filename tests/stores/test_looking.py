@@ -64,6 +64,24 @@ def test_it_answers_as_the_store_does_and_leaves_it_its_lock(tmp_path: Path) -> 
     store.close()
 
 
+def test_a_look_changes_nothing(tmp_path: Path) -> None:
+    """No file of the folder is written, made or removed, and none is left elsewhere for long."""
+    folder = tmp_path / "frontier"
+    store = RocksStore(folder)
+    store.apply(Changes(queued=[row(1)]))
+    store.close()
+
+    def files() -> dict[str, tuple[int, int, int]]:
+        return {path.name: (made.st_ino, made.st_mtime_ns, made.st_size) for path in folder.iterdir()
+                if (made := path.stat())}  # fmt: skip
+
+    before = files()
+    with FrontierView(folder) as view:
+        assert [page.arrival for page in view.queue("a.test")] == [1]
+
+    assert files() == before
+
+
 def test_a_busy_writer_does_not_disturb_it(tmp_path: Path) -> None:
     """Opened again and again beside a process that fills and compacts files: each view is whole and later."""
     folder = tmp_path / "frontier"
