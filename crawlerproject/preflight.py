@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scrapy.settings import SETTINGS_PRIORITIES
+
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.frontier.joining import answer_seconds, shared, worker_name
@@ -35,6 +37,7 @@ logger = logging.getLogger(__name__)
 # Names that become keys in Redis, where braces mean something, and folders.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
+_PROJECT = SETTINGS_PRIORITIES["project"]
 MODES = ("crawl", "recrawl")
 SCOPES = ("any", "domain", "host")
 # Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
@@ -144,6 +147,7 @@ def check_settings(settings: BaseSettings) -> None:
     except ValueError as error:
         raise OperatorError(f"FETCH_ALLOW_NETWORKS: {error}; use CIDR, for example 127.0.0.0/8.") from error
     allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
+    _check_never_crawl(settings)
     if not who.reachable and not _only_own(settings):
         raise OperatorError(
             "A crawl of public addresses needs a way to reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT "
@@ -163,6 +167,22 @@ def check_settings(settings: BaseSettings) -> None:
     public = str(settings["WEBSUB_PUBLIC_URL"])
     if public and not public.startswith(("http://", "https://")):
         raise OperatorError(f"WEBSUB_PUBLIC_URL is {public!r}; use the http or https URL at which hubs reach you.")
+
+
+def _check_never_crawl(settings: BaseSettings) -> None:
+    """A list that was meant to hold and cannot be read would leave out nobody."""
+    path = settings["NEVERCRAWL_FILE"]
+    # As the add-on of a project that names no list, there is none.
+    if not path or (settings.getpriority("NEVERCRAWL_FILE") or 0) < _PROJECT:
+        return
+    try:
+        with open(path, "rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise OperatorError(
+            f"NEVERCRAWL_FILE {Path(path).absolute()} cannot be read ({error.strerror}); make it (it may be empty), "
+            "give its absolute path, or set NEVERCRAWL_FILE= for no list."
+        ) from error
 
 
 def _check_fleet(settings: BaseSettings) -> None:

@@ -23,6 +23,8 @@ LessImportant = Callable[[str], float | None]
 SCOPE_FACT = "scope"
 """Host keys that redirects of seeds have added to the scope, a line each."""
 
+_BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
+
 
 class Intake:
     """Queues what is new and allowed."""
@@ -135,12 +137,20 @@ class Intake:
             return []
         known = self._books.store.known([item.address.key for item in allowed])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
-        return [item for item in unknown if self._within_rules(item, now)]
+        new: list[Found] = []
+        coming: dict[str, int] = {}  # by host: of these, on their way into its budget
+        for item in unknown:
+            name = item.address.host
+            before = coming.get(name, 0)
+            if self._within_rules(item, now, before):
+                coming[name] = before + 1
+                new.append(item)
+        return new
 
-    def _within_rules(self, item: Found, now: float) -> bool:
+    def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
         address = item.address
         host = self._books.host(address.host)
-        if host.known >= self._gates.max_urls_per_host and not item.flags & (FLAG_SEED | FLAG_RECRAWL | FLAG_HUB):
+        if host.known + coming >= self._gates.max_urls_per_host and not item.flags & _BEYOND_BUDGET:
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and not self._books.robots.allows(

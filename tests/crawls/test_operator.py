@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,11 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def crawl(*options: str) -> subprocess.CompletedProcess[str]:
-    """Run ``scrapy crawl web`` with options and wait for its end."""
+def crawl(*options: str, cwd: Path = PROJECT) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy crawl web`` with options and wait for its end; elsewhere than in the project as scrapyd does."""
     command = [sys.executable, "-m", "scrapy", "crawl", "web", *options]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "crawlerproject.settings", "PYTHONPATH": str(PROJECT)}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,11 @@ def crawl(*options: str) -> subprocess.CompletedProcess[str]:
             ["-a", "seeds=http://a.test/", "-s", "CRAWLER_CONTACT=a@b.c", "-s", "NEAR_DUPLICATE_BITS_ACROSS_HOSTS=4"],
             "NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above 3",
         ),
+        (
+            ["-a", "seeds=https://example.org/", "-s", "NEVERCRAWL_FILE=no/list.txt"],
+            "no/list.txt cannot be read (No such",
+        ),
+        (["-a", "seeds=https://example.org/", "-s", "NEVERCRAWL_FILE=tests"], "/tests cannot be read (Is a directory)"),
         (["-a", "seeds=https://example.org/", "-s", "CRAWLER_NAME=my bot"], "CRAWLER_NAME is 'my bot'"),
         (
             ["-a", "seeds=https://example.org/", "-s", "CRAWLER_CONTACT=me@example.org", "-s", "CRAWL_DIR=/proc/crawl"],
@@ -51,6 +58,18 @@ def test_bad_input_is_one_sentence(options: list[str], sentence: str, tmp_path: 
     assert ended.returncode == 2
     assert sentence in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_list_that_is_not_where_the_crawl_runs_is_missed(tmp_path: Path) -> None:
+    """The project's own NeverCrawl.txt is relative: elsewhere the crawl must not begin as if there were none."""
+    options = ("-a", "seeds=https://example.org/", "-s", "CRAWLER_CONTACT=me@example.org")
+
+    ended = crawl(*options, cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert f"NEVERCRAWL_FILE {tmp_path / 'NeverCrawl.txt'} cannot be read" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "crawls").exists()
 
 
 def test_bad_seed_lines_are_reported_by_number(tmp_path: Path) -> None:

@@ -87,6 +87,14 @@ def test_too_deep_and_over_budget(bench: Bench) -> None:
     assert bench.frontier.refused[Reason.BUDGET] == 1
 
 
+def test_one_page_s_links_do_not_burst_the_budget(bench: Bench) -> None:
+    """A host's bound holds within a batch too: what is queued from one page counts at once, for that host alone."""
+    bench.add(*[f"{A}{number}" for number in range(45)])
+
+    assert bench.add(*[f"{A}more/{number}" for number in range(10)], "http://b.test/1") == 6
+    assert bench.frontier.refused[Reason.BUDGET] == 5
+
+
 def test_known_rules_refuse_before_queueing_and_new_ones_before_fetching(bench: Bench) -> None:
     """robots.txt is consulted when a link is found, and always again when it is leased."""
     bench.add(A + "no/1", A + "yes")
