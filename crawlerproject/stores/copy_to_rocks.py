@@ -11,8 +11,9 @@ from crawlerproject.stores import rocks_options as tables
 from crawlerproject.stores.redis_beat import host_of_fact
 from crawlerproject.stores.redis_keys import fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis_link import RedisLink
+from crawlerproject.stores.redis_members import packed_rows
 from crawlerproject.stores.rocks import LETTERS_FACT
-from crawlerproject.stores.rows import FINGERPRINT_BYTES, HASH_BYTES, PLACE_BYTES, host_prefix, table_key
+from crawlerproject.stores.rows import FINGERPRINT_BYTES, HASH_BYTES, host_prefix, table_key
 from crawlerproject.stores.state_copy import (
     COPIED_FACT,
     FACTS,
@@ -112,7 +113,7 @@ def _partition_rows(store: HeldStore, partition: int) -> Iterator[Row]:
     for host in sorted(store.link.call("SMEMBERS", [keys.work])):
         prefix = host_prefix(host.decode(*TEXT))
         for member in store.members(keys.queue_prefix.encode() + host):
-            yield tables.QUEUE, prefix + member[:PLACE_BYTES], member[PLACE_BYTES:]
+            yield from ((tables.QUEUE, prefix + place, packed) for place, packed in packed_rows(member))
     for member in store.members(keys.prints):
         yield from _print_rows(member[:_KEY], member[_KEY:])
     if letters := store.link.call("LRANGE", [keys.inbox], 0, -1):

@@ -7,10 +7,8 @@ hand it asks Redis for, at once: memory makes it fast, never right.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock, RLock
 from typing import TypeVar
 
@@ -18,16 +16,12 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.host_fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
-from crawlerproject.stores.redis_pending import Pending, place_of
+from crawlerproject.stores.redis_heads import MEMBERS, Heads
+from crawlerproject.stores.redis_members import Place
+from crawlerproject.stores.redis_pending import Pending
 from crawlerproject.stores.redis_store import Granted, RedisStore
 from crawlerproject.stores.rows import unpack_record
 
-# Rows of a host at hand: at one page in five seconds more than a minute's work.
-_ROWS_A_HOST = 16
-# A host with fewer rows at hand gets more with the next beat.
-_LOW = 4
-# Rows at hand in all, some 500 bytes each.
-_ROWS = 200_000
 # Keys that are known for sure, some 110 bytes each: the links that every page of a site repeats.
 _KEYS = 300_000
 # States of hosts and robots.txt records at hand; robots records are mostly under 2 KB.
@@ -41,12 +35,6 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-@dataclass(slots=True)
-class _Head:
-    rows: list[QueuedPage]  # the first of the queue, in order
-    more: bool  # whether rows wait behind them in Redis
-
-
 class AheadStore:
     """A ``FrontierStore``; ``sync`` sends what was applied and may run in another thread, all else in one thread."""
 
@@ -57,10 +45,7 @@ class AheadStore:
         self._sending = Lock()  # one beat at a time
         self._pending = Pending()
         self._flying: Pending | None = None  # being sent; sent again just so when that failed
-        self._heads: OrderedDict[str, _Head] = OrderedDict()
-        self._rows = 0
-        self._unread: set[str] = set()  # hosts with rows in Redis of which none is at hand
-        self._wanted: set[str] = set()
+        self.heads = Heads()
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._new: set[bytes] = set()  # not known as of the last ``look_up``
         self._hosts: OrderedDict[str, bytes | None] = OrderedDict()
@@ -79,20 +64,18 @@ class AheadStore:
         with self._lock:
             for name, packed in found:
                 self._keep(self._hosts, name, packed, _STATES)
-                self._unread.add(name)
+                self.heads.arrive(name)
         return granted, [name for name, _ in found]
 
     def give_back(self, partition: int) -> None:
         """Let a partition go: everything about it is sent; nothing about it is at hand any more."""
         self.store.release([partition])
         with self._lock:
-            for names in (self._heads, self._hosts):
-                for name in [name for name in names if self.store.partition(name) == partition]:
-                    head = self._heads.pop(name, None)
-                    self._rows -= len(head.rows) if head else 0
-                    self._hosts.pop(name, None)
+            for name in [name for name in self._hosts if self.store.partition(name) == partition]:
+                del self._hosts[name]
+            self.heads.leave(lambda host: self.store.partition(host) == partition)
+            self._new.clear()
             self._prints = self._fresh_prints()
-            self._unread = {name for name in self._unread if self.store.partition(name) != partition}
             for origin in list(self._robots):
                 if self.store.partition(origin.rpartition("://")[2]) == partition:
                     del self._robots[origin]
@@ -133,28 +116,28 @@ class AheadStore:
         if key in self._known:
             self._known.move_to_end(key)
             return True
-        flying = self._flying
-        return key in self._pending.keys or key in self._pending.pages or (
-            flying is not None and (key in flying.keys or key in flying.pages)
-        )  # fmt: skip
+        return any(key in each.keys or key in each.new or key in each.pages for each in self._waiting())
 
-    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
+    def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
         if after is not None:
             self.sync()
             return self.store.head(host, limit, after)
         with self._lock:
-            head = self._heads.get(host)
-            if head is None and host not in self._unread:
-                return []
-            if head is None or (head.more and len(head.rows) < limit):
-                self.asked["head"] += 1
-                [rows] = self.store.heads([host], count := self._count(host, limit))
-                head = self._set_head(host, rows, count)
-            self._heads.move_to_end(host)
-            if head.more and len(head.rows) < limit + _LOW:
-                self._wanted.add(host)
-            return head.rows[:limit]
+            count = self.heads.count(host, limit, self._waiting())
+            while (rows := self.heads.first(host, limit)) is None:
+                count = self._ask_for_head(host, count)
+            return rows
+
+    def _ask_for_head(self, host: str, count: int) -> int:
+        """How many to ask for when these are not enough: bundles may have more rows than were needed, or fewer."""
+        self.asked["head"] += 1
+        [members] = self.store.heads([host], count)
+        self.heads.put(host, members, count, self._waiting())
+        return 2 * count
+
+    def _waiting(self) -> list[Pending]:
+        return [self._pending] if self._flying is None else [self._flying, self._pending]
 
     def page(self, key: bytes) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
@@ -246,20 +229,35 @@ class AheadStore:
     def apply(self, changes: Changes) -> None:
         """Take it in whole; ``sync`` sends it whole. Until then it dies with the process."""
         with self._lock:
+            for row in changes.removed:
+                self._open_up_to(row)
+            for row in changes.queued:
+                if not self._is_known(row.key):
+                    (self._pending.new if row.key in self._new else self._pending.keys)[row.key] = row.host
+                    self._keep_known(row.key)
+            for key, _ in changes.pages:
+                self._keep_known(key)
             self._pending.merge(changes)
             for row in changes.removed:
-                self._drop_row(row)
+                self.heads.drop(row)
             for row in changes.queued:
-                self._add_row(row)
-                self._keep(self._known, row.key, None, _KEYS)
-            for key, _ in changes.pages:
-                self._keep(self._known, key, None, _KEYS)
+                self.heads.add(row)
             for made in changes.fingerprints:
                 self._prints.add(made.host, made.value)
             for name, packed in changes.hosts:
                 self._keep(self._hosts, name, packed, _STATES)
             for origin, packed in changes.robots:
                 self._keep(self._robots, origin, packed, _ROBOTS)
+
+    def _open_up_to(self, row: QueuedPage) -> None:
+        """A row that is removed was at hand, as a rule; else it may be in a bundle."""
+        count = MEMBERS
+        while not self.heads.is_open(row, self._waiting()):
+            count = self._ask_for_head(row.host, count)
+
+    def _keep_known(self, key: bytes) -> None:
+        self._keep(self._known, key, None, _KEYS)
+        self._new.discard(key)
 
     def post(self, partition: int, letter: bytes) -> None:
         """Send a letter with the next ``sync``, before anything of that beat counts."""
@@ -292,6 +290,7 @@ class AheadStore:
             self._send()
         with self._lock:
             if self._pending:
+                self._pending.bundle(self.heads.behind)
                 self._flying, self._pending = self._pending, Pending()
         if self._flying is not None:
             self._send()
@@ -325,70 +324,15 @@ class AheadStore:
 
     def _refill(self) -> None:
         with self._lock:
-            wanted = sorted(self._wanted)
-            self._wanted.clear()
+            wanted = sorted(self.heads.wanted)
+            self.heads.wanted.clear()
         if not wanted:
             return
-        found = self.store.heads(wanted, _ROWS_A_HOST)
+        found = self.store.heads(wanted, MEMBERS)
         with self._lock:
-            for host, rows in zip(wanted, found, strict=True):
-                if host in self._heads:
-                    self._set_head(host, rows, _ROWS_A_HOST)
-
-    # --- at hand --------------------------------------------------------------------------------
-
-    def _count(self, host: str, limit: int) -> int:
-        """Rows to ask for, so that ``limit`` are left when those are gone whose removal is not yet sent."""
-        gone = sum(len(each.removed.get(host, ())) for each in (self._pending, self._flying) if each is not None)
-        return max(limit, _ROWS_A_HOST) + gone
-
-    def _set_head(self, host: str, rows: list[QueuedPage], asked: int) -> _Head:
-        more = len(rows) == asked
-        last = place_of(rows[-1]) if more else None
-        for pending in (self._flying, self._pending):
-            if pending is not None:
-                rows = pending.overlay(host, rows)
-        if last is not None:
-            rows = [row for row in rows if place_of(row) <= last]
-        old = self._heads.get(host)
-        head = self._heads[host] = _Head(rows, more)
-        self._unread.discard(host)
-        self._rows += len(rows) - (len(old.rows) if old else 0)
-        while self._rows > _ROWS and len(self._heads) > 1:
-            name, dropped = next(iter(self._heads.items()))
-            if name == host:
-                break
-            del self._heads[name]
-            self._rows -= len(dropped.rows)
-            self._unread.add(name)
-        return head
-
-    def _add_row(self, row: QueuedPage) -> None:
-        head = self._heads.get(row.host)
-        if head is None:
-            if row.host in self._unread:
-                return
-            head = self._heads[row.host] = _Head([], False)
-        place = place_of(row)
-        if head.more and (not head.rows or place > place_of(head.rows[-1])):
-            return
-        self._drop_row(row)
-        insort(head.rows, row, key=place_of)
-        self._rows += 1
-        if len(head.rows) > 2 * _ROWS_A_HOST:
-            self._rows -= len(head.rows) - _ROWS_A_HOST
-            del head.rows[_ROWS_A_HOST:]
-            head.more = True
-
-    def _drop_row(self, row: QueuedPage) -> None:
-        head = self._heads.get(row.host)
-        if head is None:
-            return
-        place = place_of(row)
-        index = bisect_left(head.rows, place, key=place_of)
-        if index < len(head.rows) and place_of(head.rows[index]) == place:
-            del head.rows[index]
-            self._rows -= 1
+            for host, members in zip(wanted, found, strict=True):
+                if self.heads.has(host):
+                    self.heads.put(host, members, MEMBERS, self._waiting())
 
     @staticmethod
     def _keep(table: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:

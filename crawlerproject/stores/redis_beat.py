@@ -8,7 +8,8 @@ from struct import Struct
 
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rows import next_place, pack_place, pack_print, pack_queued, pack_record
+from crawlerproject.stores.redis_members import single
+from crawlerproject.stores.rows import PLACE_BYTES, pack_place, pack_print, pack_record
 
 _LENGTH = Struct(">I")
 
@@ -25,11 +26,14 @@ def host_of_fact(name: str) -> str:
 
 @dataclass(slots=True)
 class Part:
-    """What one partition gets of a beat. Rows are removed before others are queued."""
+    """What one partition gets of a beat. Bundles are opened and rows removed before others are queued."""
 
+    opened: list[tuple[str, bytes]] = field(default_factory=list)  # host, bundle; ``queued`` has what is left of it
     removed: list[QueuedPage] = field(default_factory=list)
     queued: list[QueuedPage] = field(default_factory=list)
+    bundles: list[tuple[str, list[bytes]]] = field(default_factory=list)  # host, members
     keys: list[bytes] = field(default_factory=list)  # of pages that are known from now on
+    new: list[bytes] = field(default_factory=list)  # the same, surely not known before
     pages: list[tuple[bytes, bytes]] = field(default_factory=list)
     hosts: dict[str, bytes] = field(default_factory=dict)
     robots: dict[str, bytes] = field(default_factory=dict)
@@ -38,23 +42,33 @@ class Part:
 
     def packed(self) -> bytes:
         """Hosts with a queue to change, then the arguments of the APPLY script from its sixth on; see ``unpacked``."""
-        hosts = list(dict.fromkeys([row.host for row in (*self.removed, *self.queued)]))
-        number = {host: str(index).encode() for index, host in enumerate(hosts, 1)}
-        arguments = [str(self.letters).encode()]
-        numbers = (self.removed, self.queued, self.keys, self.pages, self.hosts, self.robots, self.prints)
-        arguments += [str(len(each)).encode() for each in numbers]
-        for row in self.removed:
-            arguments += number[row.host], pack_place(row), next_place(row)
+        members: dict[str, list[bytes]] = {}
         for row in self.queued:
-            arguments += number[row.host], pack_place(row) + pack_queued(row)
+            members.setdefault(row.host, []).append(single(row))
+        for host, bundles in self.bundles:
+            members.setdefault(host, []).extend(bundles)
+        gone = [(host, member[:PLACE_BYTES]) for host, member in self.opened]
+        removed = [(row.host, pack_place(row)) for row in self.removed]
+        number: dict[str, bytes] = {}
+        for host in (*(host for host, _ in gone), *(host for host, _ in removed), *members):
+            number.setdefault(host, str(len(number) + 1).encode())
+        numbers = (gone, removed, members, self.keys, self.pages, self.hosts, self.robots, self.prints)
+        arguments = [str(self.letters).encode(), *(str(len(each)).encode() for each in numbers), b"".join(self.new)]
+        for host, place in (*gone, *removed):
+            arguments += number[host], place
+        for host, some in members.items():
+            arguments += number[host], str(2 * len(some)).encode()
+            for member in some:
+                arguments += b"0", member
         arguments += self.keys
         for key, record in self.pages:
             arguments += key, record
         for states in (self.hosts, self.robots):
             for name, packed in states.items():
                 arguments += name.encode("utf-8", "surrogatepass"), packed
-        arguments += self.prints
-        return _joined([host.encode("utf-8", "surrogatepass") for host in hosts]) + _joined(arguments)
+        for made in self.prints:
+            arguments += b"0", made
+        return _joined([host.encode("utf-8", "surrogatepass") for host in number]) + _joined(arguments)
 
 
 def unpacked(packed: bytes) -> tuple[list[bytes], list[bytes]]:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import Changes, Fingerprint, QueuedPage
 from crawlerproject.stores.redis_beat import Part, host_of_fact
+from crawlerproject.stores.redis_members import Place, bundled, place_of
 from crawlerproject.stores.rows import pack_print, pack_record
-
-Place = tuple[int, int]
-
-
-def place_of(row: QueuedPage) -> Place:
-    """Where a row stands in its host's queue."""
-    return row.priority, row.arrival
 
 
 class Pending:
@@ -24,7 +18,10 @@ class Pending:
     def __init__(self) -> None:
         self.removed: dict[str, dict[Place, QueuedPage]] = {}  # by host
         self.queued: dict[str, dict[Place, QueuedPage]] = {}
-        self.keys: dict[bytes, str] = {}  # new keys -> host
+        self.bundles: dict[str, list[bytes]] = {}  # members made of queued rows; see ``bundle``
+        self.opened: dict[str, dict[bytes, list[QueuedPage]]] = {}  # bundles that become single rows
+        self.keys: dict[bytes, str] = {}  # keys that were not known -> host
+        self.new: dict[bytes, str] = {}  # of these, keys that Redis was asked for
         self.pages: dict[bytes, tuple[str, bytes]] = {}  # key -> host, packed record
         self.hosts: dict[str, bytes] = {}
         self.robots: dict[str, bytes] = {}
@@ -46,7 +43,6 @@ class Pending:
             self.removed.setdefault(row.host, {})[place_of(row)] = row
         for row in changes.queued:
             self.queued.setdefault(row.host, {})[place_of(row)] = row
-            self.keys[row.key] = row.host
         for key, record in changes.pages:
             self.pages[key] = host_key(record.url), pack_record(record)
         self.hosts.update(changes.hosts)
@@ -62,16 +58,30 @@ class Pending:
         """Facts that no partition gets."""
         return [(name, packed) for name, packed in self.facts.items() if not host_of_fact(name)]
 
-    def overlay(self, host: str, rows: Iterable[QueuedPage]) -> list[QueuedPage]:
-        """The host's rows as they will be once this is applied to ``rows``; in order."""
-        removed, queued = self.removed.get(host), self.queued.get(host)
-        kept = {place_of(row): row for row in rows if not removed or place_of(row) not in removed}
-        if queued:
-            kept.update(queued)
-        return [kept[place] for place in sorted(kept)]
+    def bundle(self, behind: Callable[[str], Place | None]) -> None:
+        """Put queued rows together that come after the place that ``behind`` tells for a host (None: none of them).
+
+        From then on they count as being in Redis: who comes to one opens its bundle.
+        """
+        for host, rows in self.queued.items():
+            if (least := behind(host)) is None:
+                continue
+            far = [rows.pop(place) for place in sorted(place for place in rows if place > least)]
+            bundles, rest = bundled(far)
+            rows.update((place_of(row), row) for row in rest)
+            if bundles:
+                self.bundles[host] = bundles
+
+    def overlay(self, host: str, rows: dict[Place, QueuedPage]) -> None:
+        """Make of the host's rows what they will be once this is applied; bundles are not looked into."""
+        for opened in self.opened.get(host, {}).values():
+            rows.update((place_of(row), row) for row in opened)
+        for place in self.removed.get(host, ()):
+            rows.pop(place, None)
+        rows.update(self.queued.get(host, {}))
 
     def parts(self, partition: Callable[[str], int], held: Container[int]) -> dict[int, Part]:
-        """By partition; facts of hosts that are not ``held`` any more are left out: what they teach is not ours."""
+        """By partition. Of hosts that are not ``held`` any more facts and opened bundles are left out."""
         parts: dict[int, Part] = {}
 
         def part(host: str) -> Part:
@@ -79,10 +89,18 @@ class Pending:
 
         for host, rows in self.removed.items():
             part(host).removed += rows.values()
+        for host, bundles in self.opened.items():
+            if partition(host) in held:
+                self._open(host, bundles, part(host))
         for host, rows in self.queued.items():
             part(host).queued += rows.values()
+        for host, members in self.bundles.items():
+            part(host).bundles.append((host, members))
         for key, host in self.keys.items():
             part(host).keys.append(key)
+        for key, host in self.new.items():
+            if key not in self.pages:
+                part(host).new.append(key)
         for key, (host, packed) in self.pages.items():
             part(host).pages.append((key, packed))
         for host, packed in self.hosts.items():
@@ -97,3 +115,9 @@ class Pending:
         for number, read in self.letters_read.items():
             parts.setdefault(number, Part()).letters = read
         return parts
+
+    def _open(self, host: str, bundles: dict[bytes, list[QueuedPage]], part: Part) -> None:
+        removed, queued = self.removed.get(host, ()), self.queued.get(host, ())
+        for member, rows in bundles.items():
+            part.opened.append((host, member))
+            part.queued += [row for row in rows if place_of(row) not in removed and place_of(row) not in queued]

@@ -9,39 +9,21 @@ change is whole or nothing although the partitions of a Redis Cluster live on se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.rules.partitions import partition_of
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import redis_scripts as scripts
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_beat import Part, cut, host_of_fact, unpacked
-from crawlerproject.stores.redis_keys import (
-    COPYING,
-    PartitionKeys,
-    fleet_keys,
-    partition_keys,
-    payloads_key,
-    worker_keys,
-)
+from crawlerproject.stores.redis_keys import COPYING, PartitionKeys, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
-from crawlerproject.stores.rows import (
-    host_fingerprints_prefix,
-    pack_original,
-    pack_place_of,
-    unpack_member,
-    unpack_original,
-    unpack_print,
-    unpack_record,
-)
+from crawlerproject.stores.redis_questions import RedisQuestions
+from crawlerproject.stores.rows import pack_original
 
-# The layout of everything in Redis; a crawl with a greater number was written by a newer version of this project.
-FORMAT = 1
-_HOSTS_AT_A_TIME = 1000
-# Pages looked at in one call.
-_PAGES_AT_A_TIME = 1000
+# The layout of everything in Redis; 2: queues have bundles, page records are those of rocks.FORMAT 2.
+FORMAT = 2
 
 
 class LeaseLost(StorageError):
@@ -56,58 +38,36 @@ class Granted(NamedTuple):
     unsure_until: float  # store time until which one that did not may have asked without a trace; 0.0: there was none
 
 
-class RedisStore:
-    """Keeps for one worker. Blocking; ``apply`` needs the partitions of all it changes, reading needs none.
+class RedisStore(RedisQuestions):
+    """Keeps for one worker. Blocking; a change needs the partitions of all it changes, asking needs none.
 
     Raises OperatorError when it is made, StorageError afterwards; ``LeaseLost`` when another took over.
     """
 
     def __init__(self, link: RedisLink, crawl: str, worker: str, partitions: int, *, copying: bool = False) -> None:
         """``partitions`` counts for a new crawl, an old one keeps its own; ``copying`` fills an unfinished copy."""
-        self.link = link
         self._copying = copying
-        self.crawl = crawl
-        self.worker = worker
+        super().__init__(link, crawl, worker, self._agree_on(link, crawl, partitions))
         self.life = ""
-        self.held: dict[int, int] = {}  # partition -> token
         self.serial = 0  # of the last beat that was decided
         self._unfinished: dict[int, tuple[int, bytes]] = {}  # decided, not yet written: partition -> token, part
         self._doubtful: dict[int, tuple[int, bytes]] | None = None  # sent to the journal, which did not answer
-        self._worker_keys = worker_keys(crawl, worker)
-        self._fleet_keys = fleet_keys(crawl)
-        self.partitions = self._agree_on(partitions)
-        self._keys = [partition_keys(crawl, number) for number in range(self.partitions)]
 
-    def _agree_on(self, partitions: int) -> int:
-        facts = self._fleet_keys.facts
+    def _agree_on(self, link: RedisLink, crawl: str, partitions: int) -> int:
+        facts = fleet_keys(crawl).facts
         try:
-            self.link.many(
+            link.many(
                 [Call("HSETNX", [facts], ["format", FORMAT]), Call("HSETNX", [facts], ["partitions", partitions])]
             )
-            written, agreed, unfinished = self.link.call("HMGET", [facts], "format", "partitions", COPYING)
+            written, agreed, unfinished = link.call("HMGET", [facts], "format", "partitions", COPYING)
         except StorageError as error:
-            raise OperatorError(f"The crawl {self.crawl!r} cannot be opened: {error}.") from error
-        if int(written) > FORMAT:
-            raise self._newer()
+            raise OperatorError(f"The crawl {crawl!r} cannot be opened: {error}.") from error
+        require_format(link, crawl, int(written))
         if unfinished is not None and not self._copying:
             raise OperatorError(
-                f"The crawl {self.crawl!r} at {self.link.place} is an unfinished copy; go on with scrapy state copy."
+                f"The crawl {crawl!r} at {link.place} is an unfinished copy; go on with scrapy state copy."
             )
         return int(agreed)
-
-    def _newer(self) -> OperatorError:
-        return OperatorError(
-            f"The crawl {self.crawl!r} at {self.link.place} was written by a newer version of this crawler; "
-            "use that version, or another FLEET_CRAWL."
-        )
-
-    def partition(self, host: str) -> int:
-        """The partition of a host key."""
-        return partition_of(host, self.partitions)
-
-    def keys_of(self, partition: int) -> PartitionKeys:
-        """The keys of a partition."""
-        return self._keys[partition]
 
     def begin(self, life: str) -> None:
         """Write under this worker's name from now on; any other process that did so before is refused."""
@@ -163,111 +123,7 @@ class RedisStore:
         calls = [Call("HMGET", [keys.lease], ["holder", "until"]) for keys in self._keys]
         return all(holder and int(until) > now * 1000 for holder, until in self.link.many(calls))
 
-    # --- questions ------------------------------------------------------------------------------
-
-    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
-        """For each key, whether the page is queued or was decided before.
-
-        ``hosts``, of the pages in the same order, tell where to look; without them every partition is asked.
-        """
-        groups: dict[int, list[int]] = {p: list(range(len(keys))) for p in range(self.partitions) if keys}
-        if hosts is not None:
-            groups = {}
-            for index, host in enumerate(hosts):
-                groups.setdefault(self.partition(host), []).append(index)
-        calls = [Call("HMGET", [self._keys[p].pages], [keys[i] for i in group]) for p, group in groups.items()]
-        found = [False] * len(keys)
-        for group, values in zip(groups.values(), self.link.many(calls), strict=True):
-            for index, value in zip(group, values, strict=True):
-                found[index] = found[index] or value is not None
-        return found
-
-    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
-        """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
-        return self.heads([host], limit, after)[0]
-
-    def heads(self, hosts: Sequence[str], limit: int, after: tuple[int, int] | None = None) -> list[list[QueuedPage]]:
-        """The first rows of many hosts' queues in one call."""
-        start = b"-" if after is None else b"(" + pack_place_of(*after) + b"\xff" * 25  # past any row of that place
-        calls = [Call("ZRANGEBYLEX", [self._queue(host)], [start, b"+", b"LIMIT", 0, limit]) for host in hosts]
-        answers = self.link.many(calls) if limit > 0 else [[] for _ in hosts]
-        return [
-            [unpack_member(host, member) for member in members] for host, members in zip(hosts, answers, strict=True)
-        ]
-
-    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
-        """What was known of the page when its last fate was decided; None before the first.
-
-        Without its ``host`` every partition is asked.
-        """
-        if host is not None:
-            value = self._field_bytes(self._keys[self.partition(host)].pages, key)
-            return unpack_record(value) if value else None
-        values = self.link.many([Call("HGET", [keys.pages], [key]) for keys in self._keys])
-        return next((unpack_record(value) for value in values if value), None)
-
-    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
-        """Every decided page of the partitions held, and its key; some may come twice."""
-        for partition in list(self.held):
-            cursor = 0
-            while True:
-                answer = self.link.call("HSCAN", [self._keys[partition].pages], cursor, b"COUNT", _PAGES_AT_A_TIME)
-                cursor, fields = int(answer[0]), dict(answer[1])  # redis makes a dictionary of it
-                yield from ((key, unpack_record(value)) for key, value in fields.items() if value)
-                if not cursor:
-                    break
-
-    def host(self, host: str) -> bytes | None:
-        """The packed state of the host."""
-        return self._field(self._keys[self.partition(host)].hosts, host)
-
-    def states(self, hosts: Sequence[str]) -> list[bytes | None]:
-        """The packed states of many hosts."""
-        calls = [
-            Call("HGET", [self._keys[self.partition(host)].hosts], [host.encode("utf-8", "surrogatepass")])
-            for host in hosts
-        ]
-        return self.link.many(calls)
-
-    def robots(self, origin: str) -> bytes | None:
-        """The packed robots record of the origin."""
-        return self._field(self._keys[self.partition(origin.rpartition("://")[2])].robots, origin)
-
-    def fact(self, name: str) -> bytes | None:
-        """A fact of this worker, or of a host."""
-        if host := host_of_fact(name):
-            return self._field(self._keys[self.partition(host)].robots, name)
-        own = self._field(self._worker_keys.state, f"fact:{name}")
-        # A crawl that began in RocksDB brought some.
-        return own if own is not None else self._field(worker_keys(self.crawl, "").state, f"fact:{name}")
-
-    def hosts_with_work(self) -> Iterator[str]:
-        """Every host of the partitions held with at least one queued row, each once."""
-        for partition in list(self.held):
-            yield from (name for name, _ in self.hosts_of(partition))
-
-    def hosts_of(self, partition: int) -> Iterator[tuple[str, bytes | None]]:
-        """Every host of a partition with queued rows, and its packed state."""
-        keys = self._keys[partition]
-        names = sorted(self.link.call("SMEMBERS", [keys.work]))
-        for start in range(0, len(names), _HOSTS_AT_A_TIME):
-            some = names[start : start + _HOSTS_AT_A_TIME]
-            states = self.link.call("HMGET", [keys.hosts], *some)
-            for name, packed in zip(some, states, strict=True):
-                yield name.decode("utf-8", "surrogatepass"), packed
-
-    def prints_of(self, host: str) -> list[tuple[int, bytes]]:
-        """The fingerprints of a host and the pages that have them."""
-        prefix = host_fingerprints_prefix(host)
-        key = self._keys[self.partition(host)].prints
-        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
-        last = b"+" if not any(end) else b"(" + end
-        return [unpack_print(member) for member in self.link.call("ZRANGEBYLEX", [key], b"[" + prefix, last)]
-
-    def original(self, digest: bytes) -> Original | None:
-        """The first capture of the payload with this sha1."""
-        value = self._field_bytes(payloads_key(self.crawl, digest), digest)
-        return unpack_original(value) if value else None
+    # --- changes --------------------------------------------------------------------------------
 
     def set_originals(self, originals: Iterable[tuple[bytes, Original | None]]) -> None:
         """Remember first captures, which must be committed, unless others were sooner; None: it is lost."""
@@ -279,24 +135,6 @@ class RedisStore:
             else:
                 calls.append(Call("HSETNX", [key], [digest, pack_original(original)]))
         self.link.many(calls)
-
-    def letters(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
-        """The oldest letters in the partitions' inboxes, empty inboxes left out."""
-        calls = [Call("LRANGE", [self._keys[p].inbox], [0, limit - 1]) for p in partitions]
-        return {p: found for p, found in zip(partitions, self.link.many(calls), strict=True) if found}
-
-    def _field(self, key: str, name: str) -> bytes | None:
-        return self._field_bytes(key, name.encode("utf-8", "surrogatepass"))
-
-    def _field_bytes(self, key: str, name: bytes) -> bytes | None:
-        value: bytes | None = self.link.call("HGET", [key], name)
-        return value
-
-    def _queue(self, host: str) -> bytes:
-        prefix = self._keys[self.partition(host)].queue_prefix
-        return prefix.encode() + host.encode("utf-8", "surrogatepass")
-
-    # --- changes --------------------------------------------------------------------------------
 
     def post(self, letters: Iterable[tuple[int, bytes]]) -> None:
         """Put letters into inboxes, whoever holds their partitions. One may arrive twice."""
@@ -378,3 +216,13 @@ def _refusal(answer: list[bytes], worker: str, place: str) -> str:
     if answer[0] == b"serial":
         return f"{place} has forgotten beats that it had answered for"
     return f"partition {answer[1].decode()} was taken by another worker"
+
+
+def require_format(link: RedisLink, crawl: str, written: int) -> None:
+    """Raises OperatorError for a crawl of another layout than ours."""
+    if written != FORMAT:
+        age, what = ("a newer", "use that version") if written > FORMAT else ("an older", "finish it with that version")
+        raise OperatorError(
+            f"The crawl {crawl!r} at {link.place} was written by {age} version of this crawler; "
+            f"{what}, or use another FLEET_CRAWL."
+        )

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_keys import fleet_keys
 from crawlerproject.stores.redis_link import RedisLink
-from crawlerproject.stores.redis_store import FORMAT, RedisStore
+from crawlerproject.stores.redis_store import RedisStore, require_format
 
-# Rows and fields in one answer.
+# Fields in one answer.
 _AT_A_TIME = 1000
 
 
@@ -49,13 +49,6 @@ class RedisView(RedisStore):
         for keys in self._keys:
             yield from self._fields(keys.robots, prefix)
 
-    def queue(self, host: str) -> Iterator[QueuedPage]:
-        """The host's whole queue in order."""
-        after: tuple[int, int] | None = None
-        while rows := self.head(host, _AT_A_TIME, after):
-            yield from rows
-            after = rows[-1].priority, rows[-1].arrival
-
     def workers(self) -> list[AtWork]:
         """Those that have joined and not left, by name."""
         keys = fleet_keys(self.crawl)
@@ -76,17 +69,16 @@ class RedisView(RedisStore):
         """Refused: this only looks."""
         raise StorageError("this view of the frontier is read-only")
 
-    def _agree_on(self, partitions: int) -> int:
+    def _agree_on(self, link: RedisLink, crawl: str, partitions: int) -> int:
         try:
-            written, agreed = self.link.call("HMGET", [self._fleet_keys.facts], "format", "partitions")
+            written, agreed = link.call("HMGET", [fleet_keys(crawl).facts], "format", "partitions")
         except StorageError as error:
-            raise OperatorError(f"The crawl {self.crawl!r} cannot be read: {error}.") from error
+            raise OperatorError(f"The crawl {crawl!r} cannot be read: {error}.") from error
         if agreed is None:
             raise OperatorError(
-                f"There is no crawl {self.crawl!r} at {self.link.place}; set STATE_URL and FLEET_CRAWL to those of one."
+                f"There is no crawl {crawl!r} at {link.place}; set STATE_URL and FLEET_CRAWL to those of one."
             )
-        if int(written) > FORMAT:
-            raise self._newer()
+        require_format(link, crawl, int(written))
         return int(agreed)
 
     def _fields(self, key: str, prefix: str = "") -> Iterator[tuple[str, bytes]]:

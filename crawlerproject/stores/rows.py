@@ -83,11 +83,6 @@ def unpack_member(host: str, member: bytes) -> QueuedPage:
     return unpack_queued(host, member[:PLACE_BYTES], member[PLACE_BYTES:])
 
 
-def next_place(row: QueuedPage) -> bytes:
-    """The smallest place behind the row's."""
-    return (int.from_bytes(pack_place(row), "big") + 1).to_bytes(PLACE_BYTES, "big")
-
-
 def place_after(prefix: bytes, priority: int, arrival: int) -> bytes:
     """The smallest key that sorts behind the row at this place."""
     return prefix + _PLACE.pack(priority, arrival) + b"\0"

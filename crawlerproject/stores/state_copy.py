@@ -21,6 +21,7 @@ from crawlerproject.stores import rocks_options as tables
 from crawlerproject.stores.redis_beat import host_of_fact
 from crawlerproject.stores.redis_keys import payloads_key
 from crawlerproject.stores.redis_link import Call, RedisLink
+from crawlerproject.stores.redis_members import count_of
 from crawlerproject.stores.redis_store import RedisStore
 from crawlerproject.stores.rocks import FORMAT_FACT, RocksStore
 from crawlerproject.stores.rows import HASH_BYTES, unpack_record
@@ -91,12 +92,10 @@ class HeldStore(RedisStore):
                 return
 
     def members(self, key: str | bytes) -> Iterator[bytes]:
-        """Every member of a sorted set whose scores are all 0, in order."""
-        start = b"-"
-        while found := self.link.call("ZRANGEBYLEX", [key], start, b"+", b"LIMIT", 0, ROWS):
+        """As those of ``RedisQuestions``, however many."""
+        for member in super().members(key):
             self.keep()
-            yield from found
-            start = b"(" + found[-1]
+            yield member
 
 
 class RocksTables(RocksStore):
@@ -203,8 +202,8 @@ def _count_redis(store: HeldStore) -> Counter[str]:
         counts[_WORDS[tables.ROBOTS]] += link.call("HLEN", [keys.robots])
         counts[_WORDS[tables.PRINTS]] += link.call("ZCARD", [keys.prints])
         hosts = link.call("SMEMBERS", [keys.work])
-        queues = [Call("ZCARD", [keys.queue_prefix.encode() + host]) for host in hosts]
-        counts[_WORDS[tables.QUEUE]] += sum(link.many(queues))
+        for host in hosts:
+            counts[_WORDS[tables.QUEUE]] += sum(map(count_of, store.members(keys.queue_prefix.encode() + host)))
     payloads = [Call("HLEN", [payloads_key(store.crawl, bytes([number]))]) for number in range(PAYLOAD_HASHES)]
     counts[_WORDS[tables.PAYLOADS]] = sum(link.many(payloads))
     return counts

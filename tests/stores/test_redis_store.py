@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 
@@ -119,12 +120,21 @@ class AheadMachine(RuleBasedStateMachine):
         self.store.sync()
 
     @rule()
+    def send_in_vain(self) -> None:
+        """A full server: what was to be sent is kept, and asked about while it is."""
+        self.base.link.call("CONFIG", [], "SET", "maxmemory", "1")
+        with contextlib.suppress(StorageError):
+            self.store.sync()
+        self.base.link.call("CONFIG", [], "SET", "maxmemory", "0")
+
+    @rule()
     def forget(self) -> None:
         """Another worker, or the same one later: only what was sent is left."""
         self.store.sync()
         hosts = list(self.base.hosts_with_work())
         self.store = AheadStore(self.base)
-        self.store._unread.update(hosts)
+        for host in hosts:
+            self.store.heads.arrive(host)
 
     @rule(host=st.sampled_from("ab"), limit=st.integers(1, 40))
     def look(self, host: str, limit: int) -> None:
