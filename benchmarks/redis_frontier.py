@@ -127,11 +127,12 @@ def worker(url: str, number: int, workers: int, given: argparse.Namespace, tell:
     """One worker process."""
     store = RedisStore(RedisLink(url), "bench", f"w{number}", _PARTITIONS)
     store.begin(f"life-{number}")
+    ahead = AheadStore(store)
     for partition in range(number, _PARTITIONS, workers):
-        assert store.acquire(partition, _LEASE_MS)
+        assert ahead.take(partition, _LEASE_MS)
     names = (f"www.site-{n}.example" for n in range(1_000_000))
     mine = list(islice((name for name in names if partition_of(name, _PARTITIONS) in store.held), _HOSTS))
-    tell.send(crawl(AheadStore(store), Web(mine, given.new, number), given.pages, store))
+    tell.send(crawl(ahead, Web(mine, given.new, number), given.pages, store))
     store.close()
 
 

@@ -21,9 +21,13 @@ from crawlerproject.stores.redis_members import Place
 from crawlerproject.stores.redis_pending import Pending
 from crawlerproject.stores.redis_store import Granted, RedisStore
 from crawlerproject.stores.rows import unpack_record
+from crawlerproject.stores.seen_filter import SeenFilter
 
 # Keys that are known for sure, some 110 bytes each: the links that every page of a site repeats.
 _KEYS = 300_000
+# Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as
+# it saves (half a microsecond to tell a key, as much to answer for one).
+_KEYS_AT_TAKE_OVER = 50_000
 # States of hosts and robots.txt records at hand; robots records are mostly under 2 KB.
 _STATES = 100_000
 _ROBOTS = 20_000
@@ -46,6 +50,7 @@ class AheadStore:
         self._pending = Pending()
         self._flying: Pending | None = None  # being sent; sent again just so when that failed
         self.heads = Heads()
+        self.seen = SeenFilter()
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._new: set[bytes] = set()  # not known as of the last ``look_up``
         self._hosts: OrderedDict[str, bytes | None] = OrderedDict()
@@ -61,10 +66,13 @@ class AheadStore:
         if granted is None:
             return None
         found = list(self.store.hosts_of(partition))
+        keys = self.store.all_keys(partition, _KEYS_AT_TAKE_OVER)
         with self._lock:
             for name, packed in found:
                 self._keep(self._hosts, name, packed, _STATES)
                 self.heads.arrive(name)
+            if keys is not None:
+                self.seen.begin(partition, keys)
         return granted, [name for name, _ in found]
 
     def give_back(self, partition: int) -> None:
@@ -74,6 +82,7 @@ class AheadStore:
             for name in [name for name in self._hosts if self.store.partition(name) == partition]:
                 del self._hosts[name]
             self.heads.leave(lambda host: self.store.partition(host) == partition)
+            self.seen.leave(partition)
             self._new.clear()
             self._prints = self._fresh_prints()
             for origin in list(self._robots):
@@ -83,15 +92,20 @@ class AheadStore:
     # --- questions ------------------------------------------------------------------------------
 
     def look_up(self, pages: Iterable[tuple[bytes, str]]) -> None:
-        """Have the answers about these pages (key, host) at hand, with two round trips at most. In a thread."""
+        """Have the answers about these pages (key, host), of partitions that are held, at hand. In a thread.
+
+        Two round trips at most; none for links that are surely new, or known here, on hosts that are known here.
+        """
         with self._lock:
             asked = {key: host for key, host in pages if not self._is_known(key)}
             names = [name for name in dict.fromkeys(asked.values()) if name not in self._hosts]
-        keys = list(asked)
-        answers = self.store.known(keys, list(asked.values())) if keys else []
+            surely = self.seen.new(list(asked), [self.store.partition(host) for host in asked.values()])
+        new = {key for key, sure in zip(asked, surely, strict=True) if sure}
+        keys = [key for key in asked if key not in new]
+        answers = self.store.known(keys, [asked[key] for key in keys]) if keys else []
         states = self.store.states(names) if names else []
         with self._lock:
-            self._new = set()
+            self._new = new
             for key, known in zip(keys, answers, strict=True):
                 if known:
                     self._keep(self._known, key, None, _KEYS)
@@ -234,8 +248,11 @@ class AheadStore:
             for row in changes.queued:
                 if not self._is_known(row.key):
                     (self._pending.new if row.key in self._new else self._pending.keys)[row.key] = row.host
+                    self.seen.add(row.key)
                     self._keep_known(row.key)
             for key, _ in changes.pages:
+                if not self._is_known(key):
+                    self.seen.add(key)
                 self._keep_known(key)
             self._pending.merge(changes)
             for row in changes.removed:

@@ -58,6 +58,12 @@ class RedisQuestions:
                 found[index] = found[index] or value is not None
         return found
 
+    def all_keys(self, partition: int, most: int) -> list[bytes] | None:
+        """The keys of all known pages of a partition; None when they are more than ``most``."""
+        key = self._keys[partition].pages
+        found: list[bytes] | None = self.link.call("HKEYS", [key]) if self.link.call("HLEN", [key]) <= most else None
+        return found
+
     def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
         behind = (row for row in self.queue(host) if after is None or place_of(row) > after)

@@ -1,0 +1,86 @@
+"""What a worker can say of a link without asking: that it is surely new. It never says that one is known.
+
+A Bloom filter of the keys of whole partitions, in layers of which each new one holds twice as many (Almeida et al.,
+Scalable Bloom Filters, 2007). It answers for a partition only once it has every key of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+# Bits a key and bits set for each, when a layer is full: one new key in 400 is not told to be new.
+_BITS = 16
+_PROBES = 4
+# Keys of the first layer; 128 KB.
+_FIRST = 1 << 16
+
+_Words = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+
+
+class SeenFilter:
+    """Not safe for threads."""
+
+    def __init__(self) -> None:
+        self.sure = 0  # keys that were told to be new
+        self.unsure = 0  # of partitions that are whole, keys that were not
+        self._layers = [np.zeros(_FIRST * _BITS // 8, np.uint8)]
+        self._in_last = 0
+        self._whole: set[int] = set()
+        self._coming: list[bytes] = []
+
+    def begin(self, partition: int, keys: Iterable[bytes]) -> None:
+        """These are all keys of a partition; those that come are told from now on."""
+        self._coming += keys
+        self._whole.add(partition)
+
+    def leave(self, partition: int) -> None:
+        """Others write the partition from now on."""
+        self._whole.discard(partition)
+
+    def add(self, key: bytes) -> None:
+        """A key that is known from now on."""
+        self._coming.append(key)
+
+    def new(self, keys: Sequence[bytes], partitions: Sequence[int]) -> list[bool]:
+        """Whether each key, of 24 bytes, in that partition is new for sure."""
+        self._take_in()
+        whole = [partition in self._whole for partition in partitions]
+        if not any(whole):
+            return whole
+        perhaps = np.zeros(len(keys), bool)
+        words = _words(keys)
+        for layer in self._layers:
+            byte, bit = _places(words, len(layer))
+            perhaps |= np.all(layer[byte] & bit, axis=0)
+        sure = [each and not known for each, known in zip(whole, perhaps.tolist(), strict=True)]
+        self.sure += sum(sure)
+        self.unsure += sum(whole) - sum(sure)
+        return sure
+
+    def _take_in(self) -> None:
+        coming, self._coming = self._coming, []
+        while coming:
+            room = len(self._layers[-1]) * 8 // _BITS - self._in_last
+            if not room:
+                self._layers.append(np.zeros(2 * len(self._layers[-1]), np.uint8))
+                self._in_last = 0
+                continue
+            byte, bit = _places(_words(coming[:room]), len(self._layers[-1]))
+            np.bitwise_or.at(self._layers[-1], byte, bit)
+            self._in_last += len(coming[:room])
+            coming = coming[room:]
+
+
+def _words(keys: Sequence[bytes]) -> _Words:
+    return np.frombuffer(b"".join(keys), "<u8").reshape(-1, 3)
+
+
+def _places(words: _Words, layer_bytes: int) -> tuple[_Words, np.ndarray[tuple[int, ...], np.dtype[np.uint8]]]:
+    """The bytes and the bits in them; keys are hashes of host and path, which two hosts may have in common."""
+    host, high, low = words[:, 0], words[:, 1], words[:, 2]
+    steps = np.arange(_PROBES, dtype=np.uint64)[:, None]
+    bits = (high ^ host) + steps * (low ^ (host >> np.uint64(7)) | np.uint64(1))
+    bits &= np.uint64(layer_bytes * 8 - 1)
+    return bits >> np.uint64(3), np.left_shift(1, bits & np.uint64(7), dtype=np.uint64).astype(np.uint8)
