@@ -12,6 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_store import LeaseLost
 
 if TYPE_CHECKING:
@@ -81,6 +82,11 @@ class CommitLoop:
         assert engine is not None
         deferred_from_coro(engine.close_spider_async(reason=reason))
 
+    def _count_links(self, store: AheadStore) -> None:
+        assert self._crawler.stats is not None
+        for how, count in store.seen.told().items():
+            self._crawler.stats.inc_value(f"links/{how}", count)
+
     async def beat(self, scheduler: FrontierScheduler) -> None:
         """One commit, and whatever the disk's state asks for."""
         crawl = scheduler.crawl
@@ -112,5 +118,6 @@ class CommitLoop:
             crawl.commits.roll()
             if crawl.fleet is not None:
                 crawl.fleet.counts = {"pages": crawl.pages, "bytes": crawl.bytes, "errors": crawl.errors}
+                self._count_links(crawl.fleet.store)
                 await crawl.fleet.turn(crawl.frontier, crawl.traps, idle=scheduler.idle())
                 scheduler.resume()

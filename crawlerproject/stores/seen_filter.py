@@ -6,6 +6,7 @@ Scalable Bloom Filters, 2007). It answers for a partition only once it has every
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -23,8 +24,7 @@ class SeenFilter:
     """Not safe for threads."""
 
     def __init__(self) -> None:
-        self.sure = 0  # keys that were told to be new
-        self.unsure = 0  # of partitions that are whole, keys that were not
+        self._told = Counter[str]()
         self._layers = [np.zeros(_FIRST * _BITS // 8, np.uint8)]
         self._in_last = 0
         self._whole: set[int] = set()
@@ -47,17 +47,20 @@ class SeenFilter:
         """Whether each key, of 24 bytes, in that partition is new for sure."""
         self._take_in()
         whole = [partition in self._whole for partition in partitions]
-        if not any(whole):
-            return whole
         perhaps = np.zeros(len(keys), bool)
         words = _words(keys)
         for layer in self._layers:
             byte, bit = _places(words, len(layer))
             perhaps |= np.all(layer[byte] & bit, axis=0)
         sure = [each and not known for each, known in zip(whole, perhaps.tolist(), strict=True)]
-        self.sure += sum(sure)
-        self.unsure += sum(whole) - sum(sure)
+        self._told["sure"] += sum(sure)
+        self._told["asked"] += len(keys) - sum(sure)
         return sure
+
+    def told(self) -> dict[str, int]:
+        """Keys since the last call: ``sure`` were told to be new, ``asked`` were not."""
+        told, self._told = dict(self._told), Counter()
+        return told
 
     def _take_in(self) -> None:
         coming, self._coming = self._coming, []

@@ -84,6 +84,13 @@ def test_nobody_had_to_be_held_back(crawled: Crawled) -> None:
         assert "] ERROR:" not in output
 
 
+def test_most_new_links_are_known_as_such_without_asking(crawled: Crawled) -> None:
+    """Each worker's filter held its partitions' keys from the start."""
+    for name in NAMES:
+        stats = json.loads((crawled.fleet.folder / name / "status.json").read_text())["stats"]
+        assert stats["links/sure"] > stats["links/asked"] >= 0
+
+
 def test_every_worker_says_who_it_is(crawled: Crawled) -> None:
     """The life under which a worker wrote is beside its files."""
     lives = {json.loads((folder / "worker.json").read_text())["life"] for folder in crawled.fleet.folders}
