@@ -13,6 +13,8 @@ from crawlerproject.rules.websub import Answer
 if TYPE_CHECKING:
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.frontier.scheduler import FrontierScheduler
+    from crawlerproject.rules.feeds import Feed
+    from crawlerproject.rules.urls import Address
 
 # A hub asks again (WebSub 7: it should retry).
 _NOT_NOW = Answer(503, refused="the crawl pauses or ends")
@@ -26,14 +28,23 @@ class Pushes:
         self._crawl = scheduler.crawl
         self.awaited = False  # the crawl goes on without work
 
-    def feed_met(self, lease: Lease, links: Iterable[str], body: bytes) -> bool:
+    def feed_met(self, lease: Lease, links: Iterable[str], feed: Feed) -> bool:
         """A feed was read: whether its hub is asked to push."""
         subscriptions = self._crawl.subscriptions
         try:
-            return subscriptions is not None and subscriptions.met(lease.row, links, body, self._crawl.now())
+            return subscriptions is not None and subscriptions.met(lease.row, links, feed, self._crawl.now())
         except StorageError as error:  # it is asked for when the feed is read again
             self._crawl.pause(str(error))
             return False
+
+    def hub_moved(self, lease: Lease, target: Address, hops: str) -> None:
+        """A hub redirects our request."""
+        subscriptions = self._crawl.subscriptions
+        try:
+            if subscriptions is not None:
+                subscriptions.moved(lease.row, target, hops, self._crawl.now())
+        except StorageError as error:  # as above
+            self._crawl.pause(str(error))
 
     def renew(self) -> None:
         """Ask hubs again whose leases are nearly over."""

@@ -12,7 +12,7 @@ from xxhash import xxh3_128_digest
 
 from crawlerproject.frontier.found import Found
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.feeds import is_feed, read_feed
+from crawlerproject.rules.feeds import Feed, is_feed, read_feed
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.urls import Address, Base, parse
@@ -46,9 +46,8 @@ class Subscriptions:
         self._by_topic = {one.topic: one for one in (Subscription(*row) for row in kept)}
         self._by_token = {one.token: one.topic for one in self._by_topic.values()}
 
-    def met(self, row: QueuedPage, links: Iterable[str], body: bytes, now: float) -> bool:
+    def met(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
         """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
-        feed = read_feed(body)
         found = hub_and_topic(row.url, links, feed.hubs, feed.self_url)
         if found is None:
             return False
@@ -71,6 +70,10 @@ class Subscriptions:
         for one in due:
             self._ask(one._replace(asked_at=now), now)
         return len(due)
+
+    def moved(self, row: QueuedPage, target: Address, hops: str, now: float) -> None:
+        """The hub sends us to another one: the same is asked there. The next renewal begins at the hub of the feed."""
+        self._queue(target, row.note, hops, now)
 
     def form(self, row: QueuedPage) -> bytes:
         """The body of the request to a hub."""
@@ -110,11 +113,13 @@ class Subscriptions:
     def _ask(self, subscription: Subscription, now: float) -> None:
         """Queue the request at the hub's host; what is asked is kept first."""
         self._keep(subscription)
-        address = parse(subscription.hub)
+        self._queue(parse(subscription.hub), subscription.topic, "", now)
+
+    def _queue(self, address: Address, topic: str, hops: str, now: float) -> None:
         # Not the key of the hub's own page, and one for each topic.
-        mark = xxh3_128_digest(f"{address.url}\0{subscription.topic}".encode())
+        mark = xxh3_128_digest(f"{address.url}\0{topic}".encode())
         address = address._replace(key=address.key[:_HOST_KEY_BYTES] + mark)
-        found = Found(address, 0, "", subscription.topic, SEED, FLAG_HUB, subscription.topic)
+        found = Found(address, 0, hops, topic, SEED, FLAG_HUB, topic)
         self._frontier.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
 
     def _keep(self, subscription: Subscription) -> None:

@@ -13,7 +13,7 @@ from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP, QueuedPage
 
 # Fetch (WHATWG) stops at 20; Heritrix's maxTransHops and ours stop sooner: a chain grows new addresses for ever.
 MAX_REDIRECTS = 10
-_REDIRECT = "R"
+HOP_REDIRECT = "R"
 # Heritrix keeps as many letters of a discovery path.
 _MAX_HOPS = 50
 
@@ -25,13 +25,13 @@ def hops_to(row: QueuedPage, kind: str) -> str:
 
 def redirected_enough(row: QueuedPage) -> bool:
     """Whether the way to a page ends in as many redirects as are followed."""
-    return row.hops.endswith(_REDIRECT * MAX_REDIRECTS)
+    return row.hops.endswith(HOP_REDIRECT * MAX_REDIRECTS)
 
 
 def redirected(row: QueuedPage, target: Address) -> Found:
     """The target of a redirect: what the page was, it is."""
     flags = row.flags & (FLAG_SEED | FLAG_SITEMAP)
-    return Found(target, row.depth, hops_to(row, _REDIRECT), row.url, row.priority, flags, row.note)
+    return Found(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, row.priority, flags, row.note)
 
 
 def linked(row: QueuedPage, facts: PageFacts) -> list[Found]:
@@ -52,6 +52,6 @@ def navigated(row: QueuedPage, urls: Iterable[str]) -> list[Found]:
     """Where scripts wanted to go: a redirect in all but name."""
     if redirected_enough(row):
         return []
-    base, hops = Base(row.url), hops_to(row, _REDIRECT)
+    base, hops = Base(row.url), hops_to(row, HOP_REDIRECT)
     targets = [target for url in urls if (target := base.join(url)) is not None]
     return [Found(target, row.depth, hops, row.url, row.priority) for target in targets]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from crawlerproject.frontier.found import Found
 from crawlerproject.rules.entries_xml import Entry
-from crawlerproject.rules.feeds import read_feed
+from crawlerproject.rules.feeds import Feed
 from crawlerproject.rules.priority import SEED, priority
 from crawlerproject.rules.robots import RobotsRules
 from crawlerproject.rules.sitemaps import MAX_INDEX_DEPTH, may_list, read_sitemap
@@ -56,9 +56,8 @@ class Lists:
         listed.flaw = listed.flaw or sitemap.flaw
         return listed
 
-    def of_feed(self, row: QueuedPage, body: bytes, hops: str) -> Listed:
+    def of_feed(self, row: QueuedPage, feed: Feed, hops: str) -> Listed:
         """The entries of a feed: links like any other, but sooner."""
-        feed = read_feed(body)
         base = Base(row.url)
         listed = Listed(flaw=feed.flaw)
         depth = row.depth + 1

@@ -19,14 +19,22 @@ from crawlerproject.page_view import PageView
 from crawlerproject.preflight import mode_and_budget, seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
-from crawlerproject.rules.feeds import is_feed
+from crawlerproject.rules.feeds import is_feed, read_feed
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
 from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
-from crawlerproject.spiders.following import MAX_REDIRECTS, hops_to, linked, navigated, redirected, redirected_enough
+from crawlerproject.spiders.following import (
+    HOP_REDIRECT,
+    MAX_REDIRECTS,
+    hops_to,
+    linked,
+    navigated,
+    redirected,
+    redirected_enough,
+)
 from crawlerproject.spiders.lists import Listed, Lists
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 
@@ -103,7 +111,7 @@ class WebSpider(Spider):
             return self._rendered(response, lease, meta)
         wire: Wire = meta["wire"]
         if lease.is_hub:
-            return page_of_hub(lease, response, wire)
+            return self._of_hub(response, lease, wire)
         page = page_of(lease, response, wire)
         try:
             if response.status in REDIRECTS:
@@ -189,12 +197,7 @@ class WebSpider(Spider):
     def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
         content_type = header(response.headers, "Content-Type") or None
         if is_feed(content_type or "", response.body):
-            page.is_feed = True
-            row = page.lease.row
-            self._take(page, self.lists.of_feed(row, response.body, hops_to(row, HOP_LINK)))
-            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            if self._scheduler.pushes.feed_met(page.lease, links, response.body):
-                self.crawler.stats.inc_value("websub/asked")
+            self._read_feed(page, response)
             return
         if not is_html(content_type, response.body):
             return
@@ -207,6 +210,24 @@ class WebSpider(Spider):
             page.text, page.canonical = facts.text, facts.canonical
             page.text_mark = text_mark(facts.title, facts.text)
         page.found += linked(page.lease.row, facts)
+
+    def _read_feed(self, page: Page, response: Response) -> None:
+        page.is_feed = True
+        row, feed = page.lease.row, read_feed(response.body)
+        self._take(page, self.lists.of_feed(row, feed, hops_to(row, HOP_LINK)))
+        links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+        if self._scheduler.pushes.feed_met(page.lease, links, feed):
+            self.crawler.stats.inc_value("websub/asked")
+
+    def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> Page:
+        """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
+        page = page_of_hub(lease, response, wire)
+        if response.status in (307, 308):
+            target = Base(page.url).join(header(response.headers, "Location"))
+            if target is not None and not redirected_enough(lease.row):
+                page.location, page.error = target.url, ""
+                self._scheduler.pushes.hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
+        return page
 
     def _rendered(self, response: Response, lease: Lease, meta: dict[str, Any]) -> Page:
         """What the browser made of a page: its links are the page's, and what it gained is remembered."""

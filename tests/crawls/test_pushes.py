@@ -106,7 +106,8 @@ def crawling(web: RunningWeb, folder: Path, port: int, *, recrawl: bool = False)
         process = start(command, output)
     try:
         wait_until(lambda: "Hubs push to " in log.read_text())
-        question = wait_until(lambda: lines(web.folder / "hub.jsonl", did="verified"))[0]
+        topic = f"http://news.test:{web.port}/feed.atom"
+        question = wait_until(lambda: lines(web.folder / "hub.jsonl", did="verified", topic=topic))[0]
         assert question["good"], question
         wait_until(lambda: lines(web.folder / "server.jsonl", path="/entry/1"))
         reach = (web.folder / "hub").read_text().replace("hub.test", HUB_ADDRESS)
@@ -145,7 +146,7 @@ def test_a_recrawl_goes_to_a_known_page_at_once_when_it_is_pushed(tmp_path: Path
             told = again.publish("/entry/1", "/entry/2")
             wait_until(lambda: "/entry/2" in again.asked() and again.asked().count("/entry/1") == 2)
         posts = lines(web.folder / "hub.jsonl", did="asked", method="POST", path="/")
-        subscriptions = [row for row in posts if row["form"]["hub.mode"] == "subscribe"]
+        subscriptions = [row for row in posts if row["form"].get("hub.topic") == again.topic]
 
     assert told["status"] == 202
     assert before.count("/entry/1") == 1
@@ -157,9 +158,8 @@ def test_the_hub_is_asked_like_any_host(pushed: Pushed) -> None:
     asked = lines(pushed.folder / "hub.jsonl", did="asked")
 
     assert asked[0]["path"] == "/robots.txt"
-    first = next(row for row in asked if row["method"] == "POST")
+    first = next(row for row in asked if row["method"] == "POST" and row["form"].get("hub.topic") == pushed.topic)
     assert first["path"] == "/"
-    assert first["form"]["hub.topic"] == pushed.topic
     assert first["form"]["hub.mode"] == "subscribe"
     assert len(first["form"]["hub.secret"]) == 64
     assert first["agent"].startswith("TestBed")
@@ -173,7 +173,25 @@ def test_hubs_that_must_not_be_asked_are_not(pushed: Pushed) -> None:
     wait_until(lambda: "/entry/later" in pushed.asked())
 
     posts = {row["path"] for row in lines(pushed.folder / "hub.jsonl", did="asked", method="POST") if "form" in row}
-    assert posts == {"/"}
+    assert posts == {"/", "/moved/"}
+
+
+def test_a_hub_that_names_another_is_followed(pushed: Pushed) -> None:
+    """308: the same form at the new address, once, and there the subscription is verified; the log has both."""
+    topic = f"http://moved.test:{pushed.port}/feed.atom"
+    question = wait_until(lambda: lines(pushed.folder / "hub.jsonl", did="verified", topic=topic))
+
+    posts = [row for row in lines(pushed.folder / "hub.jsonl", did="asked", method="POST") if topic in str(row["form"])]
+    assert [row["path"] for row in posts] == ["/moved/", "/"]
+    assert posts[0]["form"] == posts[1]["form"]
+    assert [row["good"] for row in question] == [True]
+    rows = wait_until(
+        lambda: [r for r in read_log(pushed.crawl / "log") if r["via"] == topic and r["method"] == "POST"]
+    )
+    assert [(row["status"], row["reason"], row["hop"]) for row in rows] == [
+        (308, "redirect", ""),
+        (202, "subscribed", "R"),
+    ]
 
 
 def test_a_pushed_page_is_crawled(pushed: Pushed) -> None:

@@ -2,6 +2,7 @@
 
 from crawlerproject.frontier.subscriptions import MAX_SUBSCRIPTIONS, Subscriptions
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.feeds import read_feed
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_HUB, QueuedPage
@@ -9,7 +10,7 @@ from tests.frontier.conftest import Bench
 
 DAY = 86_400.0
 BEGIN = 20_000 * DAY
-FEED = b'<feed><link rel="hub" href="http://hub.test/"/></feed>'
+FEED = read_feed(b'<feed><link rel="hub" href="http://hub.test/"/></feed>')
 
 
 def feed(path: str) -> QueuedPage:

@@ -1,8 +1,9 @@
 """A small WebSub hub: ``python -m tests.web.hub --folder DIR --address 127.0.0.200``.
 
 It takes subscriptions, verifies their intent, fetches a topic when told that it changed (``hub.mode=publish``) and
-pushes it, signed, to all who subscribed. DIR then holds ``hub.jsonl``, a line for each request and each answer that
-it was given, and ``hub``, the hub's URL. A publisher may ask for a push with a flaw (``flaw=``), which tests need.
+pushes it, signed, to all who subscribed; at ``/moved/`` it sends whoever asks to ``/``. DIR then holds
+``hub.jsonl``, a line for each request and each answer that it was given, and ``hub``, the hub's URL. A
+publisher may ask for a push with a flaw (``flaw=``), which tests need.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ class Asked(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         form = {name: values[-1] for name, values in parse_qs(body.decode()).items()}
         self.server.log(did="asked", method="POST", path=self.path, form=form, agent=self.headers["User-Agent"])
+        if self.path == "/moved/":
+            return self._answer(308, b"elsewhere", location="/")
         if form.get("hub.mode") == "publish":
             work = threading.Thread(target=self.server.publish, args=(form["hub.url"], form.get("flaw", "")))
         elif form.get("hub.mode") == "subscribe":
@@ -99,8 +102,10 @@ class Asked(BaseHTTPRequestHandler):
         work.start()
         return None
 
-    def _answer(self, status: int, body: bytes) -> None:
+    def _answer(self, status: int, body: bytes, location: str = "") -> None:
         self.send_response(status)
+        if location:
+            self.send_header("Location", location)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -12,7 +12,7 @@ from tests.web.graph import Answer, Page, World
 def pushed_world(port: int, folder: Path) -> World:
     """``news.test`` whose hub may be asked, and hosts whose feeds name hubs that must not be."""
     world = World(port)
-    for name in ("news.test", "closed.test", "thief.test"):
+    for name in ("news.test", "closed.test", "thief.test", "moved.test"):
         site = world.site(name)
         site.pages["/robots.txt"] = Page(answer(b"User-agent: *\nAllow: /\n", kind="text/plain"))
         head = '<link rel="alternate" type="application/atom+xml" href="/feed.atom">'
@@ -43,6 +43,12 @@ def pushed_world(port: int, folder: Path) -> World:
         stolen = world.url("news.test", "/feed.atom")
         return feed(f'<link rel="hub" href="{hub("/thief/")}"/><link rel="self" href="{stolen}"/>', [])
 
+    def of_moved(path: str, head: bytes) -> Answer | None:
+        """The hub that is named redirects to where it is."""
+        own = world.url("moved.test", path)
+        return feed(f'<link rel="hub" href="{hub("/moved/")}"/><link rel="self" href="{own}"/>', [])
+
+    world.sites["moved.test"].dynamic = lambda path, head: of_moved(path, head) if path == "/feed.atom" else None
     news.dynamic, closed.dynamic, thief.dynamic = of_news, of_closed, lambda p, h: of_thief(p, h) if p != "/" else None
     return world
 
