@@ -15,7 +15,8 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from crawlerproject.batch.process import Wanted, process_warc
+from crawlerproject.batch.process import process_warc
+from crawlerproject.batch.warc_rows import Wanted
 from crawlerproject.rules.page_text import read_page
 from crawlerproject.rules.warc_records import Context, Exchange, capture, warcinfo
 

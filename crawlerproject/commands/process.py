@@ -51,7 +51,8 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process, and say what went wrong."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.process import Wanted, process_all
+        from crawlerproject.batch.process import process_all
+        from crawlerproject.batch.warc_rows import Wanted
 
         assert self.settings is not None
         with one_sentence():
