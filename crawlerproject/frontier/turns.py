@@ -22,8 +22,6 @@ _REFUSALS_PER_TURN = 20
 UNSTORED_WAIT_SECONDS = 1.3
 # Rows looked at for a page that needs no browser while the browser is busy: one read of the store.
 _ROWS_BEHIND = 20
-
-
 # A host that may not be asked now, since its partition is about to change hands, is looked at again after this.
 _LEAVING_SECONDS = 1.0
 
@@ -69,11 +67,8 @@ class Turns:
         return self._lease(host, turn.address, now) if turn is not None else None
 
     def _lease(self, host: Host, address: str, now: float) -> Lease | None:
-        if host.given_up:  # while it stood in its address's line
-            self._books.workbench.release(host, now, now, work=False)
-            return None
-        if not self._books.territory.may_ask(host.name):  # its partition goes, or may be gone
-            self._books.workbench.release(host, now, now + _LEAVING_SECONDS, work=True)
+        if host.given_up or not self._books.territory.may_ask(host.name):
+            self._pass_by(host, now)
             return None
         for _ in range(_REFUSALS_PER_TURN):
             row = self._first_row(host)
@@ -83,8 +78,7 @@ class Turns:
                     continue
                 row = self._row_without_browser(host)
                 if row is None:
-                    self._renders.line_up(host)
-                    self._books.workbench.release(host, now, now + LINE_SECONDS, work=True)
+                    self._line_up(host, now)
                     return None
             if row is None:
                 break
@@ -102,23 +96,39 @@ class Turns:
                 if not rules.allowed(row.url):
                     refusal = Reason.ROBOTS
                 elif rules.visit_times and (closed := rules.seconds_until_open(now)):
-                    host.closed_until = now + closed
-                    self._books.workbench.release(host, now, host.closed_until, work=True)
+                    self._stay_away(host, now, now + closed)
                     return None
-            if refusal is None and row.flags & FLAG_RENDER and self._renders.given_up(row.url, host.name):
+            if refusal is not None:
+                self._refuse(row, host, refusal, now)
+            elif row.flags & FLAG_RENDER and self._renders.given_up(row.url, host.name):
                 self._books.leave_plain(row, host)
-                continue
-            if refusal is None:
+            else:
                 return self._handed_out(row, host, address, now, stored=True)
-            if row.flags & FLAG_RENDER:
-                self._books.refused[refusal] += 1
-                self._books.leave_plain(row, host)
-                continue
-            self._books.decide(row, host, PageRecord(row.url, refusal, 0, now))
-            self._books.refused[refusal] += 1
         wait = now + UNSTORED_WAIT_SECONDS if row is None and host.unstored else now
         self._books.workbench.release(host, now, wait, work=host.waiting_urls > 0)
         return None
+
+    def _pass_by(self, host: Host, now: float) -> None:
+        """It was given up while it stood in its address's line; else its partition goes, or may be gone."""
+        again = now if host.given_up else now + _LEAVING_SECONDS
+        self._books.workbench.release(host, now, again, work=not host.given_up)
+
+    def _refuse(self, row: QueuedPage, host: Host, refusal: Reason, now: float) -> None:
+        self._books.refused[refusal] += 1
+        if row.flags & FLAG_RENDER:
+            self._books.leave_plain(row, host)
+        else:
+            self._books.decide(row, host, PageRecord(row.url, refusal, 0, now))
+
+    def _line_up(self, host: Host, now: float) -> None:
+        """All that is left here waits for the browser, which is busy."""
+        self._renders.line_up(host)
+        self._books.workbench.release(host, now, now + LINE_SECONDS, work=True)
+
+    def _stay_away(self, host: Host, now: float, until: float) -> None:
+        """robots.txt names the hours of visits."""
+        host.closed_until = until
+        self._books.workbench.release(host, now, until, work=True)
 
     def _other_scheme(self, host: Host, scheme: str, now: float) -> bool:
         """Whether there is something to ask over the other of http and https while this one cannot be reached."""

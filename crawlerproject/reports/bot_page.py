@@ -37,13 +37,6 @@ h1 { line-height: 1.2 } code { overflow-wrap: anywhere }
 def bot_page(bot: Bot) -> str:
     """The whole page, self-contained, valid HTML."""
     name = escape(bot.name)
-    mail = escape(bot.contact)
-    contact = f'<a href="mailto:{mail}">{mail}</a>' if "@" in bot.contact else mail
-    addresses = "".join(f"<li><code>{escape(address)}</code></li>" for address in bot.addresses)
-    where = f"<p>It asks from:</p><ul>{addresses}</ul>" if addresses else "<p>Its addresses may change.</p>"
-    who = f"<p>It is run by {escape(bot.operator)}.</p>" if bot.operator else ""
-    purpose = f"<p>{escape(bot.purpose)}</p>" if bot.purpose else ""
-    ask = f"<p>Write to {contact}; a word is enough, and your site is left alone for good.</p>" if bot.contact else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -56,23 +49,9 @@ def bot_page(bot: Bot) -> str:
 </head>
 <body>
 <h1>{name}</h1>
-<p>{name} is a web crawler. It follows links and keeps what it is given in standard WARC files.</p>
-{purpose}
-{who}
-<p>It calls itself:</p>
-<pre>{escape(bot.user_agent)}</pre>
-{where}
+{_what(bot, name)}
 <h2>How it behaves</h2>
-<ul>
-<li>One request at a time to a host, and to an IP address.</li>
-<li>{_pause(bot)}</li>
-<li>It obeys robots.txt (RFC 9309) and reads it again after {bot.robots_hours:g} hours.
-Without an answer to that it asks for nothing.</li>
-<li><code>Crawl-delay</code> and <code>Request-rate</code> are kept in full, however long.</li>
-<li>After 429 or 503 it leaves the whole host alone, for as long as <code>Retry-After</code> says.</li>
-<li><code>nofollow</code> in a meta element, a link or an X-Robots-Tag header is honoured.</li>
-<li>It sends no cookies, fills in no forms, and reads at most {bot.max_bytes:,} bytes of a page.</li>
-</ul>
+{_behaviour(bot)}
 <h2>How to slow it</h2>
 <p>In your robots.txt, for one request in 30 seconds:</p>
 <pre>User-agent: {name}
@@ -83,11 +62,45 @@ Crawl-delay: 30</pre>
 Disallow: /</pre>
 <p>It may take {bot.robots_hours:g} hours until it is read again.</p>
 <h2>Whom to ask</h2>
-{ask}
+{_whom(bot)}
 <p>Tell us the host and about when; we have the log of every request and answer with it.</p>
 </body>
 </html>
 """
+
+
+def _what(bot: Bot, name: str) -> str:
+    addresses = "".join(f"<li><code>{escape(address)}</code></li>" for address in bot.addresses)
+    where = f"<p>It asks from:</p><ul>{addresses}</ul>" if addresses else "<p>Its addresses may change.</p>"
+    who = f"<p>It is run by {escape(bot.operator)}.</p>" if bot.operator else ""
+    purpose = f"<p>{escape(bot.purpose)}</p>" if bot.purpose else ""
+    return f"""<p>{name} is a web crawler. It follows links and keeps what it is given in standard WARC files.</p>
+{purpose}
+{who}
+<p>It calls itself:</p>
+<pre>{escape(bot.user_agent)}</pre>
+{where}"""
+
+
+def _whom(bot: Bot) -> str:
+    if not bot.contact:
+        return ""
+    mail = escape(bot.contact)
+    contact = f'<a href="mailto:{mail}">{mail}</a>' if "@" in bot.contact else mail
+    return f"<p>Write to {contact}; a word is enough, and your site is left alone for good.</p>"
+
+
+def _behaviour(bot: Bot) -> str:
+    return f"""<ul>
+<li>One request at a time to a host, and to an IP address.</li>
+<li>{_pause(bot)}</li>
+<li>It obeys robots.txt (RFC 9309) and reads it again after {bot.robots_hours:g} hours.
+Without an answer to that it asks for nothing.</li>
+<li><code>Crawl-delay</code> and <code>Request-rate</code> are kept in full, however long.</li>
+<li>After 429 or 503 it leaves the whole host alone, for as long as <code>Retry-After</code> says.</li>
+<li><code>nofollow</code> in a meta element, a link or an X-Robots-Tag header is honoured.</li>
+<li>It sends no cookies, fills in no forms, and reads at most {bot.max_bytes:,} bytes of a page.</li>
+</ul>"""
 
 
 def _pause(bot: Bot) -> str:

@@ -57,31 +57,42 @@ def document(title: str, body: str, head: str = "") -> str:
     )
 
 
-def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    over = report.over_time
-    ends = (over[0].time, over[-1].time) if over else ("", "")
+def _over_time(report: CrawlReport) -> str:
+    over, ends = report.over_time, _ends(report)
     pages, received = [moment.pages for moment in over], [moment.bytes for moment in over]
     series = [
         Series("pages", pages, f"{max(pages, default=0):,}"),
         Series("bytes", received, _short(max(received, default=0))),
     ]
-    yield section(
+    return section(
         "Pages and bytes over time",
         lines("Pages and bytes over time", ends, series)
         + _details(["time", "pages", "bytes"], [[m.time, m.pages, m.bytes] for m in over]),
     )
+
+
+def _renders(report: CrawlReport) -> str:
+    if not report.rendered:
+        return section("Renders", "<p>No attempt by a browser.</p>")
+    rendered = [moment.rendered for moment in report.over_time]
+    chart = lines("Renders over time", _ends(report), [Series("renders", rendered, f"{max(rendered):,}")])
+    return section("Renders", f"<p>{report.rendered:,} attempts by a browser.</p>{chart}")
+
+
+def _ends(report: CrawlReport) -> tuple[str, str]:
+    over = report.over_time
+    return (over[0].time, over[-1].time) if over else ("", "")
+
+
+def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    yield _over_time(report)
     yield _plot("Status codes", report.statuses)
     yield _plot("Response times (to the first byte)", report.response_times)
     yield _plot("Pauses: kept minus promised", report.margins, "How much longer than promised hosts were left alone.")
     yield _plot("Hosts by state", [Count(state, count) for state, count in states.items()])
     yield _plot("File types", report.types)
     yield _plot("Near-duplicates", report.duplicates, "Of the pages with status 200, by what the log says of them.")
-    rendered = [moment.rendered for moment in over]
-    if report.rendered:
-        chart = lines("Renders over time", ends, [Series("renders", rendered, f"{max(rendered):,}")])
-        yield section("Renders", f"<p>{report.rendered:,} attempts by a browser.</p>{chart}")
-    else:
-        yield section("Renders", "<p>No attempt by a browser.</p>")
+    yield _renders(report)
     yield _plot("Top errors", report.errors)
     yield section(
         "Trap suspects", table(["host", "template", "why"], [[t["host"], t["template"], t["why"]] for t in traps])
