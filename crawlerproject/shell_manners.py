@@ -20,7 +20,12 @@ from crawlerproject.middlewares.pace_settings import preset_of
 from crawlerproject.setting_values import list_of
 
 if TYPE_CHECKING:
+    from scrapy.commands import ScrapyCommand
     from scrapy.settings import Settings
+
+    _Command = ScrapyCommand  # it is mixed into one
+else:
+    _Command = object
 
 _PROJECT = SETTINGS_PRIORITIES["project"]
 _REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
@@ -28,7 +33,7 @@ _REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
 _REDIRECTS_AT = 600
 
 
-class Manners:
+class Manners(_Command):
     """Mixed into Scrapy's own commands, before them."""
 
     settings: Settings | None
@@ -36,7 +41,7 @@ class Manners:
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Quiet unless asked otherwise; redirects are followed, hop by hop through every gate."""
-        super().process_options(args, opts)  # type: ignore[misc]
+        super().process_options(args, opts)
         settings = self.settings
         assert settings is not None
         try:
@@ -60,7 +65,7 @@ class Manners:
         told = _Told()
         for name in ("crawlerproject.middlewares.refused", "crawlerproject.fetch.handler"):
             logging.getLogger(name).addHandler(told)
-        super().run(args, opts)  # type: ignore[misc]
+        super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one
         if told.count:
             self.exitcode = 1
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from simhash import Simhash  # type: ignore[import-untyped]
+from simhash import Simhash
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
 from crawlerproject.rules.similarity import fingerprint, shingles, text_fingerprint, words_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import ada_url
-from lxml import html  # type: ignore[import-untyped]
+from lxml import html
 
 from benchmarks.real_pages.site import RealSite
 

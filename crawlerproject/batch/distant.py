@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from crawlerproject.errors import OperatorError
 
@@ -104,7 +105,7 @@ class RangeFile(io.RawIOBase):
         self._at = offset + (0, self._at, self._size)[whence]
         return self._at
 
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int:
         length = min(len(buffer), self._size - self._at)
         if length <= 0:
             return 0

@@ -13,7 +13,7 @@ from crawlerproject import __version__
 from crawlerproject.frontier.conduct import Conduct
 from crawlerproject.frontier.contents import Contents, Reach
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.host import with_more_rows
+from crawlerproject.frontier.host import Host, with_more_rows
 from crawlerproject.frontier.joining import worker_name
 from crawlerproject.frontier.revisits import Revisits
 from crawlerproject.frontier.robots_desk import RobotsDesk
@@ -92,7 +92,7 @@ def frontier_of(
 ) -> Frontier:
     """The frontier; ``clean``: b"0" after a crash, None when nobody ran before us."""
     ip_pause = settings.getfloat("PACE_IP_SECONDS")
-    workbench = Workbench(
+    workbench = Workbench[Host](
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
         ips_free_from=0.0 if clean is None else now + ip_pause,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
-from twisted.internet.error import CannotListenError
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
+from crawlerproject.extensions.listening import Listener
 from crawlerproject.frontier.scheduler import FrontierScheduler
 from crawlerproject.rules.feeds import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
     from scrapy.crawler import Crawler
 
@@ -30,51 +27,35 @@ _RENEW_SECONDS = 60.0
 _QUESTION = ("hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason")
 
 
-class HubListener:
-    """Listens at WEBSUB_ADDRESS:WEBSUB_PORT from the start of the crawl to its end."""
+class HubListener(Listener):
+    """Listens at WEBSUB_ADDRESS:WEBSUB_PORT; the crawl then goes on when its work is done."""
 
-    def __init__(self, crawler: Crawler, address: str, port: int) -> None:
-        self._crawler = crawler
-        self._address = address
-        self._port = port
-        self._listening: Any = None
-        self._renewing: Any = None
+    settings = "WEBSUB"
+    unheard = "No hub can push to"
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Off unless WEBSUB_PORT is set."""
-        port = crawler.settings.getint("WEBSUB_PORT")
-        if not crawler.crawling or not port:
-            raise NotConfigured
-        extension = cls(crawler, crawler.settings["WEBSUB_ADDRESS"], port)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
+    def site(self) -> Site | None:
+        """The callbacks of our subscriptions."""
+        scheduler = self._scheduler()
+        if scheduler is None or scheduler.crawl.subscriptions is None:
+            return None
+        return Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]  # Twisted's
 
-    def spider_opened(self) -> None:
-        """Listen; a port that is taken is no reason to stop a crawl, which then ends when its work is done."""
-        from twisted.internet import reactor
-
-        scheduler = getattr(self._crawler.engine, "scheduler", None)
-        if not isinstance(scheduler, FrontierScheduler) or scheduler.crawl.subscriptions is None:
-            return
-        try:
-            site: Any = Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]
-            self._listening = cast("Any", reactor).listenTCP(self._port, site, interface=self._address)
-        except CannotListenError as error:
-            logger.warning("No hub can push to %s:%d: %s", self._address, self._port, error.socketError)
-            return
+    def begun(self) -> None:
+        """Wait for pushes, and renew what ends."""
+        scheduler = self._scheduler()
+        assert scheduler is not None  # else there was no site
         scheduler.pushes.awaited = True
         self._renewing = create_looping_call(scheduler.pushes.renew)
         self._renewing.start(_RENEW_SECONDS)
         logger.info("Hubs push to %s:%d; the crawl goes on until you end it", self._address, self._port)
 
-    def spider_closed(self) -> None:
-        """Let the port go."""
-        if self._listening is not None:
-            self._renewing.stop()
-            self._listening.stopListening()
-            self._listening = None
+    def ended(self) -> None:
+        """Renew no more."""
+        self._renewing.stop()
+
+    def _scheduler(self) -> FrontierScheduler | None:
+        scheduler = getattr(self._crawler.engine, "scheduler", None)
+        return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
 
 class _Callback(Resource):
@@ -83,7 +64,7 @@ class _Callback(Resource):
     isLeaf = True
 
     def __init__(self, scheduler: FrontierScheduler, crawler: Crawler) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # Twisted's
         self._scheduler = scheduler
         self._stats = crawler.stats
 
@@ -127,7 +108,7 @@ class _Bounded(Request):
         """Before the body: what says that it is too large is not read."""
         if length is not None and length > MAX_BYTES:
             self._refuse()
-        super().gotLength(min(length, MAX_BYTES) if length is not None else None)  # type: ignore[no-untyped-call]
+        super().gotLength(None if length is None else min(length, MAX_BYTES))  # type: ignore[no-untyped-call]  # Twisted's
 
     def handleContentChunk(self, data: bytes) -> None:
         """A piece of a body whose length nobody said is counted."""
@@ -135,7 +116,7 @@ class _Bounded(Request):
         if self._received > MAX_BYTES:
             self._refuse()
             return
-        super().handleContentChunk(data)  # type: ignore[no-untyped-call]
+        super().handleContentChunk(data)  # type: ignore[no-untyped-call]  # Twisted's
 
     def _refuse(self) -> None:
         channel: Any = self.channel

@@ -15,8 +15,8 @@ class QuietLogFormatter(LogFormatter):
 
     def crawled(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
         """No line."""
-        return None  # type: ignore[return-value]
+        return None  # type: ignore[return-value]  # as its documentation allows
 
     def scraped(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
         """No line."""
-        return None  # type: ignore[return-value]
+        return None  # type: ignore[return-value]  # as its documentation allows

@@ -5,26 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import orjson
-from scrapy import signals
-from scrapy.exceptions import NotConfigured
-from twisted.internet.error import CannotListenError
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
+from crawlerproject.extensions.listening import Listener
 from crawlerproject.extensions.status import StatusFile
 from crawlerproject.frontier.host_table import HostRow, host_row, outlook
 from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_seconds
 from crawlerproject.reports.report_page import document, table
 from crawlerproject.rules.bound import bound_by, load_of
 from crawlerproject.rules.hosts import host_name
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -42,30 +35,14 @@ _HEADERS = {
 _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-class Watching:
-    """Listens at WATCH_ADDRESS:WATCH_PORT from the start of the crawl to its end."""
+class Watching(Listener):
+    """Listens at WATCH_ADDRESS:WATCH_PORT."""
 
-    def __init__(self, crawler: Crawler, address: str, port: int) -> None:
-        self._crawler = crawler
-        self._address = address
-        self._port = port
-        self._listening: Any = None
+    settings = "WATCH"
+    unheard = "Nobody can watch at"
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Off unless WATCH_PORT is set."""
-        port = crawler.settings.getint("WATCH_PORT")
-        if not crawler.crawling or not port:
-            raise NotConfigured
-        extension = cls(crawler, crawler.settings["WATCH_ADDRESS"], port)
-        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
-        return extension
-
-    def spider_opened(self) -> None:
-        """Listen; a port that is taken is no reason to stop a crawl."""
-        from twisted.internet import reactor
-
+    def site(self) -> Site:
+        """The page, its JSON and the metrics."""
         from crawlerproject.reports.metrics import metrics  # whoever is not watched need not import it
 
         pages: dict[bytes, tuple[str, Callable[[], bytes]]] = {
@@ -73,20 +50,11 @@ class Watching:
             b"status.json": ("application/json", lambda: orjson.dumps(self._status())),
             b"metrics": ("text/plain; version=0.0.4; charset=utf-8", metrics(self._status)),
         }
-        names = _OWN_NAMES | {self._address}
-        try:
-            site: Any = Site(_Pages(pages, names))  # type: ignore[no-untyped-call]
-            self._listening = cast("Any", reactor).listenTCP(self._port, site, interface=self._address)
-        except CannotListenError as error:
-            logger.warning("Nobody can watch at %s:%d: %s", self._address, self._port, error.socketError)
-            return
-        logger.info("Watch this crawl at http://%s:%d/", self._address, self._port)
+        return Site(_Pages(pages, _OWN_NAMES | {self._address}))  # type: ignore[no-untyped-call]  # Twisted's
 
-    def spider_closed(self) -> None:
-        """Let the port go."""
-        if self._listening is not None:
-            self._listening.stopListening()
-            self._listening = None
+    def begun(self) -> None:
+        """Say where."""
+        logger.info("Watch this crawl at http://%s:%d/", self._address, self._port)
 
     def page(self) -> bytes:
         """The same as ``scrapy status`` and ``scrapy hosts``, of the hosts in memory."""
@@ -110,7 +78,7 @@ class _Pages(Resource):
     isLeaf = True
 
     def __init__(self, pages: Mapping[bytes, tuple[str, Callable[[], bytes]]], names: frozenset[str]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # Twisted's
         self._pages = pages
         self._names = names
 

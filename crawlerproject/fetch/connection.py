@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.http1 import ResponseReader
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio: connected (and the handshake done)."""
-        self.transport = transport  # type: ignore[assignment]
+        self.transport = cast("asyncio.Transport", transport)
 
     def exchange(self, request_bytes: bytes, reader: ResponseReader, deadline: float) -> asyncio.Future[None]:
         """Send and read one answer into ``reader`` until ``deadline``; fails with FetchError only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 from isal import isal_zlib
 
 MAX_LAYERS = 3
@@ -17,7 +17,7 @@ MAX_GZIP_MEMBERS = 1_000
 _BLOCK_BYTES = 16_384
 """Encoded bytes handed to a decoder at a time: how exactly the cut of a bomb is known, and what a tail copy costs."""
 
-_INFLATE_ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]
+_INFLATE_ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # its stub: an instance
 _JUNK_BYTES = 16
 """What may follow raw deflate or brotli; more, and the "end" was found in bytes that were never encoded."""
 

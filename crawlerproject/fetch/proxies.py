@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass_environment  # type: ignore[attr-defined]
+from urllib.request import getproxies, proxy_bypass_environment  # type: ignore[attr-defined]  # not in its stub
 
 from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.reasons import Reason

@@ -39,7 +39,7 @@ class Books:
     def __init__(
         self,
         store: FrontierStore,
-        workbench: Workbench,
+        workbench: Workbench[Host],
         robots: RobotsDesk,
         *,
         start_delay_seconds: float,
@@ -62,7 +62,7 @@ class Books:
         """The host in memory, taken from the store or made new when it is not there."""
         known = self.workbench.hosts.get(name)
         if known is not None:
-            return known  # type: ignore[return-value]
+            return known
         if (host := self.dirty.get(name)) is not None:  # left the workbench, its state not yet stored
             self.workbench.wait(host, host.next_free, work=False)
             self.workbench.hosts[name] = host

@@ -36,7 +36,7 @@ class Frontier:
     def __init__(
         self,
         store: FrontierStore,
-        workbench: Workbench,
+        workbench: Workbench[Host],
         gates: Gates,
         conduct: Conduct,
         robots: RobotsDesk,
@@ -178,7 +178,7 @@ class Frontier:
 
     def hosts(self) -> Iterator[Host]:
         """Every host in memory."""
-        yield from self.workbench.hosts.values()  # type: ignore[misc]
+        yield from self.workbench.hosts.values()
 
     def only_rests(self, now: float, patience_seconds: float) -> bool:
         """Whether nothing can be fetched for ``patience_seconds`` because every host with work rests for longer."""

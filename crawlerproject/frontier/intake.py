@@ -52,7 +52,7 @@ class Intake:
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
         books, bench = self._books, self._books.workbench
-        gone: list[Host] = [host for name, host in bench.hosts.items() if not mine(name)]  # type: ignore[misc]
+        gone = [host for name, host in bench.hosts.items() if not mine(name)]
         staying = []
         for host in gone:
             if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored:

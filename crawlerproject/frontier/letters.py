@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -62,8 +62,8 @@ def unpack(packed: bytes) -> Letter:
     return RobotsGiven(origin, status, b64decode(body), Reason(reason))
 
 
-def _found(row: list[object]) -> Found | None:
+def _found(row: list[Any]) -> Found | None:
     try:
-        return Found(parse(str(row[0])), *row[1:])  # type: ignore[arg-type]
+        return Found(parse(str(row[0])), *row[1:])
     except UrlRefused:
         return None

@@ -46,7 +46,7 @@ class Renders:
     def __init__(
         self,
         store: FrontierStore,
-        workbench: Workbench,
+        workbench: Workbench[Host],
         rng: random.Random,
         *,
         mode: str = "never",

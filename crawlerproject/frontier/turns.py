@@ -43,10 +43,9 @@ class Turns:
     def next(self, now: float) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits."""
         while (turn := self._books.workbench.take(now)) is not None:
-            host: Host = turn.host  # type: ignore[assignment]
             if not turn.address:
-                return Lookup(host)
-            lease = self._lease(host, turn.address, now)
+                return Lookup(turn.host)
+            lease = self._lease(turn.host, turn.address, now)
             if lease is not None:
                 return lease
         return None

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 
 class Stage(IntEnum):
@@ -40,39 +40,43 @@ class HostClock:
         self.address_until = 0.0
 
 
-class _IpClock:
+H = TypeVar("H", bound=HostClock)
+"""What a frontier knows of a host besides its clock is its own business."""
+
+
+class _IpClock(Generic[H]):
     __slots__ = ("busy", "line", "name", "next_free", "serial")
 
     def __init__(self, name: str, next_free: float) -> None:
         self.name = name
         self.next_free = next_free
         self.busy = False
-        self.line: deque[HostClock] = deque()
+        self.line: deque[H] = deque()
         self.serial = 0
 
 
-class Turn(NamedTuple):
+class Turn(NamedTuple, Generic[H]):
     """A host that may act now: fetch from ``address``, or look its name up when that is empty."""
 
-    host: HostClock
+    host: H
     address: str
 
 
-class Workbench:
+class Workbench(Generic[H]):
     """All hosts that have work, and the addresses they live at."""
 
     def __init__(self, *, per_ip: bool = True, ip_pause_seconds: float = 0.5, ips_free_from: float = 0.0) -> None:
-        self.hosts: dict[str, HostClock] = {}
+        self.hosts: dict[str, H] = {}
         self.in_flight = 0
         self._per_ip = per_ip
         self._ip_pause_seconds = ip_pause_seconds
         # What an earlier process asked of an address is unknown: after a start every address rests once.
         self._ips_free_from = ips_free_from
-        self._ips: dict[str, _IpClock] = {}
-        self._heap: list[tuple[float, int, HostClock | _IpClock]] = []
+        self._ips: dict[str, _IpClock[H]] = {}
+        self._heap: list[tuple[float, int, H | _IpClock[H]]] = []
         self._serial = 0
 
-    def add(self, host: HostClock) -> None:
+    def add(self, host: H) -> None:
         """Take in a host (or learn that a known one has work again)."""
         self.hosts.setdefault(host.name, host)
         host.work = True
@@ -81,7 +85,7 @@ class Workbench:
             if not host.serial:
                 self._push(host, host.next_free)
 
-    def take(self, now: float) -> Turn | None:
+    def take(self, now: float) -> Turn[H] | None:
         """The next host that is free now, already marked as looked up or in flight; None when none is."""
         heap = self._heap
         while heap and heap[0][0] <= now:
@@ -105,12 +109,12 @@ class Workbench:
 
         return min(addresses, key=load) if len(addresses) > 1 else addresses[0]
 
-    def found(self, host: HostClock, address: str, address_until: float, now: float) -> Turn | None:
+    def found(self, host: H, address: str, address_until: float, now: float) -> Turn[H] | None:
         """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""
         host.address, host.address_until = address, address_until
         return self._line_up(host, now)
 
-    def ended(self, host: HostClock, now: float, next_free: float, *, work: bool) -> None:
+    def ended(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """The answer (or failure) of the host's request has ended: start its clock and its address's."""
         self.in_flight -= 1
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
@@ -119,14 +123,14 @@ class Workbench:
             self._push(ip, ip.next_free)
         self.wait(host, next_free, work=work)
 
-    def wait(self, host: HostClock, next_free: float, *, work: bool) -> None:
+    def wait(self, host: H, next_free: float, *, work: bool) -> None:
         """Let a host that was handed out (or is waiting) wait until ``next_free``."""
         host.next_free = next_free
         host.work = work
         host.stage = Stage.WAITING if work else Stage.IDLE
         self._push(host, next_free)
 
-    def release(self, host: HostClock, now: float, next_free: float, *, work: bool) -> None:
+    def release(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """A turn that was taken but sent nothing: its address is free again at once."""
         self.in_flight -= 1
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
@@ -134,7 +138,7 @@ class Workbench:
             self._push(ip, max(now, ip.next_free))
         self.wait(host, next_free, work=work)
 
-    def borrow(self, host: HostClock, address: str, now: float) -> bool:
+    def borrow(self, host: H, address: str, now: float) -> bool:
         """Take a host out of its turn, for a page in the browser: only when it and ``address`` are free now.
 
         ``address`` "" when the borrower holds the host's address already.
@@ -155,9 +159,7 @@ class Workbench:
         self._start(host)
         return True
 
-    def returned(
-        self, host: HostClock, address: str, now: float, next_free: float, *, work: bool, asked: bool = True
-    ) -> None:
+    def returned(self, host: H, address: str, now: float, next_free: float, *, work: bool, asked: bool = True) -> None:
         """The borrower is done: start the clocks of the host and of ``address``, unless nothing was ``asked``."""
         self.in_flight -= 1
         if self._per_ip and address and (ip := self._ips.get(address)) is not None:
@@ -166,7 +168,7 @@ class Workbench:
             self._push(ip, max(now, ip.next_free))
         self.wait(host, next_free, work=work)
 
-    def defer(self, host: HostClock, now: float, until: float, *, work: bool) -> None:
+    def defer(self, host: H, now: float, until: float, *, work: bool) -> None:
         """A turn that was taken but sent nothing, since someone else asks its address, ``until`` then at least."""
         self.in_flight -= 1
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
@@ -175,7 +177,7 @@ class Workbench:
             self._push(ip, until)
         self.wait(host, max(now, until), work=work)
 
-    def drop(self, host: HostClock) -> None:
+    def drop(self, host: H) -> None:
         """Forget a host that is not in flight: it is somebody else's from now on."""
         del self.hosts[host.name]
         host.serial = 0
@@ -191,12 +193,12 @@ class Workbench:
             heappop(heap)
         return heap[0][0] if heap else None
 
-    def _push(self, entry: HostClock | _IpClock, at: float) -> None:
+    def _push(self, entry: H | _IpClock[H], at: float) -> None:
         self._serial += 1
         entry.serial = self._serial
         heappush(self._heap, (at, self._serial, entry))
 
-    def _free(self, host: HostClock, now: float) -> Turn | None:
+    def _free(self, host: H, now: float) -> Turn[H] | None:
         if not host.work:
             # Only now may it be forgotten: dropping it earlier would forget its delay (NUTCH-2947).
             del self.hosts[host.name]
@@ -206,7 +208,7 @@ class Workbench:
             return Turn(host, "")
         return self._line_up(host, now)
 
-    def _line_up(self, host: HostClock, now: float) -> Turn | None:
+    def _line_up(self, host: H, now: float) -> Turn[H] | None:
         if not self._per_ip:
             return self._start(host)
         ip = self._ips.get(host.address)
@@ -222,14 +224,14 @@ class Workbench:
         ip.serial = 0
         return self._start(host)
 
-    def _serve(self, ip: _IpClock, now: float) -> Turn | None:
+    def _serve(self, ip: _IpClock[H], now: float) -> Turn[H] | None:
         if not ip.line:
             del self._ips[ip.name]
             return None
         ip.busy = True
         return self._start(ip.line.popleft())
 
-    def _start(self, host: HostClock) -> Turn:
+    def _start(self, host: H) -> Turn[H]:
         host.stage = Stage.IN_FLIGHT
         self.in_flight += 1
         return Turn(host, host.address)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crawlerproject.errors import OperatorError
+
+if TYPE_CHECKING:
+    from playwright.async_api import ViewportSize
 
 # Debian's, Chrome, and the names other systems give them.
 _NAMES = ("chromium", "google-chrome-stable", "google-chrome", "chromium-browser", "chrome")
@@ -14,7 +18,7 @@ _PLAYWRIGHTS = ("chromium-*/chrome-linux*/chrome", "chromium_headless_shell-*/ch
 # Where Playwright keeps the browsers that `playwright install` fetched; the environment variable is Playwright's.
 _PLAYWRIGHT_FOLDER = "~/.cache/ms-playwright"
 
-VIEWPORT = {"width": 1280, "height": 1024}
+VIEWPORT: ViewportSize = {"width": 1280, "height": 1024}
 
 
 def find_chromium(configured: str) -> str | None:

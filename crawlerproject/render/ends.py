@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.crawl import Crawl
     from crawlerproject.errors import FetchError
     from crawlerproject.fetch.wire import Wire
+    from crawlerproject.frontier.host import Host
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.frontier.workbench import Workbench
     from crawlerproject.items import Page
@@ -37,7 +38,7 @@ _TRIES = 3
 _SAMPLE_BYTES = 1024
 
 
-def renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench) -> Renders:
+def renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench[Host]) -> Renders:
     """The frontier's part of rendering, as the RENDER* settings have it."""
     mode = settings["RENDER"]
     missing = mode != "never" and find_chromium(settings["RENDER_BROWSER"]) is None

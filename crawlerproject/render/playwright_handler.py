@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logging.getLogger("scrapy-playwright").setLevel(logging.WARNING)
 
 
-class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
+class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]  # its base has no types
     """One browser process; pages come with the request and are never closed here."""
 
     browser: Browser

@@ -83,7 +83,7 @@ class Slot:
 
     async def _new(self, browser: Browser) -> None:
         context = self._context = await browser.new_context(
-            viewport=VIEWPORT,  # type: ignore[arg-type]
+            viewport=VIEWPORT,
             user_agent=self._user_agent,
             service_workers="block",
             accept_downloads=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.pace import PacePreset
@@ -24,7 +24,7 @@ class Problem(NamedTuple):
 class HostPaces:
     """``example.org delay_seconds=20``: that host. ``*.example.org …``: it and all below. The longest wins."""
 
-    def __init__(self, hosts: dict[str, dict[str, float]] | None = None) -> None:
+    def __init__(self, hosts: dict[str, dict[str, Any]] | None = None) -> None:
         self._hosts = hosts or {}
 
     def __len__(self) -> int:
@@ -33,7 +33,7 @@ class HostPaces:
     @classmethod
     def parse(cls, lines: Iterable[str]) -> tuple[Self, list[Problem]]:
         """The paces of a file's lines, and the lines that say nothing usable; ``#`` begins a comment."""
-        hosts: dict[str, dict[str, float]] = {}
+        hosts: dict[str, dict[str, Any]] = {}
         problems = []
         for number, line in enumerate(lines, 1):
             words = line.partition("#")[0].split()
@@ -58,7 +58,7 @@ class HostPaces:
         if _FIXED in given:
             seconds = given[_FIXED]
             return PacePreset(0, 0, seconds, seconds, seconds)
-        changed = base._replace(**given)  # type: ignore[arg-type]  # the keys are its fields
+        changed = base._replace(**given)
         if changed.max_seconds is not None and changed.max_seconds < changed.min_seconds:
             return changed._replace(max_seconds=changed.min_seconds)
         return changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class PacePreset(NamedTuple):
@@ -48,7 +48,7 @@ def pace_preset(
     """A preset with single numbers overridden (None: the preset's); ValueError says in one sentence what is wrong."""
     if name not in PRESETS:
         raise ValueError(f"PACE_PRESET must be one of {', '.join(PRESETS)}, not {name!r}")
-    given = {
+    given: dict[str, Any] = {  # names of its fields
         "multiplier": multiplier,
         "window": window,
         "min_seconds": min_seconds,
@@ -59,7 +59,7 @@ def pace_preset(
     for key, value in chosen.items():
         if not 0 <= value < float("inf"):
             raise ValueError(f"PACE_{key.upper()} must be a number of 0 or more, not {value!r}")
-    preset = PRESETS[name]._replace(**chosen)  # type: ignore[arg-type]  # keys and numbers were just listed
+    preset = PRESETS[name]._replace(**chosen)
     if preset.max_seconds is not None and preset.max_seconds < preset.min_seconds:
         raise ValueError(
             f"PACE_MAX_SECONDS ({preset.max_seconds:g}) is below PACE_MIN_SECONDS ({preset.min_seconds:g})"

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 from numpy.typing import NDArray
-from simhash import Simhash  # type: ignore[import-untyped]
+from simhash import Simhash
 from xxhash import xxh3_64_intdigest
 
 from crawlerproject.rules.text import CJK_RANGES, may_have_cjk

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.log import failure_to_exc_info
 
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
@@ -142,7 +143,8 @@ class WebSpider(Spider):
 
     def on_error(self, failure: Failure) -> Page | None:
         """No usable answer: the attempt is logged and judged all the same."""
-        lease: Lease | None = failure.request.meta.get("lease")  # type: ignore[attr-defined]
+        failed: Any = failure  # Scrapy adds the request to Twisted's class
+        lease: Lease | None = failed.request.meta.get("lease")
         if lease is None:
             return None
         error = failure.value
@@ -157,7 +159,7 @@ class WebSpider(Spider):
         elif isinstance(error, Refused):
             page.reason = error.reason
         else:
-            logger.error("unexpected failure of %s", page.url, exc_info=(failure.type, error, failure.tb))  # type: ignore[arg-type]
+            logger.error("unexpected failure of %s", page.url, exc_info=failure_to_exc_info(failure))
             self.count_error()
         return page
 

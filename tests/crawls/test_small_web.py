@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.reports.warc_walk import check_file
 from crawlerproject.stores.request_log import read_log

@@ -19,7 +19,7 @@ def filled(bench: Bench, pages: int = 12) -> Host:
     """A host past its robots.txt, with pages."""
     bench.add(*(f"http://a.example/{number}" for number in range(pages)))
     bench.through_robots()
-    return bench.frontier.workbench.hosts["a.example"]  # type: ignore[return-value]
+    return bench.frontier.workbench.hosts["a.example"]
 
 
 def fail(bench: Bench, times: int, status: int | None = 500, **more: object) -> Host:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simhash import Simhash  # type: ignore[import-untyped]
+from simhash import Simhash
 
 from crawlerproject.rules.similarity import (
     MIN_WORDS,

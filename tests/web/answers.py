@@ -83,7 +83,7 @@ def until_close(body: bytes, version: str = "1.0") -> Answer:
 def encoded(body: bytes, coding: str) -> Answer:
     """The body under a Content-Encoding: gzip, deflate (zlib), raw-deflate or br."""
     if coding == "br":
-        import brotli  # type: ignore[import-untyped]  # only this one page needs it
+        import brotli  # only this one page needs it
 
         packed: bytes = brotli.compress(body)
     else:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+from warcio.archiveiterator import ArchiveIterator
 
 TOLERANCE_SECONDS = 0.005  # nginx logs whole milliseconds for both ends; the rest is scheduling on a busy machine
 _RATE_LIMITED, _SERVER_ERROR = 429, 500  # from 500 on: a crawler comes back, so that may be archived repeatedly

@@ -1,0 +1,73 @@
+"""A port of this machine that a crawl opens for others, from its start to its end. Opt-in."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from twisted.internet.error import CannotListenError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from twisted.web.server import Site
+
+logger = logging.getLogger(__name__)
+
+
+class Listener:
+    """Off unless its setting ``…_PORT`` is set; a port that is taken is no reason to stop a crawl."""
+
+    settings: ClassVar[str]  # what its settings begin with
+    unheard: ClassVar[str]  # what cannot be done when the port is taken
+
+    def __init__(self, crawler: Crawler, address: str, port: int) -> None:
+        self._crawler = crawler
+        self._address = address
+        self._port = port
+        self._listening: Any = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        port = crawler.settings.getint(f"{cls.settings}_PORT")
+        if not crawler.crawling or not port:
+            raise NotConfigured
+        extension = cls(crawler, crawler.settings[f"{cls.settings}_ADDRESS"], port)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        """Listen."""
+        from twisted.internet import reactor
+
+        site: Any = self.site()
+        if site is None:
+            return
+        try:
+            self._listening = cast("Any", reactor).listenTCP(self._port, site, interface=self._address)
+        except CannotListenError as error:
+            logger.warning("%s %s:%d: %s", self.unheard, self._address, self._port, error.socketError)
+            return
+        self.begun()
+
+    def spider_closed(self) -> None:
+        """Let the port go."""
+        if self._listening is not None:
+            self.ended()
+            self._listening.stopListening()
+            self._listening = None
+
+    def site(self) -> Site | None:
+        """What answers there; None when this crawl has nothing to say."""
+        raise NotImplementedError
+
+    def begun(self) -> None:
+        """It listens."""
+
+    def ended(self) -> None:
+        """It is about to listen no more."""
