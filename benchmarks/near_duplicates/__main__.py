@@ -21,7 +21,8 @@ import numpy as np
 from simhash import Simhash
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
-from crawlerproject.rules.similarity import fingerprint, shingles, text_fingerprint, words_of
+from crawlerproject.rules.similarity import MAX_WORDS, fingerprint, shingles, text_fingerprint
+from crawlerproject.rules.words import word_hashes
 from crawlerproject.settings import OURS
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 10)
@@ -43,11 +44,15 @@ def _package(page: Page) -> int | None:
     return value
 
 
+def _of_words(text: str, in_a_row: int) -> int:
+    return fingerprint(shingles(word_hashes(text, MAX_WORDS), in_a_row))
+
+
 SCHEMES: dict[str, Scheme] = {
     "4 characters, counted, all text (the package's own)": _package,
-    "words, all text": lambda page: fingerprint(shingles(words_of(page.full), 1)),
-    "words, without links and frame": lambda page: fingerprint(shingles(words_of(page.text), 1)),
-    "3 words, all text": lambda page: fingerprint(shingles(words_of(page.full))),
+    "words, all text": lambda page: _of_words(page.full, 1),
+    "words, without links and frame": lambda page: _of_words(page.text, 1),
+    "3 words, all text": lambda page: _of_words(page.full, 3),
     "**3 words, without links and frame (ours)**": lambda page: text_fingerprint(page.text),
 }
 
@@ -131,7 +136,7 @@ def cost_table(found: dict[str, list[Page]]) -> None:
         ours, package = [], []
         for page in pages[:300]:
             ours.append(_spent(lambda page=page: text_fingerprint(page.text)))
-            package.append(_spent(lambda page=page: Simhash(_joined(words_of(page.text)))))
+            package.append(_spent(lambda page=page: Simhash(_joined(page.text.lower().split()))))
         words = statistics.median(len(page.text.split()) for page in pages[:300])
         means = f"{statistics.mean(ours):.2f} | {statistics.mean(package):.2f}"
         print(f"| {site} | {statistics.median(ours):.2f} | {means} | {words:.0f} |", flush=True)

@@ -16,7 +16,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.rules.bombs import is_bomb
 from crawlerproject.rules.encoding import decode
-from crawlerproject.rules.text import UNSEEN_TAGS, count_words
+from crawlerproject.rules.text import UNSEEN_TAGS
+from crawlerproject.rules.words import count_words
 
 # "Web Crawler" asks for a browser under 200 words or under 3 links; as an alternative that is 28 % of a manual's pages,
 # so it is the entrance to the score, not the verdict.

@@ -2,15 +2,7 @@
 
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlerproject.rules.text import count_words, words_and_text
-
-
-def test_words() -> None:
-    """Blanks part words; each CJK character is one."""
-    assert count_words("two  words\n") == 2
-    assert count_words("été à Paris") == 3
-    assert count_words("日本語 and 한국 x") == 7
-    assert count_words("") == 0
+from crawlerproject.rules.text import words_and_text
 
 
 def test_unseen_and_frame_are_left_out() -> None:

@@ -1,0 +1,75 @@
+"""Decides what the words of a text are, and tells them apart by hashes: all at once, without a string for each."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Scripts that put no blank between words: kana, Han (BMP, compatibility, supplementary planes), Hangul.
+CJK_RANGES = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_CJK = re.compile(f"[{CJK_RANGES}]")
+# The first bytes that these have in UTF-8 (some other scripts share them, European ones do not): telling by them
+# costs an eighth of a search by the expression.
+_CJK_LEADS = bytes([*range(0xE3, 0xEE), 0xEF, 0xF0])
+# What str.split takes for a blank: these and the bytes below.
+_WIDE_BLANKS = (
+    "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+_BLANK_BYTES = b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
+_IN_WORD = bytes([byte not in _BLANK_BYTES for byte in range(256)])
+
+_STEP = 8  # bytes that are hashed at once
+# Of a word of ``n`` bytes the first eight hold so much.
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_STEP + 1)], np.uint64)
+# Odd and unlike each other (constants of splitmix64; Steele, Lea, Flood 2014).
+_FIRST, _LAST = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+_SHIFT = np.uint64(29)
+
+
+def spaced(text: str) -> bytes:
+    """The text in UTF-8 with nothing but ASCII blanks between its words; every CJK character is a word."""
+    source = text.encode("utf-8", "surrogatepass")
+    if len(source) == len(text):
+        return source
+    for blank in _WIDE_BLANKS:
+        if blank in text:
+            text = text.replace(blank, " ")
+    if len(source) != len(source.translate(None, _CJK_LEADS)):
+        text = _CJK.sub(r" \g<0> ", text)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def count_words(text: str) -> int:
+    """How many words a text has."""
+    return (b" " + spaced(text)).translate(_IN_WORD).count(b"\0\1")
+
+
+def word_hashes(text: str, most: int) -> NDArray[np.uint64]:
+    """A hash of each of the first ``most`` words, in order; ASCII letters count the same in both cases.
+
+    A word is told by its first 16 bytes, its last 8 and its length: in 400 pages of a manual with 30,638 words
+    13 pairs were taken for one, rulers of hyphens and names of functions.
+    """
+    source = b" %b        " % spaced(text).lower()  # blanks behind: eight bytes may be read at each place of a word
+    inside = np.frombuffer(source.translate(_IN_WORD), np.bool_)
+    edges = np.flatnonzero(inside[1:] != inside[:-1])[: 2 * most]
+    starts, sizes = edges[::2] + 1, edges[1::2] - edges[::2]
+    eights = np.ndarray((len(source) - _STEP + 1,), "<u8", source, 0, (1,))  # the eight bytes from each place on
+
+    hashes: NDArray[np.uint64] = eights[starts]
+    hashes &= _MASKS.take(sizes, mode="clip")
+    hashes += sizes.view(np.uint64)
+    hashes *= _FIRST
+    hashes ^= hashes >> _SHIFT
+
+    longer = np.flatnonzero(sizes > _STEP)
+    begins, rest = starts[longer] + _STEP, sizes[longer] - _STEP
+    more = eights[begins]
+    more &= _MASKS.take(rest, mode="clip")
+    more += eights[begins + rest - _STEP] * _LAST
+    more ^= more >> _SHIFT
+    more *= _FIRST
+    hashes[longer] ^= more
+    return hashes
