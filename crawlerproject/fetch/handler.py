@@ -24,7 +24,7 @@ from crawlerproject.fetch.pool import Pool
 from crawlerproject.fetch.proxies import Proxies, Proxy
 from crawlerproject.fetch.request_bytes import RequestWriter, Target, parse_target
 from crawlerproject.fetch.resolver import Resolver, Rules, address_rules, make_resolver, resolver_for
-from crawlerproject.fetch.tls import Certificates, allowed_hosts, make_context
+from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.identity import identity
 from crawlerproject.reasons import Reason
@@ -166,7 +166,7 @@ def pool_for(crawler: Crawler) -> Pool:
         hosts = allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
         if hosts:
             logger.warning("TLS_ALLOW_HOSTS: certificates are not verified for %s", ", ".join(hosts))
-        certificates = Certificates(make_context(settings.get("FETCH_CA_FILE") or ""), hosts)
+        certificates = Certificates(settings.get("FETCH_CA_FILE") or "", hosts)
         pool = _pools[crawler] = Pool(Limits.from_settings(settings), certificates)
     return pool
 

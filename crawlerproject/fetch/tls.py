@@ -65,11 +65,15 @@ def make_context(ca_file: str = "") -> ssl.SSLContext:
 class Certificates:
     """Which TLS context a host is met with: verified, but for one's own test servers (TLS_ALLOW_HOSTS)."""
 
-    def __init__(self, verified: ssl.SSLContext, allowed: Collection[str] = ()) -> None:
-        """``allowed`` are host names, lower-case, with a port or for every port."""
-        self._verified = verified
+    def __init__(self, ca_file: str = "", allowed: Collection[str] = ()) -> None:
+        """``ca_file`` as for ``make_context``; ``allowed`` are host names, lower-case, with a port or for every port.
+
+        OperatorError for a file that cannot be read.
+        """
+        # The system's authorities take a fiftieth of a second to read: not before they are asked for.
+        self._verified = make_context(ca_file) if ca_file else None
         self._allowed = frozenset(allowed)
-        self._unverified = _unverified_context() if allowed else verified
+        self._unverified = _unverified_context() if allowed else None
 
     def allows(self, host: str, port: int) -> bool:
         """Whether the operator takes any certificate from this host."""
@@ -78,7 +82,11 @@ class Certificates:
 
     def context(self, host: str, port: int) -> ssl.SSLContext:
         """The context for a connection to the host."""
-        return self._unverified if self.allows(host, port) else self._verified
+        if self._unverified is not None and self.allows(host, port):
+            return self._unverified
+        if self._verified is None:
+            self._verified = make_context()
+        return self._verified
 
 
 def allowed_hosts(listed: Collection[str]) -> list[str]:

@@ -24,7 +24,7 @@ GET = b"GET / HTTP/1.1\r\nHost: site.test\r\n\r\n"
 
 def pool_with(ca_file: str = "", **limits: Any) -> Pool:
     """A pool with some limits of its own."""
-    return Pool(Limits(**limits), Certificates(make_context(ca_file)))
+    return Pool(Limits(**limits), Certificates(ca_file))
 
 
 def at(port: int, host: str = "site.test", tls: bool = False) -> Endpoint:
@@ -443,7 +443,7 @@ def test_an_allowed_host_is_taken_whatever_its_certificate(tmp_path: Path, ca: t
     async def fetched(allowed: str) -> bool | str:
         async with answering(ok(), tls=server_tls(tmp_path, ca, "other.test", -1)) as server:
             hosts = allowed_hosts([allowed.format(port=server.port)])
-            pool = Pool(Limits(), Certificates(make_context(), hosts))
+            pool = Pool(Limits(), Certificates("", hosts))
             try:
                 return (await pool.fetch(at(server.port, tls=True), GET)).wire.unverified
             except FetchError as error:

@@ -87,8 +87,11 @@ def small_settings(web: RunningWeb, preset: str = "mirror") -> dict[str, str]:
 
 
 def start(command: list[str], output: IO[bytes] | int, cwd: Path = PROJECT) -> subprocess.Popen[bytes]:
-    """Start a process without the proxies of the environment, in the project's folder."""
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    """Start a process in the project's folder, without proxies, its modules compiled as an installed program's are."""
+    unwanted = "PYTHONDONTWRITEBYTECODE"
+    environment = {
+        name: value for name, value in os.environ.items() if name != unwanted and not name.lower().endswith("_proxy")
+    }
     return subprocess.Popen(command, cwd=cwd, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
 
