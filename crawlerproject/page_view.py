@@ -80,7 +80,7 @@ class PageView:
     @property
     def text(self) -> str:
         """Visible text without links and frame."""
-        return self.facts.text
+        return self.facts.text.decode()
 
     @property
     def canonical(self) -> str:

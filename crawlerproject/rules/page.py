@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.rules.ai_use import stated_by_page
 from crawlerproject.rules.bombs import is_bomb
-from crawlerproject.rules.encoding import decode
+from crawlerproject.rules.encoding import in_utf8
 from crawlerproject.rules.links import Link, gather, has_rel, link_target, refresh_target
 from crawlerproject.rules.page_robots import page_robots
 from crawlerproject.rules.text import words_and_text
@@ -42,7 +42,7 @@ class PageFacts:
     noindex: bool = False
     words: int = 0  # visible; a CJK character is one
     title: str = ""
-    text: str = ""  # visible, without links and frame: what SimHash compares
+    text: bytes = b""  # visible, without links and frame, in UTF-8: what SimHash compares
     ai_use: list[tuple[str, str]] = field(default_factory=list)  # lines of the metadata record, rules/ai_use.py
     nofollow_links: int = 0  # links left out for rel=nofollow, or all of them when the page says so
     unparsed: bool = False  # a parser bomb: nothing but the X-Robots-Tag was read
@@ -69,8 +69,7 @@ def is_html(content_type: str | None, body: bytes) -> bool:
 
 def read_html(body: bytes, *, url: str, content_type: str | None, x_robots: Sequence[str], token: str) -> PageFacts:
     """Read one page: ``url`` it was fetched from, ``x_robots`` header values, ``token`` our product token."""
-    text, encoding = decode(body[:MAX_HTML_BYTES], content_type)
-    source = text.encode()
+    source, encoding = in_utf8(body[:MAX_HTML_BYTES], content_type)
     if is_bomb(source):
         robots = page_robots((), x_robots, token)
         return PageFacts(encoding, url, nofollow=robots.nofollow, noindex=robots.noindex, unparsed=True)

@@ -46,21 +46,25 @@ def shingles(hashes: NDArray[np.uint64], size: int = 3) -> NDArray[np.uint64]:
     return unique
 
 
-# The package's sums; making an instance a page would cost more than the sum of a short one.
+# For its bits; making an instance a page would cost more than the sum of a short one.
 _SIMHASH = Simhash(0, f=BITS)
+_BYTE_ROWS = 255  # that a sum of bits in one byte can hold
 
 
 def fingerprint(features: NDArray[np.uint64]) -> int:
     """64 bits of which texts with common features share most; ``features`` must not be empty.
 
-    The package's value for features without weights, whose hashes are given and summed by one numpy call; a test
-    holds that the values are the same.
+    The package's value for features without weights, whose hashes are given; a test holds that the values are the same.
+    Bits are summed in bytes: the package's sum, in eight bytes a bit, takes four times as long.
     """
-    over_half = _SIMHASH._sum_hashes([features.astype(">u8").tobytes()]) > len(features) / 2
-    return int.from_bytes(np.packbits(over_half).tobytes(), "big")
+    rows = _SIMHASH._bitarray_from_bytes(features.astype(">u8").tobytes()).reshape(-1, BITS)
+    counts = np.zeros(BITS, np.int64)
+    for start in range(0, len(rows), _BYTE_ROWS):
+        counts += np.add.reduce(rows[start : start + _BYTE_ROWS], axis=0, dtype=np.uint8)
+    return int.from_bytes(np.packbits(counts > len(rows) / 2).tobytes(), "big")
 
 
-def text_fingerprint(text: str) -> int | None:
+def text_fingerprint(text: bytes) -> int | None:
     """The fingerprint of a page's text (``PageFacts.text``); None when it is too short to be compared."""
     hashes = word_hashes(text, MAX_WORDS)
     return fingerprint(shingles(hashes)) if len(hashes) >= MIN_WORDS else None

@@ -60,9 +60,9 @@ def template_of(url: str) -> str:
     return folded[:_MOST_CHARACTERS]
 
 
-def text_mark(title: str, text: str) -> int:
-    """What two pages that say the same have in common: 32 bits of their text without its digits and blanks."""
-    said = f"{title}\n{text}".encode("utf-8", "replace").translate(None, _UNSAID)
+def text_mark(title: str, text: bytes) -> int:
+    """What two pages that say the same have in common: 32 bits of their text (UTF-8) without its digits and blanks."""
+    said = (title.encode("utf-8", "replace") + text).translate(None, _UNSAID)
     return xxh3_64_intdigest(said) & 0xFFFFFFFF
 
 

@@ -12,13 +12,13 @@ UNSEEN_TAGS = ["script", "style", "noscript", "template", "svg"]  # in the sourc
 FRAME_TAGS = ["a", "nav", "footer", "aside", "form"]
 
 
-def words_and_text(tree: LexborHTMLParser) -> tuple[int, str]:
-    """(visible words, text without links and frame); takes both out of the tree, so call it last."""
+def words_and_text(tree: LexborHTMLParser) -> tuple[int, bytes]:
+    """(visible words, text without links and frame in UTF-8); takes both out of the tree, so call it last."""
     tree.strip_tags(UNSEEN_TAGS, recursive=True)
     body = tree.body
     if body is None:
-        return 0, ""
+        return 0, b""
     words = count_words(body.text(separator=" ", skip_empty=True))
     tree.strip_tags(FRAME_TAGS, recursive=True)
     body = tree.body
-    return words, "" if body is None else body.text(separator=" ", skip_empty=True)
+    return words, b"" if body is None else body.text(separator=" ", skip_empty=True).encode()

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.rules.bombs import is_bomb
-from crawlerproject.rules.encoding import decode
+from crawlerproject.rules.encoding import in_utf8
 from crawlerproject.rules.text import UNSEEN_TAGS
 from crawlerproject.rules.words import count_words
 
@@ -88,8 +88,7 @@ def triage(body: bytes, content_type: str | None) -> Triage:
     """Judge one HTML answer with status 200; about 1 ms for a page of 100 KB, and no parse without a script."""
     if len(body) > _MAX_BYTES or b"<script" not in body.lower():
         return PLAIN
-    text, _ = decode(body, content_type)
-    source = text.encode()
+    source, _ = in_utf8(body, content_type)
     if is_bomb(source):
         return PLAIN
     tree = LexborHTMLParser(source)

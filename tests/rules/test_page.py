@@ -96,7 +96,7 @@ def test_words_and_text() -> None:
     """Words are what is seen; text leaves links out."""
     facts = _read("<p>one two <a href=/x>three</a><script>four</script>")
     assert facts.words == 3
-    assert facts.text.split() == ["one", "two"]
+    assert facts.text.split() == [b"one", b"two"]
 
 
 @given(

@@ -59,9 +59,9 @@ def test_every_url_has_a_short_template_without_blanks_of_its_own(path: str) -> 
 
 def test_a_text_is_told_by_its_words() -> None:
     """Digits and blanks are nothing new; another word or title is."""
-    assert text_mark("Day 1", "no events\non 1") == text_mark("Day 22", "no events on  22")
-    assert text_mark("Day", "one event") != text_mark("Day", "two events")
-    assert text_mark("Monday", "") != text_mark("Tuesday", "")
+    assert text_mark("Day 1", b"no events\non 1") == text_mark("Day 22", b"no events on  22")
+    assert text_mark("Day", b"one event") != text_mark("Day", b"two events")
+    assert text_mark("Monday", b"") != text_mark("Tuesday", b"")
 
 
 def pages_until_spent(yields: HostYields, paths: itertools.count[int], new: bool, shape: str = "/c/{}") -> int:
@@ -110,7 +110,7 @@ def test_a_calendar_of_twelve_names_ends() -> None:
         if yields.spent(url):
             break
         asked += 1
-        yields.heard(url, yields.new_text(text_mark(f"month {'abcdefghijkl'[number % 12]} {number}", "")))
+        yields.heard(url, yields.new_text(text_mark(f"month {'abcdefghijkl'[number % 12]} {number}", b"")))
     assert asked == FIRST_PAGES + 2 * 12
 
 

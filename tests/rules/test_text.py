@@ -13,4 +13,4 @@ def test_unseen_and_frame_are_left_out() -> None:
     )
     words, text = words_and_text(tree)
     assert words == 5
-    assert text.split() == ["one", "two"]
+    assert text.split() == [b"one", b"two"]
