@@ -15,8 +15,8 @@ from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.page import is_html
 from crawlerproject.rules.page_text import PageText, read_page
-from crawlerproject.rules.words import count_words
 from crawlerproject.rules.warc_members import Member
+from crawlerproject.rules.words import count_words
 
 _MAX_TEXT_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _ROWS = 2000  # rows of one row group: some 20 MB of text
