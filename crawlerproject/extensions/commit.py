@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_store import LeaseLost
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+
+    from crawlerproject.frontier.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ class CommitLoop:
 
     def engine_started(self) -> None:
         """Start the beat, if the frontier is the scheduler."""
-        scheduler = self._scheduler()
+        scheduler = scheduler_of(self._crawler)
         if scheduler is not None:
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
@@ -51,11 +53,6 @@ class CommitLoop:
         """The scheduler's own close has made the last commit."""
         if self._task is not None:
             self._task.cancel()
-
-    def _scheduler(self) -> FrontierScheduler | None:
-        engine: Any = self._crawler.engine
-        scheduler = getattr(engine, "scheduler", None)
-        return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
         while not scheduler.crawl.closed:

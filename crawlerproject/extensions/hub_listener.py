@@ -10,7 +10,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from crawlerproject.extensions.listening import Listener
-from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.rules.feeds import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from crawlerproject.frontier.scheduler import FrontierScheduler
     from crawlerproject.rules.websub import Answer
 
 logger = logging.getLogger(__name__)
@@ -35,14 +36,14 @@ class HubListener(Listener):
 
     def site(self) -> Site | None:
         """The callbacks of our subscriptions."""
-        scheduler = self._scheduler()
+        scheduler = scheduler_of(self._crawler)
         if scheduler is None or scheduler.crawl.subscriptions is None:
             return None
         return Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]  # Twisted's
 
     def begun(self) -> None:
         """Wait for pushes, and renew what ends."""
-        scheduler = self._scheduler()
+        scheduler = scheduler_of(self._crawler)
         assert scheduler is not None  # else there was no site
         scheduler.pushes.awaited = True
         self._renewing = create_looping_call(scheduler.pushes.renew)
@@ -52,10 +53,6 @@ class HubListener(Listener):
     def ended(self) -> None:
         """Renew no more."""
         self._renewing.stop()
-
-    def _scheduler(self) -> FrontierScheduler | None:
-        scheduler = getattr(self._crawler.engine, "scheduler", None)
-        return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
 
 class _Callback(Resource):

@@ -7,12 +7,12 @@ it in a row stop the crawl (ERRORS_IN_A_ROW).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.frontier.running import scheduler_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -42,8 +42,8 @@ class OwnErrors:
 
     def spider_opened(self) -> None:
         """Begin to listen."""
-        scheduler: Any = getattr(self._crawler.engine, "scheduler", None)
-        if not isinstance(scheduler, FrontierScheduler):
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None:
             return
         handler = logging.FileHandler(scheduler.crawl.folder / "log" / ERRORS_FILE, encoding="utf-8", delay=True)
         handler.setLevel(logging.ERROR)

@@ -6,14 +6,16 @@ import logging
 import sys
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import TYPE_CHECKING, Protocol, Self
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
+from crawlerproject.crawl.figures import progress
 from crawlerproject.frontier.progress import Progress, render_line
+from crawlerproject.frontier.running import scheduler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,9 +164,8 @@ class ProgressExtension:
 
 def scheduler_progress(crawler: Crawler) -> Progress | None:
     """What the crawl's scheduler tells; None when it is another one than ours, or none yet."""
-    scheduler = crawler.engine.scheduler if crawler.engine else None
-    tell = getattr(scheduler, "progress", None)
-    return cast("Progress", tell()) if callable(tell) else None
+    scheduler = scheduler_of(crawler)
+    return progress(scheduler.crawl) if scheduler is not None else None
 
 
 def _point_log_to_stderr() -> None:

@@ -13,7 +13,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject.crawl.figures import progress
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.scheduler import FrontierScheduler
+from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, write_facts
 from crawlerproject.stores.redis_link import without_password
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
+
+    from crawlerproject.frontier.scheduler import FrontierScheduler
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
 BEAT_SECONDS = 1.0
@@ -63,7 +65,7 @@ class StatusFile:
 
     def spider_opened(self, spider: Spider) -> None:
         """Say how the crawl was started, and begin to look."""
-        scheduler = self.scheduler()
+        scheduler = scheduler_of(self._crawler)
         if scheduler is None:
             return
         seeds: Any = getattr(spider, "seeds", None) or []
@@ -82,17 +84,12 @@ class StatusFile:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """The last word: the crawl has ended, and why."""
-        scheduler = self.scheduler()
+        scheduler = scheduler_of(self._crawler)
         if scheduler is None:
             return
         if self._loop.running:
             self._loop.stop()
         self._write(scheduler, self.status(scheduler) | {"ended": time.time(), "finish_reason": reason, "leases": []})
-
-    def scheduler(self) -> FrontierScheduler | None:
-        """Ours, when this is a crawl of ours."""
-        scheduler: Any = getattr(self._crawler.engine, "scheduler", None)
-        return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
     def beat(self) -> None:
         """Look once and write it down; a look that was dear puts off the next."""
@@ -100,7 +97,7 @@ class StatusFile:
         if self._due:
             self._lag = max(self._lag * 0.9, began - self._due)
         self._due = began + BEAT_SECONDS
-        scheduler = self.scheduler()
+        scheduler = scheduler_of(self._crawler)
         if scheduler is None or began < self._not_before:
             return
         self._write(scheduler, self.status(scheduler))

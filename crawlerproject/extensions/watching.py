@@ -15,6 +15,7 @@ from crawlerproject.extensions.listening import Listener
 from crawlerproject.extensions.status import StatusFile
 from crawlerproject.frontier.host_table import HostRow, host_row, outlook
 from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_seconds
+from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.reports.report_page import document, table
 from crawlerproject.rules.bound import bound_by, load_of
 from crawlerproject.rules.hosts import host_name
@@ -59,8 +60,7 @@ class Watching(Listener):
     def page(self) -> bytes:
         """The same as ``scrapy status`` and ``scrapy hosts``, of the hosts in memory."""
         status = self._status()
-        extension = self._crawler.get_extension(StatusFile)
-        scheduler = extension.scheduler() if extension is not None else None
+        scheduler = scheduler_of(self._crawler)
         if not status or scheduler is None:
             return document("Crawl", "<h1>The crawl has not begun</h1>").encode()
         now = scheduler.crawl.now()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Request, Spider
 from scrapy.http import Response
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.python.failure import Failure
 
+    from crawlerproject.frontier.scheduler import FrontierScheduler
+
 logger = logging.getLogger(__name__)
 
 
@@ -86,10 +88,10 @@ class WebSpider(Spider):
         return spider
 
     @property
-    def _scheduler(self) -> Any:
+    def _scheduler(self) -> FrontierScheduler:
         engine = self.crawler.engine
         assert engine is not None
-        return engine.scheduler
+        return cast("FrontierScheduler", engine.scheduler)  # where it is not, no page has a lease
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""

@@ -173,6 +173,17 @@ def metadata_fields(folder: Path) -> dict[str, dict[str, str]]:
     return found
 
 
+def test_the_log_says_how_it_stands(crawled: Crawled) -> None:
+    """The line for a person: its last one knows every answer, and that nothing is left."""
+    told = [line for line in crawled.output.splitlines() if " pages/s · " in line]
+
+    answered = sum(
+        row["status"] is not None and not str(row["hop"]).startswith("P") for row in read_log(crawled.folder / "log")
+    )
+    assert f"INFO: {answered:,} pages · " in told[-1]
+    assert " · 0 queued · " in told[-1]
+
+
 def test_our_guard_never_had_to_act(crawled: Crawled) -> None:
     """The guard above the network found nothing to refuse, and nothing of ours failed."""
     assert "guard_refused" not in crawled.output
