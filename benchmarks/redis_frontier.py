@@ -11,6 +11,7 @@ does not depend on what else the machine does; pages a second do.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import random
@@ -31,11 +32,11 @@ from crawlerproject.stores.redis_store import RedisStore
 from crawlerproject.stores.rocks import RocksStore
 from tests.stores.redis_servers import redis_server
 
-_PARTITIONS = 64
+PARTITIONS = 64
 _LEASE_MS = 600_000
-_HOSTS = 500  # that each worker crawls in turn
+HOSTS = 500  # that each worker crawls in turn
 _LETTERS = 50
-_PUT = ("--appendfsync", "everysec")
+ACKNOWLEDGED = ("--appendfsync", "everysec")
 
 
 class Cost(NamedTuple):
@@ -107,7 +108,7 @@ def crawl(store: AheadStore | RocksStore, web: Web, pages: int, beats: RedisStor
             for partition, letters in store.letters(list(beats.held), _LETTERS).items():
                 store.letters_read(partition, len(letters))
             for _ in hosts:
-                store.post(web.rng.randrange(_PARTITIONS), letter)
+                store.post(web.rng.randrange(PARTITIONS), letter)
             store.look_up((row.key, row.host) for rows in links.values() for row in rows)
         for rows in links.values():
             fresh = {row.key: row for row in rows}
@@ -123,21 +124,37 @@ def crawl(store: AheadStore | RocksStore, web: Web, pages: int, beats: RedisStor
     return Cost(done, urls, cpu, wall, (beats.link.round_trips if beats else 0) - trips)
 
 
-def worker(url: str, number: int, workers: int, given: argparse.Namespace, tell: Connection) -> None:
-    """One worker process."""
-    store = RedisStore(RedisLink(url), "bench", f"w{number}", _PARTITIONS)
+def hold(store: RedisStore, number: int, workers: int) -> AheadStore:
+    """Begin, and take a worker's share of the partitions."""
     store.begin(f"life-{number}")
     ahead = AheadStore(store)
-    for partition in range(number, _PARTITIONS, workers):
+    for partition in range(number, PARTITIONS, workers):
         assert ahead.take(partition, _LEASE_MS)
-    names = (f"www.site-{n}.example" for n in range(1_000_000))
-    mine = list(islice((name for name in names if partition_of(name, _PARTITIONS) in store.held), _HOSTS))
-    tell.send(crawl(ahead, Web(mine, given.new, number), given.pages, store))
+    return ahead
+
+
+def hosts_of(store: RedisStore, count: int = HOSTS) -> list[str]:
+    """So many hosts of the partitions held."""
+    names = (f"www.site-{number}.example" for number in itertools.count())
+    return list(islice((name for name in names if partition_of(name, PARTITIONS) in store.held), count))
+
+
+def cpu_seconds(link: RedisLink) -> float:
+    """What the server has spent, without what it left to a child process (rewriting its append-only file)."""
+    info = link.call("INFO", [], "cpu")
+    return float(info["used_cpu_user"] + info["used_cpu_sys"])
+
+
+def worker(url: str, number: int, workers: int, given: argparse.Namespace, tell: Connection) -> None:
+    """One worker process."""
+    store = RedisStore(RedisLink(url), "bench", f"w{number}", PARTITIONS)
+    ahead = hold(store, number, workers)
+    tell.send(crawl(ahead, Web(hosts_of(store), given.new, number), given.pages, store))
     store.close()
 
 
 def in_redis(folder: Path, given: argparse.Namespace) -> None:
-    with redis_server(folder / "redis", *_PUT) as server:
+    with redis_server(folder / "redis", *ACKNOWLEDGED) as server:
         link = RedisLink(server.url)
         before = link.call("INFO")
         pipes = []
@@ -155,13 +172,15 @@ def in_redis(folder: Path, given: argparse.Namespace) -> None:
         after = link.call("INFO")
         pages, urls = sum(cost.pages for cost in costs), sum(cost.urls for cost in costs)
         cpu = sum(after[name] - before[name] for name in ("used_cpu_user", "used_cpu_sys"))
+        wire = [after[name] - before[name] for name in ("total_net_input_bytes", "total_net_output_bytes")]
         commands = after["total_commands_processed"] - before["total_commands_processed"]
-        known = urls + 4 * _HOSTS * given.workers
+        known = urls + 4 * HOSTS * given.workers
         print(f"Redis, {given.workers} workers: {pages:,} pages, {known:,} URLs known")
         print(f"  worker CPU {sum(cost.cpu_seconds for cost in costs) / pages * 1e6:.0f} µs a page")
-        print(f"  Redis CPU {cpu / pages * 1e6:.0f} µs a page, so {pages / cpu:,.0f} pages/s a core of Redis at most")
+        print(f"  Redis CPU {cpu / pages * 1e6:.0f} µs a page, so {pages / cpu:,.0f} pages/s a core at most")
         trips = sum(cost.round_trips for cost in costs)
         print(f"  {trips / pages:.3f} round trips and {commands / pages:.1f} commands a page")
+        print(f"  {wire[0] / pages:,.0f} bytes a page to Redis, {wire[1] / pages:,.0f} back")
         print(f"  {(after['used_memory'] - before['used_memory']) / known:.0f} bytes a URL known, of which one of"
               f" {known / max(1, known - pages):.1f} is queued")  # fmt: skip
         print(f"  {pages / wall:,.0f} pages/s together here, interpreter starts included")
@@ -170,7 +189,7 @@ def in_redis(folder: Path, given: argparse.Namespace) -> None:
 
 def on_disk(folder: Path, given: argparse.Namespace) -> None:
     store = RocksStore(folder / "rocks")
-    hosts = [f"www.site-{n}.example" for n in range(_HOSTS)]
+    hosts = [f"www.site-{n}.example" for n in range(HOSTS)]
     cost = crawl(store, Web(hosts, given.new, 0), given.pages, None)
     store.close()
     print(f"RocksDB, one process: {cost.cpu_seconds / cost.pages * 1e6:.0f} µs CPU a page, its threads included")
