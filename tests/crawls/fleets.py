@@ -30,10 +30,16 @@ class Workers:
     """Worker processes of one crawl; each has its folder and its output beside it."""
 
     def __init__(
-        self, web: RunningWeb, folder: Path, state_url: str, settings: Mapping[str, str] | None = None
+        self,
+        web: RunningWeb,
+        folder: Path,
+        state_url: str,
+        settings: Mapping[str, str] | None = None,
+        scope: str = "any",
     ) -> None:
         self.web = web
         self.folder = folder
+        self.scope = scope
         self.settings = {**small_settings(web), **SETTINGS, "STATE_URL": state_url, **(settings or {})}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self._outputs: dict[str, IO[bytes]] = {}
@@ -44,7 +50,8 @@ class Workers:
         """Start workers by name; one that was started before continues in its folder."""
         for name in names:
             settings = {**self.settings, "FLEET_WORKER": name}
-            command = crawl_command(self.web.folder / "seeds.txt", self.folder, self.web.folder / "hosts", settings)
+            seeds, hosts = self.web.folder / "seeds.txt", self.web.folder / "hosts"
+            command = crawl_command(seeds, self.folder, hosts, settings, self.scope)
             self._began[name] = len(self.output(name)) if name in self._outputs else 0
             if name not in self._outputs:
                 self._outputs[name] = (self.folder / f"{name}.log").open("ab")
@@ -105,10 +112,14 @@ class Workers:
 
 @contextlib.contextmanager
 def workers(
-    web: RunningWeb, folder: Path, state_url: str, settings: Mapping[str, str] | None = None
+    web: RunningWeb,
+    folder: Path,
+    state_url: str,
+    settings: Mapping[str, str] | None = None,
+    scope: str = "any",
 ) -> Iterator[Workers]:
     """Workers for the length of a block."""
-    made = Workers(web, folder, state_url, settings)
+    made = Workers(web, folder, state_url, settings, scope)
     try:
         yield made
     finally:

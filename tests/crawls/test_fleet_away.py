@@ -1,0 +1,126 @@
+"""Redis full, read-only and failed over while two workers crawl through TLS: they pause, say so, and go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from redis import Redis
+
+from tests.crawls.fleets import Workers, workers
+from tests.fetch.servers import make_ca, server_tls
+from tests.stores.redis_servers import Front, RedisServer, free_port, redis_server
+from tests.web.judge import judge_captures, judge_pauses, read_captures, read_visits
+from tests.web.running import RunningWeb, synthetic_web
+
+_HOSTS = ("plain1.test", "plain2.test", "plain3.test", "plain4.test")
+_NAMES = ("w1", "w2")
+_SECONDS = 30.0
+_PASSWORD = "sesame"
+
+
+class Crawled(NamedTuple):
+    """A finished crawl of four hosts."""
+
+    web: RunningWeb
+    fleet: Workers
+
+
+class Server(NamedTuple):
+    """A Redis with TLS on a port of its own; replicas and we come without."""
+
+    redis: RedisServer
+    tls_port: int
+
+    def say(self, *words: str) -> None:
+        """A command."""
+        with Redis(port=self.redis.port, password=_PASSWORD) as client:
+            client.execute_command(*words)
+
+
+def until_all(fleet: Workers, words: str, times: int) -> None:
+    """Until every worker has said it so often."""
+    end = time.monotonic() + _SECONDS
+    while any(fleet.output(name).count(words) < times for name in _NAMES):
+        assert time.monotonic() < end, words
+        time.sleep(0.05)
+
+
+def disturb(fleet: Workers, master: Server, replica: Server, front: Front) -> None:
+    """A server without room; a server that is suddenly a replica; a server that dies and has a successor."""
+    master.say("CONFIG", "SET", "maxmemory", "1")
+    until_all(fleet, "no memory left", 1)
+    master.say("CONFIG", "SET", "maxmemory", "0")
+    until_all(fleet, "The crawl goes on.", 1)
+
+    master.say("REPLICAOF", "127.0.0.1", "1")  # nobody there: it keeps what it has
+    until_all(fleet, "is read-only now", 1)
+    master.say("REPLICAOF", "NO", "ONE")
+    until_all(fleet, "The crawl goes on.", 2)
+
+    replica.say("REPLICAOF", "127.0.0.1", str(master.redis.port))
+    with Redis(port=master.redis.port, password=_PASSWORD) as client:
+        end = time.monotonic() + _SECONDS
+        while not client.wait(1, 1000):
+            assert time.monotonic() < end
+    master.redis.stop(kill=True)
+    until_all(fleet, "does not answer", 1)
+    replica.say("REPLICAOF", "NO", "ONE")
+    front.switch(replica.tls_port)
+    until_all(fleet, "The crawl goes on.", 3)
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    """The crawl that all tests here look at."""
+    folder = tmp_path_factory.mktemp("fleet-away")
+    ca = make_ca(folder)
+    server_tls(folder, ca, "127.0.0.1")
+    [pem] = folder.glob("127.0.0.1*.pem")
+    ports = free_port(), free_port()
+    fixed = ["--tls-cert-file", str(pem), "--tls-key-file", str(pem), "--tls-ca-cert-file", ca[2]]
+    fixed += ["--tls-auth-clients", "no", "--masterauth", _PASSWORD, "--repl-diskless-sync-delay", "0"]
+    with (
+        redis_server(folder / "1", "--tls-port", str(ports[0]), *fixed) as first,
+        redis_server(folder / "2", "--tls-port", str(ports[1]), *fixed) as second,
+        synthetic_web(folder / "web") as web,
+    ):
+        for server in (first, second):
+            with Redis(port=server.port) as client:
+                client.config_set("requirepass", _PASSWORD)
+        front = Front(ports[0])
+        url = f"rediss://:{_PASSWORD}@127.0.0.1:{front.port}/0?ssl_ca_certs={ca[2]}"
+        seeds = "".join(f"http://{host}:{web.port}/\n" for host in _HOSTS)
+        (web.folder / "seeds.txt").write_text(seeds)
+        with workers(web, folder / "crawl", url, scope="host") as fleet:
+            fleet.start(*_NAMES)
+            fleet.until_archiving(_SECONDS, *_NAMES)
+            disturb(fleet, Server(first, ports[0]), Server(second, ports[1]), front)
+            fleet.wait()
+            yield Crawled(web, fleet)
+        front.close()
+        second.stop(kill=True)  # in good order it would wait for whom it followed
+
+
+def test_nothing_is_missing_twice_or_too_soon(crawled: Crawled) -> None:
+    """Every page of the four hosts once (one is linked only from elsewhere), every pause kept."""
+    visits = read_visits(crawled.web.folder / "server.jsonl")
+    expected = (crawled.web.folder / "expected.txt").read_text().splitlines()
+    ours = {url for url in expected if urlsplit(url).hostname in _HOSTS and not url.endswith("/landing.html")}
+    captures = read_captures(*(folder / "warc" for folder in crawled.fleet.folders))
+
+    assert len(ours) > 50
+    assert judge_captures(captures, ours).faults == []
+    assert judge_pauses(visits, host_seconds=0.25, ip_seconds=0.5).faults == []
+
+
+def test_nobody_failed(crawled: Crawled) -> None:
+    """All of it was said in sentences, without the password; the guard above the network had nothing to refuse."""
+    for name in _NAMES:
+        output = crawled.fleet.output(name)
+        assert "Traceback" not in output
+        assert _PASSWORD not in output
+        assert "guard_refused" not in output
