@@ -1,3 +1,8 @@
 """A polite, fast web crawler: seeds in, WARC files out."""
 
+import os
+
 __version__ = "1.0"
+
+# numpy's BLAS starts a thread a core as it is imported, which nothing here ever asks anything.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

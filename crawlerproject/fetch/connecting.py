@@ -14,7 +14,9 @@ from crawlerproject.fetch.tls import tls_error, tls_facts
 from crawlerproject.reasons import Reason
 
 
-async def connect(endpoint: Endpoint, deadline: float, limits: Limits, tls_context: ssl.SSLContext) -> Connection:
+async def connect(
+    endpoint: Endpoint, deadline: float, limits: Limits, tls_context: ssl.SSLContext | None
+) -> Connection:
     """A connection ready for a request, before ``deadline`` (monotonic); raises FetchError only."""
     loop = asyncio.get_running_loop()
     connection = Connection(loop, endpoint, limits)
@@ -33,7 +35,7 @@ async def connect(endpoint: Endpoint, deadline: float, limits: Limits, tls_conte
 
 
 async def _open(
-    loop: asyncio.AbstractEventLoop, connection: Connection, end: float, tls_context: ssl.SSLContext
+    loop: asyncio.AbstractEventLoop, connection: Connection, end: float, tls_context: ssl.SSLContext | None
 ) -> None:
     endpoint = connection.endpoint
     name = endpoint.host.rstrip(".")
@@ -49,6 +51,7 @@ async def _open(
         await loop.create_connection(lambda: connection, endpoint.ip, endpoint.port)
         await _open_tunnel(connection, end)
         assert connection.transport is not None
+        assert tls_context is not None
         connection.transport = await loop.start_tls(
             connection.transport, connection, tls_context,
             server_hostname=name, ssl_handshake_timeout=handshake_seconds,

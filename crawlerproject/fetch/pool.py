@@ -49,7 +49,7 @@ class Pool:
         wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=time.time())
         connection = self._take(endpoint, started)
         if connection is None:
-            context = self._certificates.context(endpoint.host, endpoint.port)
+            context = self._certificates.context(endpoint.host, endpoint.port) if endpoint.tls else None
             connection = await connect(endpoint, deadline, self._limits, context)
             wire.connect_seconds = monotonic() - started
         else:

@@ -48,13 +48,19 @@ class Contents:
         self._store = store
         self._reach = reach
         self._payloads: dict[bytes, Original] = {}  # not in the store yet
+        self._missing = b""  # the digest last asked for in vain: a page asks when it is compared and when it is written
         self._fingerprints: dict[str, list[_Unstored]] = defaultdict(list)  # by host, likewise
         self._all: list[_Unstored] = []  # of all hosts, in the order in which they came
         self._values = array("Q")  # of these
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of this payload."""
-        return self._payloads.get(digest) or self._store.original(digest)
+        found = self._payloads.get(digest)
+        if found is None and digest != self._missing:
+            found = self._store.original(digest)
+            if found is None:
+                self._missing = digest
+        return found
 
     def exact(self, digest: bytes, url: str) -> Duplicate | None:
         """Another page with this payload."""
@@ -108,6 +114,7 @@ class Contents:
 
     def stored(self, changes: Changes) -> None:
         """The changes are in the store: they are found there from now on."""
+        self._missing = b""
         for digest, _ in changes.payloads:
             self._payloads.pop(digest, None)
         count = len(changes.fingerprints)  # they are stored in the order in which they came

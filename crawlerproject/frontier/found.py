@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crawlerproject.rules.priority import SEED
+from crawlerproject.rules.priority import SEED, after_duplicate
 from crawlerproject.rules.urls import Address
 from crawlerproject.stores.protocols import FLAG_SEED
 
@@ -19,6 +19,11 @@ class Found(NamedTuple):
     priority: int
     flags: int = 0  # FLAG_* of stores/protocols.py
     note: str = ""  # of a sitemap: the origin whose robots.txt names it
+
+    def behind(self) -> Found:
+        """The same, found on a page that repeats another."""
+        address, depth, hops, via, priority, flags, note = self
+        return Found(address, depth, hops, via, after_duplicate(priority), flags, note)
 
 
 def seed_found(address: Address) -> Found:

@@ -10,6 +10,7 @@ from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.priority import by_rank
@@ -34,6 +35,7 @@ class Intake:
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
+        self._recent = RecentKeys()
 
     def load(self, now: float) -> None:
         """Take up every host that has work from an earlier run."""
@@ -80,10 +82,12 @@ class Intake:
         if not new:
             return 0
         try:
-            return self._queue([self._row(item, now) for item in new], [], 1, self._widened(new))
+            queued = self._queue([self._row(item, now) for item in new], [], 1, self._widened(new))
         except StorageError:
             self._refused_adds.extend(new)
             raise
+        self._recent.add([item.address.key for item in new])
+        return queued
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
         """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
@@ -132,10 +136,13 @@ class Intake:
         self.add(found, now)
 
     def _new(self, found: Iterable[Found], now: float) -> list[Found]:
-        allowed = self.allowed(found, now)
+        recent = self._recent
+        allowed = self.allowed([item for item in found if item.address.key not in recent], now)
         if not allowed:
             return []
-        known = self._books.store.known([item.address.key for item in allowed])
+        keys = [item.address.key for item in allowed]
+        known = self._books.store.known(keys)
+        recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
         new: list[Found] = []
         coming: dict[str, int] = {}  # by host: of these, on their way into its budget

@@ -74,7 +74,7 @@ class Renders:
 
     def wanted(self, url: str, host: str, verdict: Verdict) -> bool:
         """Whether a page shall be rendered; a yes is taken from the budgets of its host and of the crawl."""
-        if self.mode == "never":
+        if self.mode == "never" or (self.mode != "always" and verdict is Verdict.PLAIN):
             return False
         history = self._history(host)
         if history.granted >= self._max_per_host or self._granted >= self._max_per_crawl:

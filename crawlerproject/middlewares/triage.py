@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Self
 
-from crawlerproject.rules.challenge import challenge
+from crawlerproject.rules.challenge import HEADERS, challenge
 from crawlerproject.rules.page import PageFacts, is_html, read_html
 from crawlerproject.rules.triage import PLAIN, Triage, Verdict, looks_whole, triage
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 logger = logging.getLogger(__name__)
+
+_WALLS = [(name, name.title().encode()) for name in HEADERS]
 
 
 class TriageMiddleware:
@@ -39,11 +41,12 @@ class TriageMiddleware:
         meta.pop("to_render", None)
         if (lease is not None and lease.is_robots) or not response.body or response.status in (301, 302, 303, 307, 308):
             return response
-        content_type = (response.headers.get("Content-Type") or b"").decode("latin-1") or None
+        answer, get = response.headers, dict.get  # names in title case, as Scrapy keeps them
+        content_type = get(answer, b"Content-Type", [b""])[-1].decode("latin-1") or None
         if not is_html(content_type, response.body):
             return response
         facts = meta["facts"] = facts_of(response, content_type, self.token) if response.status == 200 else None
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in _single(response)}
+        headers = {name: values[0].decode("latin-1") for name, known_as in _WALLS if (values := get(answer, known_as))}
         meta["challenge"] = challenge(response.status, headers, response.body, facts.words if facts else None)
         if facts is None or meta["challenge"] or "rendered" in meta:
             return response
@@ -72,7 +75,3 @@ def facts_of(response: Response, content_type: str | None, token: str) -> PageFa
         x_robots=[value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")],
         token=token,
     )
-
-
-def _single(response: Response) -> list[tuple[bytes, bytes]]:
-    return [(name, values[0]) for name, values in response.headers.items() if values]

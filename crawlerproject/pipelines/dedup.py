@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.items import Page
-from crawlerproject.rules.priority import after_duplicate
 from crawlerproject.rules.similarity import text_fingerprint
 
 if TYPE_CHECKING:
@@ -43,5 +42,5 @@ class DedupPipeline:
         page.notes.append(("duplicate-of", found.url))
         if found.kind == "near":
             page.notes.append(("simhash-distance", str(found.bits)))
-        page.found = [link._replace(priority=after_duplicate(link.priority)) for link in page.found]
+        page.found = [link.behind() for link in page.found]
         self._crawler.stats.inc_value(f"duplicates/{found.kind}")

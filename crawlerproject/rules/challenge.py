@@ -20,6 +20,8 @@ _HEADERS = (
     ("x-amzn-waf-action", "captcha", "aws waf"),
     ("x-datadome", "protected", "datadome"),
 )
+HEADERS = frozenset(name for name, _, _ in _HEADERS)
+"""In lower case: the headers that ``challenge`` looks at."""
 _MARKS = (
     (b"/cdn-cgi/challenge-platform/", "cloudflare"),
     (b"cf-browser-verification", "cloudflare"),
@@ -38,7 +40,7 @@ _MARKS = (
 
 
 def challenge(status: int, headers: Mapping[str, str], body: bytes, words: int | None = None) -> str:
-    """Whose wall an answer is, "" when it is none; ``headers`` with lower-case names, ``words`` None when unknown."""
+    """Whose wall an answer is, "" when it is none; ``headers`` are those of HEADERS that it has."""
     if status not in _STATUSES:
         return ""
     for name, part, vendor in _HEADERS:

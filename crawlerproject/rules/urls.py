@@ -94,14 +94,20 @@ class UrlRefused(ValueError):
         self.reason = reason
 
 
+_resolved: dict[tuple[str, str], Address | None] = {}
+"""What links of pages lately read mean, by the page's folder and the link as written: a site's pages repeat theirs."""
+_MOST_RESOLVED = 32_768  # some 400 bytes each
+
+
 class Base:
     """Resolves the links of one page; made once a page, since parsing the base is half the work."""
 
-    __slots__ = ("_base", "_encoding", "url")
+    __slots__ = ("_base", "_encoding", "_folder", "url")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
         """``encoding`` is the page's Python codec name: a query's non-ASCII text is written in it."""
         self.url = url
+        self._folder = url.partition("?")[0].rpartition("/")[0]
         self._encoding = "" if encoding in _UTF8_OUTPUT else encoding
         try:
             self._base: can_ada.URL | None = can_ada.parse(url)
@@ -112,6 +118,20 @@ class Base:
         """The address ``href`` means on this page; None when it is not one of ours."""
         if self._encoding and not href.isascii():
             href = encode_query(href, self._encoding)
+        if (
+            not href[:1].isalnum() and href[:1] != "/"
+        ):  # "?page=2", "#top" and what browsers trim mean another page each
+            return self._join(href)
+        key = self._folder, href
+        if key in _resolved:
+            return _resolved[key]
+        address = self._join(href)
+        if len(_resolved) >= _MOST_RESOLVED:
+            _resolved.clear()
+        _resolved[key] = address
+        return address
+
+    def _join(self, href: str) -> Address | None:
         if self._base is not None:
             try:
                 parsed = self._base + href

@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import b32encode
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha1
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -178,6 +179,7 @@ def payload_digest(body: bytes) -> bytes:
     return sha1(body, usedforsecurity=False).digest()
 
 
+@lru_cache(maxsize=16)  # a payload's is asked for by its record, its index row and its log line
 def digest_text(digest: bytes) -> str:
     """A sha1 as WARC and Common Crawl's index write it: 32 letters of base32, without a label."""
     return b32encode(digest).decode()

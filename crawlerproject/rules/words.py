@@ -28,7 +28,7 @@ def spaced(text: bytes) -> bytes:
     if text.isascii():
         return text
     text = text.replace(_NO_BREAK_SPACE, b" ")
-    if np.frombuffer(text, np.uint8).max() >= _CJK_FIRST:
+    if np.maximum.reduce(np.frombuffer(text, np.uint8)) >= _CJK_FIRST:
         characters = text.decode("utf-8", "surrogatepass").replace(_WIDE_SPACE, " ")
         text = _CJK.sub(r" \g<0> ", characters).encode("utf-8", "surrogatepass")
     return text

@@ -20,26 +20,28 @@ if TYPE_CHECKING:
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # What rules/refetch reads of an answer's freshness.
 _FRESHNESS = ("cache-control", "expires", "date", "age")
+_FRESHNESS_NAMES = [(name, name.title().encode()) for name in _FRESHNESS]
+_AI_USE_NAMES = [(name, name.title().encode()) for name in HEADERS]
 
 
 def page_of(lease: Lease, response: Response, wire: Wire) -> Page:
     """What the status and the headers say; the body is not read yet."""
     headers = response.headers
     page = Page(lease, lease.row.url, _reason(response.status), wire, body=response.body)
-    page.mime = header(headers, "Content-Type").partition(";")[0].strip().lower()
-    page.retry_after = header(headers, "Retry-After")
-    page.etag = header(headers, "ETag")
-    page.last_modified = header(headers, "Last-Modified")
+    page.mime = header(headers, b"Content-Type").partition(";")[0].strip().lower()
+    page.retry_after = header(headers, b"Retry-After")
+    page.etag = header(headers, b"Etag")
+    page.last_modified = header(headers, b"Last-Modified")
     if wire.unverified:
         page.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
-    page.freshness = {name: value for name in _FRESHNESS if (value := header(headers, name))}
+    page.freshness = {name: value for name, known_as in _FRESHNESS_NAMES if (value := header(headers, known_as))}
     return page
 
 
 def page_of_hub(lease: Lease, response: Response, wire: Wire) -> Page:
     """What a hub answers to being asked for a subscription; it verifies and pushes later, by itself."""
     page = Page(lease, lease.row.url, _reason(response.status), wire)
-    page.retry_after = header(response.headers, "Retry-After")
+    page.retry_after = header(response.headers, b"Retry-After")
     if 200 <= response.status < 300:
         page.reason = Reason.SUBSCRIBED
     else:
@@ -62,13 +64,18 @@ def page_notes(facts: PageFacts) -> list[tuple[str, str]]:
 
 def ai_use(signals: Iterable[str], headers: Headers) -> list[tuple[str, str]]:
     """What robots.txt (its ``signals``) and an answer's headers say about use by artificial intelligence."""
-    return stated_by_site(signals, [(name, text) for name in HEADERS if (text := header(headers, name))])
+    return stated_by_site(
+        signals, [(name, text) for name, known_as in _AI_USE_NAMES if (text := header(headers, known_as))]
+    )
 
 
-def header(headers: Headers, name: str) -> str:
-    """A header's value as text; "" without one."""
-    value = headers.get(name)
-    return value.decode("latin-1") if value else ""
+def header(headers: Headers, name: bytes) -> str:
+    """A header's last value as text; "" without one. ``name`` in title case, as Scrapy keeps names: "Etag".
+
+    Past ``Headers.get``, which normalises the name at each of the dozen looks that a page takes.
+    """
+    values = dict.get(headers, name)
+    return values[-1].decode("latin-1") if values else ""
 
 
 def _reason(status: int) -> Reason:

@@ -118,7 +118,7 @@ class WebSpider(Spider):
         page = page_of(lease, response, wire)
         try:
             if response.status in REDIRECTS:
-                self._redirect(page, header(response.headers, "Location"))
+                self._redirect(page, header(response.headers, b"Location"))
             elif response.status == 200 and lease.is_robots:
                 if self.sitemaps:
                     self._take(page, self.lists.of_robots(lease.row, parse_robots(page.body, self.token)))
@@ -199,7 +199,7 @@ class WebSpider(Spider):
         self._scheduler.add([redirected(lease.row, target)])
 
     def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
-        content_type = header(response.headers, "Content-Type") or None
+        content_type = header(response.headers, b"Content-Type") or None
         if is_feed(content_type or "", response.body):
             self._read_feed(page, response)
             return
@@ -227,7 +227,7 @@ class WebSpider(Spider):
         """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
         page = page_of_hub(lease, response, wire)
         if response.status in (307, 308):
-            target = Base(page.url).join(header(response.headers, "Location"))
+            target = Base(page.url).join(header(response.headers, b"Location"))
             if target is not None and not redirected_enough(lease.row):
                 page.location, page.error = target.url, ""
                 self._scheduler.pushes.hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))

@@ -125,3 +125,13 @@ def test_a_base_only_the_second_parser_knows() -> None:
     address = Base("http://xn--a/dir/page").join("other")
     assert address is not None
     assert address.url == "http://xn--a/dir/other"
+
+
+@given(st.sampled_from(["a", "b.html", "b?x=/y/", "b?x#z/", ""]), st.text("ab/.?#: \n%é\\", max_size=6))
+def test_a_link_means_the_same_on_every_page_of_a_folder(name: str, href: str) -> None:
+    """What pages of one folder have found out for each other is what each would have found."""
+    page = f"http://example.org/one/two/{name}"
+    for other in ("", "c", "c?q=1"):
+        Base(f"http://example.org/one/two/{other}").join(href)
+
+    assert Base(page).join(href) == Base(page)._join(href)
