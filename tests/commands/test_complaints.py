@@ -18,6 +18,7 @@ from crawlerproject.stores.robots_copies import robots_versions, save_robots
 from tests.commands.crawled import ask, scrapy
 from tests.web.judge import read_visits
 from tests.web.running import RunningWeb, crawl_command, read_pages, small_settings, start, synthetic_web
+from tests.web.waiting import wait_until
 
 DEADLINE_SECONDS = 60.0
 PAGES = 40
@@ -42,16 +43,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         with (folder / "crawl.log").open("wb") as output:
             process = start(command, output)
         try:
-            until = time.monotonic() + DEADLINE_SECONDS
-            while read_pages(web.folder / "server.jsonl") < PAGES:
-                assert time.monotonic() < until
-                time.sleep(0.1)
+            wait_until(lambda: read_pages(web.folder / "server.jsonl") >= PAGES, seconds=DEADLINE_SECONDS)
             never = ask(folder / "crawl", "never", "trap.test", "--why", "asked by  its owner")
             excluded_at = time.time()
             more = read_pages(web.folder / "server.jsonl") + 10
-            while read_pages(web.folder / "server.jsonl") < more:
-                assert time.monotonic() < until
-                time.sleep(0.1)
+            wait_until(lambda: read_pages(web.folder / "server.jsonl") >= more, seconds=DEADLINE_SECONDS)
             process.send_signal(signal.SIGINT)
             assert process.wait(DEADLINE_SECONDS) == 0
         finally:

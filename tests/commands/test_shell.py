@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from crawlerproject.stores.looking import STATUS_FILE, read_facts
 from tests.commands.crawled import scrapy
 from tests.web.judge import read_visits
 from tests.web.running import IDENTITY, RunningWeb, crawl_command, small_settings, start, synthetic_web
+from tests.web.waiting import wait_until
 
 DEADLINE_SECONDS = 60.0
 PAUSE_SECONDS = 0.25  # of the preset "mirror", which small_settings chooses
@@ -62,11 +62,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
         with (folder / "crawl.log").open("wb") as output:
             process = start(command, output)
         try:
-            until = time.monotonic() + DEADLINE_SECONDS
-            while not read_facts(folder / "crawl", STATUS_FILE):
-                assert process.poll() is None
-                assert time.monotonic() < until
-                time.sleep(0.1)
+            wait_until(lambda: read_facts(folder / "crawl", STATUS_FILE), seconds=DEADLINE_SECONDS, process=process)
             yield Beside(web, folder / "crawl", folder / "crawl.log")
             assert process.poll() is None  # it ran all the while
             process.send_signal(signal.SIGINT)

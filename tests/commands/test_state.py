@@ -23,6 +23,7 @@ from tests.crawls.fleets import Workers
 from tests.stores.redis_servers import redis_server
 from tests.web.judge import judge_folder
 from tests.web.running import PROJECT, crawl_command, read_pages, small_settings, start, synthetic_web
+from tests.web.waiting import wait_until
 
 _HOSTS, _PAGES = 40, 600  # a host
 _TABLES = ("", "queue", "seen", "pages", "hosts", "robots", "fingerprints", "payloads")
@@ -65,7 +66,7 @@ def killed_copy(source: str, target: str, begun: Callable[[], bool]) -> None:
     command = [sys.executable, "-m", "scrapy", "state", "copy", source, target]
     with subprocess.Popen(command, cwd=PROJECT) as process:
         until = time.monotonic() + _SECONDS
-        while not begun():
+        while not begun():  # in a hurry: the copy is a short one
             assert process.poll() is None, "it had ended before it could be killed"
             assert time.monotonic() < until
             time.sleep(0.002)
@@ -154,10 +155,7 @@ def test_a_crawl_moves_to_redis_and_back(tmp_path: Path) -> None:
         alone = crawl_command(web.folder / "seeds.txt", crawl, web.folder / "hosts", {**small_settings(web), **HASTY})
 
         def pages(more: int) -> None:
-            until = time.monotonic() + _SECONDS
-            while read_pages(served) < more:
-                assert time.monotonic() < until
-                time.sleep(0.05)
+            wait_until(lambda: read_pages(served) >= more, seconds=_SECONDS)
 
         with (tmp_path / "alone.log").open("wb") as output:
             process = start(alone, output)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.web.running import RunningWeb, crawl_command, small_settings, start
+from tests.web.waiting import wait_until
 
 # Short, so that tests need not wait: a worker that dies is replaced within LEASE_SECONDS.
 LEASE_SECONDS = 6
@@ -77,9 +78,7 @@ class Workers:
     def _until(self, seconds: float, names: Iterable[str], done: Callable[[str], bool]) -> None:
         until = time.monotonic() + seconds
         for name in names:
-            while not done(name):
-                assert time.monotonic() < until, self.output(name)[-3000:]
-                time.sleep(0.05)
+            wait_until(lambda name=name: done(name), seconds=until - time.monotonic(), log=self.folder / f"{name}.log")
 
     def ended(self, name: str, seconds: float = 30.0) -> int:
         """Wait for a worker's end; its exit status."""

@@ -6,12 +6,12 @@ import contextlib
 import json
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.web.running import PROJECT
+from tests.web.waiting import wait_until
 
 TOOLS = PROJECT / ".venv-tools" / "bin"
 _START_SECONDS = 60.0
@@ -28,10 +28,7 @@ def pywb_of(crawled: Path, folder: Path) -> Iterator[tuple[str, int]]:
     command = [TOOLS / "wayback", "--bind", "127.0.0.1", "--port", str(port)]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
         try:
-            until = time.monotonic() + _START_SECONDS
-            while not _listens(port):
-                assert process.poll() is None and time.monotonic() < until, (folder / "log").read_text()
-                time.sleep(0.05)
+            wait_until(lambda: _listens(port), seconds=_START_SECONDS, process=process, log=folder / "log")
             yield "127.0.0.1", port
         finally:
             process.terminate()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.web.exclusion import BELOW, HOP_PAGES, LATE, LATE_PAGES, STAYS_PAGES
 from tests.web.judge import Visit, read_visits
 from tests.web.running import HASTE, crawl_command, finish, start, synthetic_web
+from tests.web.waiting import wait_until
 
 PACE_SECONDS = 0.1
 RELOAD_SECONDS = 1.0
@@ -39,14 +40,6 @@ class Crawled(NamedTuple):
     vanished_at: float  # epoch seconds: the file was gone
 
 
-def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for it."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     """The crawl that all tests here look at."""
@@ -60,10 +53,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         began = time.monotonic()
         with log.open("wb") as output:
             process = start(command, output)
-            until(lambda: seen.exists() and sum(visit.host == LATE for visit in read_visits(seen)) > 8)
+            wait_until(lambda: seen.exists() and sum(visit.host == LATE for visit in read_visits(seen)) > 8)
             never.write_text(f"# ours\nelsewhere.test\nno domain at all!\n{LATE}  # a complaint\n")
             excluded_at = time.time()
-            until(lambda: "excluded from now on" in log.read_text())
+            wait_until(lambda: "excluded from now on" in log.read_text())
             never.unlink()
             vanished_at = time.time()
             assert finish(process, began).status == 0, log.read_text()[-3000:]

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,19 +16,12 @@ from crawlerproject.stores.redis_link import RedisLink
 from tests.crawls.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
 from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web
+from tests.web.waiting import wait_until
 
 
 def children_of(pid: int) -> list[int]:
     """Processes that a process has started."""
     return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def until(condition: object, seconds: float = 60.0) -> None:
-    """Wait until the condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def fleet_command(seeds: Path, crawl: Path, hosts: Path, settings: dict[str, str]) -> list[str]:
@@ -50,9 +42,11 @@ def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
             fleet = start(command, output)
         logs = [crawl / "w-1.log", crawl / "w-2.log"]
         try:
-            until(lambda: all(log.exists() and "Spider opened" in log.read_text() for log in logs))
+            wait_until(lambda: all(log.exists() and "Spider opened" in log.read_text() for log in logs))
             os.kill(children_of(fleet.pid)[0], signal.SIGKILL)
-            until(lambda: any("pages/s" in life for log in logs for life in log.read_text().split("Spider opened")[2:]))
+            wait_until(
+                lambda: any("pages/s" in life for log in logs for life in log.read_text().split("Spider opened")[2:])
+            )
             fleet.send_signal(signal.SIGINT)
             assert fleet.wait(60) == 0
         finally:

@@ -6,7 +6,7 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from crawlerproject.reports.warc_walk import check_file
 from tests.crawls.test_small_web import PATIENCE
 from tests.web.judge import judge_folder, judge_pauses, judge_references, read_captures, read_visits
 from tests.web.running import PROJECT, crawl_command, read_pages, small_settings, synthetic_web
+from tests.web.waiting import wait_until
 
 # A file may not grow beyond this until the test lifts the limit: the kernel then refuses writes as a full disk does.
 SMALL_FILE_BYTES = 150_000
@@ -40,22 +41,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def _until(true: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert process.poll() is None, log.read_text()[-3000:]
-        assert time.monotonic() < until, log.read_text()[-3000:]
-        time.sleep(0.05)
-
-
-def _wait_for(log: Path, words: str, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + DEADLINE_SECONDS
-    while words not in log.read_text():
-        assert process.poll() is None, log.read_text()[-3000:]
-        assert time.monotonic() < until, f"never said {words!r}: {log.read_text()[-3000:]}"
-        time.sleep(0.1)
-
-
 def test_the_crawl_pauses_and_goes_on(tmp_path: Path) -> None:
     """Refused writes lose no page, tear no record and store nothing twice."""
     log = tmp_path / "crawl.log"
@@ -66,9 +51,9 @@ def test_the_crawl_pauses_and_goes_on(tmp_path: Path) -> None:
             process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
         try:
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (SMALL_FILE_BYTES, resource.RLIM_INFINITY))
-            _wait_for(log, "The crawl pauses:", process)
+            wait_until(lambda: "The crawl pauses:" in log.read_text(), process=process, log=log)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-            _wait_for(log, "The crawl goes on", process)
+            wait_until(lambda: "The crawl goes on" in log.read_text(), process=process, log=log)
             assert process.wait(DEADLINE_SECONDS) == 0
         finally:
             process.kill()
@@ -88,15 +73,15 @@ def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_d
         with log.open("wb") as output:
             process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
         try:
-            _until(lambda: read_pages(visits) > 100, process, log)
+            wait_until(lambda: read_pages(visits) > 100, process=process, log=log)
             with filler.open("wb") as stream:
                 stream.write(bytes(shutil.disk_usage(small_disk).free - FREE_BYTES))
-            _until(lambda: "under DISK_MIN_FREE_BYTES" in log.read_text(), process, log)
+            wait_until(lambda: "under DISK_MIN_FREE_BYTES" in log.read_text(), process=process, log=log)
             asked = -1
             while asked != (asked := read_pages(visits)):  # what was in flight comes to its end
                 time.sleep(2.0)  # many times the pause that a host is given
             filler.unlink()
-            _until(lambda: "The crawl goes on" in log.read_text(), process, log)
+            wait_until(lambda: "The crawl goes on" in log.read_text(), process=process, log=log)
             assert process.wait(DEADLINE_SECONDS) == 0
         finally:
             process.kill()

@@ -9,8 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from crawlerproject.rules.feeds import MAX_BYTES
 from crawlerproject.stores.request_log import read_log
 from tests.web.hub import ask
 from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web, wait_for
+from tests.web.waiting import wait_until
 
 DEADLINE_SECONDS = 60.0
 HUB_ADDRESS = "127.0.0.200"
@@ -65,16 +65,6 @@ def lines(log: Path, **wanted: object) -> list[dict[str, Any]]:
     """The rows of a server's log that have these values."""
     rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     return [row for row in rows if wanted.items() <= row.items()]
-
-
-def wait_until(look: Callable[[], Any]) -> Any:
-    """What ``look`` finds, once it finds something."""
-    until = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < until:
-        if found := look():
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it never came")
 
 
 @contextlib.contextmanager

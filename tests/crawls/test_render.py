@@ -23,6 +23,7 @@ from crawlerproject.reports.warc_walk import check_file
 from crawlerproject.stores.request_log import read_log
 from tests.web.judge import Visit, read_visits
 from tests.web.running import PROJECT, RunningWeb, crawl_command, finish, measured, small_settings, start, synthetic_web
+from tests.web.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -336,10 +337,7 @@ def scrapy(*arguments: str, typed: str | None = None) -> subprocess.CompletedPro
 
 def kill_browser(crawl: int, server_log: Path, *, after: bytes) -> int:
     """Kill the crawl's browser processes once the server has logged ``after``; how many there were."""
-    until = time.monotonic() + 60
-    while after not in (server_log.read_bytes() if server_log.exists() else b""):
-        assert time.monotonic() < until, "no page asked for its data"
-        time.sleep(0.02)
+    wait_until(lambda: server_log.exists() and after in server_log.read_bytes(), "asked a page for its data")
     killed = 0
     for pid in descendants(crawl):
         try:

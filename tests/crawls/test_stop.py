@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 from tests.crawls.test_small_web import PATIENCE
 from tests.web.judge import judge_folder
 from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, read_pages, small_settings, synthetic_web
+from tests.web.waiting import wait_until
 
 DEADLINE_SECONDS = 60.0
 
@@ -22,11 +22,7 @@ def _started(web: RunningWeb, crawl_dir: Path, pages: int) -> subprocess.Popen[b
     command = crawl_command(web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", settings)
     with crawl_dir.with_suffix(".log").open("ab") as output:
         process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
-    until = time.monotonic() + DEADLINE_SECONDS
-    while read_pages(log) < enough:
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: read_pages(log) >= enough, seconds=DEADLINE_SECONDS, process=process)
     return process
 
 
@@ -41,7 +37,8 @@ def test_interrupted_once_and_twice(tmp_path: Path) -> None:
 
         process = _started(web, crawl_dir, 40)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.05)  # two signals at once would count as one
+        log = crawl_dir.with_suffix(".log")  # of both runs; two signals at once would count as one
+        wait_until(lambda: log.read_text().count("Received SIGINT, shutting down gracefully") == 2)
         process.send_signal(signal.SIGINT)
         process.wait(10)
 

@@ -86,7 +86,7 @@ async def answering(
             server.requests.append(await reader.readuntil(b"\r\n\r\n"))
             for number, piece in enumerate(pieces):
                 if number:
-                    await asyncio.sleep(pause_seconds)
+                    await asyncio.sleep(pause_seconds)  # it is slow: that is what is tested
                 writer.write(piece)
                 await writer.drain()
             if close:

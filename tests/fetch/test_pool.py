@@ -18,6 +18,7 @@ from crawlerproject.fetch.pool import Answer, Pool
 from crawlerproject.fetch.tls import Certificates, allowed_hosts, iana_cipher, make_context
 from crawlerproject.reasons import Reason
 from tests.fetch.servers import PAGE, answering, make_ca, ok, run, server_tls, serving
+from tests.web.waiting import eventually
 
 GET = b"GET / HTTP/1.1\r\nHost: site.test\r\n\r\n"
 
@@ -105,11 +106,7 @@ def test_idle_connections_expire_and_are_capped() -> None:
             for number in range(6):
                 await pool.fetch(at(server.port, f"h{number}.test"), GET)
             assert pool.idle_connections == 3
-            loop = asyncio.get_running_loop()
-            end = loop.time() + 5
-            while pool.idle_connections and loop.time() < end:
-                await asyncio.sleep(0.05)
-            assert pool.idle_connections == 0
+            await eventually(lambda: not pool.idle_connections)
         pool.close()
 
     run(main())
@@ -122,7 +119,7 @@ def test_idle_connection_the_server_closed_is_not_used() -> None:
         pool = pool_with()
         async with answering(ok(), close=True) as server:
             await pool.fetch(at(server.port), GET)
-            await asyncio.sleep(0.1)  # let the server's end arrive
+            await eventually(lambda: not pool.idle_connections)  # the server's end has arrived
             assert not (await pool.fetch(at(server.port), GET)).wire.reused
             assert len(server.requests) == 2
         pool.close()
@@ -160,7 +157,7 @@ def test_unasked_bytes_on_an_idle_connection_end_it() -> None:
         pool = pool_with()
         async with answering(ok(), ok(b"stale"), pause_seconds=0.05) as server:
             await pool.fetch(at(server.port), GET)
-            await asyncio.sleep(0.2)
+            await eventually(lambda: not pool.idle_connections)  # what nobody asked for has arrived
             answer = await pool.fetch(at(server.port), GET)
             assert (answer.wire.body, answer.wire.reused) == (PAGE, False)
         pool.close()
@@ -250,7 +247,7 @@ def test_cancelled_fetch_leaves_nothing_behind() -> None:
         pool = pool_with()
         async with answering() as server:
             task = asyncio.ensure_future(pool.fetch(at(server.port), GET))
-            await asyncio.sleep(0.1)
+            await eventually(lambda: server.requests)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -267,7 +264,7 @@ def test_closing_the_pool_ends_what_is_under_way() -> None:
         pool = pool_with()
         async with answering() as server:
             task = asyncio.ensure_future(pool.fetch(at(server.port), GET))
-            await asyncio.sleep(0.1)
+            await eventually(lambda: server.requests)
             pool.close()
             with pytest.raises(FetchError):
                 await task
@@ -334,7 +331,7 @@ def test_reset_is_no_end_of_a_body_read_until_close() -> None:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\n\r\npart")
             await writer.drain()
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)  # a reset may overtake what was sent, and nothing here sees it read
             linger = b"\1\0\0\0\0\0\0\0"  # on, for 0 s: close() sends RST
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             writer.transport.abort()

@@ -8,8 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from tests.crawls.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
 from tests.web.judge import judge_folder, read_captures
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages, small_settings, synthetic_web
+from tests.web.waiting import wait_until
 
 DEADLINE_SECONDS = 90.0
-LOOK_SECONDS = 0.1
 PAGES_BEFORE_CANCEL = 60
 
 CONFIG = """[scrapyd]
@@ -62,14 +61,6 @@ class Scrapyd:
         return next((s for s in ("pending", "running", "finished") if job in [j["id"] for j in jobs[s]]), "gone")
 
 
-def until(true: Callable[[], bool], what: str) -> None:
-    """Wait for it; the deadline is a failure."""
-    end = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < end, f"never {what}"
-        time.sleep(LOOK_SECONDS)
-
-
 @contextmanager
 def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
     """``scrapyd`` in a process of its own, ended on leaving."""
@@ -92,7 +83,7 @@ def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
             return False
 
     try:
-        until(answers, "answered")
+        wait_until(answers, "answered", seconds=DEADLINE_SECONDS)
         yield scrapyd
     finally:
         process.terminate()
@@ -140,15 +131,15 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
 
         first = schedule(scrapyd, web, crawl_dir)
         served = web.folder / "server.jsonl"
-        until(lambda: read_pages(served) >= PAGES_BEFORE_CANCEL, "crawled")
+        wait_until(lambda: read_pages(served) >= PAGES_BEFORE_CANCEL, "crawled", seconds=DEADLINE_SECONDS)
         assert scrapyd.state(first) == "running"
         scrapyd.ask("cancel", project="crawlerproject", job=first)
-        until(lambda: scrapyd.state(first) == "finished", "cancelled")
+        wait_until(lambda: scrapyd.state(first) == "finished", "cancelled", seconds=DEADLINE_SECONDS)
         cancelled_at = read_pages(served)
         assert not list((crawl_dir / "warc").glob("*.open"))  # in good order
 
         second = schedule(scrapyd, web, crawl_dir)
-        until(lambda: scrapyd.state(second) == "finished", "finished")
+        wait_until(lambda: scrapyd.state(second) == "finished", "finished", seconds=DEADLINE_SECONDS)
         assert read_pages(served) > cancelled_at
         verdict = judge_folder(web.folder, crawl_dir, host_seconds=0.25, ip_seconds=0.5)
         logs = {job: next((tmp_path / "scrapyd" / "logs").rglob(f"{job}.log")).read_text() for job in (first, second)}
@@ -176,7 +167,11 @@ def test_two_machines_share_a_crawl(tmp_path: Path) -> None:
             for name, scrapyd in machines.items()
         }
         for name, job in jobs.items():
-            until(lambda scrapyd=machines[name], job=job: scrapyd.state(job) == "finished", f"finished on {name}")  # type: ignore[misc]
+            wait_until(
+                lambda scrapyd=machines[name], job=job: scrapyd.state(job) == "finished",
+                f"finished on {name}",
+                seconds=DEADLINE_SECONDS,
+            )
         folders = [tmp_path / f"crawl-{name}" / name for name in machines]
         verdict = judge_folder(web.folder, None, workers=folders, host_seconds=0.25, ip_seconds=0.5)
         logs = [next((tmp_path / name / "logs").rglob(f"{job}.log")).read_text() for name, job in jobs.items()]

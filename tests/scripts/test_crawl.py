@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Stands in for scrapy: says when it is ready, counts the SIGINTs that one press brings.
+# Stands in for scrapy: says when it is ready, counts the SIGINTs that one press brings. It listens for a while for the
+# second that must not come.
 COUNTS_INTERRUPTS = """
 import signal, sys, time
 seen = []

@@ -3,7 +3,6 @@
 import errno
 import gzip
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from crawlerproject.rules.request_line import Attempt, line
 from crawlerproject.stores.durable import StorageFull
 from crawlerproject.stores.log_query import attempts
 from crawlerproject.stores.request_log import DAY_SECONDS, RequestLog, read_log, tidy
+from tests.web.waiting import wait_until
 
 NOON = 1_790_000_000.0 // DAY_SECONDS * DAY_SECONDS + DAY_SECONDS / 2  # 2026-09-21
 
@@ -132,10 +132,7 @@ def test_a_closed_day_gets_a_twin_that_goes_with_it(tmp_path: Path) -> None:
         )
         log.flush()
     twin = tmp_path / "requests-2026-09-21.parquet"
-    until = time.monotonic() + 30
-    while not twin.exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(twin.exists)
     assert {row["url"] for row in attempts(tmp_path, host="a.test")} == {"http://a.test/0", "http://a.test/1"}
 
     log.write(NOON + 2 * DAY_SECONDS, {"n": 1})
