@@ -19,6 +19,7 @@ from tests.web.running import RunningWeb, synthetic_web
 _HOSTS = ("plain1.test", "plain2.test", "plain3.test", "plain4.test")
 _NAMES = ("w1", "w2")
 _SECONDS = 30.0
+_DAYS_AHEAD = 900 / 86400
 _PASSWORD = "sesame"
 
 
@@ -96,7 +97,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         seeds = "".join(f"http://{host}:{web.port}/\n" for host in _HOSTS)
         (web.folder / "seeds.txt").write_text(seeds)
         with workers(web, folder / "crawl", url, scope="host") as fleet:
-            fleet.start(*_NAMES)
+            fleet.start("w1")
+            fleet.start("w2", days_ahead=_DAYS_AHEAD)
             fleet.until_archiving(_SECONDS, *_NAMES)
             disturb(fleet, Server(first, ports[0]), Server(second, ports[1]), front)
             fleet.wait()
@@ -124,3 +126,9 @@ def test_nobody_failed(crawled: Crawled) -> None:
         assert "Traceback" not in output
         assert _PASSWORD not in output
         assert "guard_refused" not in output
+
+
+def test_a_clock_that_differs_is_said_and_does_not_count(crawled: Crawled) -> None:
+    """One worker's machine is a quarter of an hour ahead: it says so, and keeps every pause all the same."""
+    said = "This machine's clock is 900.0 s ahead of the store's; the store's counts."
+    assert [said in crawled.fleet.output(name) for name in _NAMES] == [False, True]
