@@ -1,5 +1,6 @@
 """One running crawl: the store, the frontier and the archive together.
 
 ``crawl`` opens and closes it, ``parts`` builds what it is made of, ``first_urls`` queues what it begins with,
-``page_ends`` ends each page, ``commits`` makes the ends durable, ``figures`` says how it stands.
+``page_ends`` ends each page (``render_ends`` those that met the browser), ``commits`` makes the ends durable,
+``figures`` says how it stands.
 """

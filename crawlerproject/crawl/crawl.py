@@ -13,6 +13,7 @@ from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.first_urls import scope_of
 from crawlerproject.crawl.page_ends import PageEnds
+from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
@@ -23,7 +24,6 @@ from crawlerproject.frontier.intake import SCOPE_FACT
 from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.preflight import check_settings, crawl_folder, take_lock
-from crawlerproject.render.ends import RenderEnds
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.rocks import RocksStore

@@ -15,13 +15,14 @@ from crawlerproject.frontier.contents import Contents, Reach
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.host import Host, with_more_rows
 from crawlerproject.frontier.joining import worker_name
+from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.revisits import Revisits
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.subscriptions import Subscriptions
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
-from crawlerproject.render.ends import renders_of
+from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.cdxj import Row
 from crawlerproject.stores.archive import Archive
 from crawlerproject.stores.host_pace import HostPaceFile
@@ -113,9 +114,25 @@ def frontier_of(
         rng=random.Random(),
         started_at=now,
         clean_start=clean != b"0",
-        renders=renders_of(settings, store, workbench),
+        renders=_renders_of(settings, store, workbench),
         territory=fleet,
         less_important=Linked(linked).less_important if linked.is_file() else None,
+    )
+
+
+def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]) -> Renders:
+    """The frontier's part of rendering, as the RENDER* settings have it."""
+    mode = settings["RENDER"]
+    missing = mode != "never" and find_chromium(settings["RENDER_BROWSER"]) is None
+    return Renders(
+        store,
+        workbench,
+        random.Random(),
+        mode=mode,
+        closed="no Chromium was found on this machine" if missing else "",
+        max_in_flight=settings.getint("RENDER_MAX_IN_FLIGHT"),
+        max_per_host=settings.getint("RENDER_MAX_PER_HOST"),
+        max_per_crawl=settings.getint("RENDER_MAX_PAGES"),
     )
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import random
 from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.renders import Renders
 from crawlerproject.reasons import Reason
-from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.rendered_records import Render
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.warc_records import Context, payload_digest
@@ -17,18 +14,14 @@ from crawlerproject.stores.plain_answers import PlainAnswer
 
 if TYPE_CHECKING:
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.crawl import Crawl
     from crawlerproject.errors import FetchError
     from crawlerproject.fetch.wire import Wire
-    from crawlerproject.frontier.host import Host
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.frontier.workbench import Workbench
     from crawlerproject.items import Page
     from crawlerproject.rules.urls import Address
     from crawlerproject.stores.archive import Written
-    from crawlerproject.stores.protocols import FrontierStore
 
 logger = logging.getLogger(__name__)
 
@@ -38,24 +31,8 @@ _TRIES = 3
 _SAMPLE_BYTES = 1024
 
 
-def renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench[Host]) -> Renders:
-    """The frontier's part of rendering, as the RENDER* settings have it."""
-    mode = settings["RENDER"]
-    missing = mode != "never" and find_chromium(settings["RENDER_BROWSER"]) is None
-    return Renders(
-        store,
-        workbench,
-        random.Random(),
-        mode=mode,
-        closed="no Chromium was found on this machine" if missing else "",
-        max_in_flight=settings.getint("RENDER_MAX_IN_FLIGHT"),
-        max_per_host=settings.getint("RENDER_MAX_PER_HOST"),
-        max_per_crawl=settings.getint("RENDER_MAX_PAGES"),
-    )
-
-
 class RenderEnds:
-    """What ``Crawl`` leaves to rendering."""
+    """As ``PageEnds``, for pages in the browser and what they ask for."""
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
