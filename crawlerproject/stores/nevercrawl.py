@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from crawlerproject.rules.exclusion import Exclusion
+from crawlerproject.stores.watched_file import WatchedFile
 
 logger = logging.getLogger(__name__)
 
@@ -21,24 +22,29 @@ class NeverCrawlFile:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = 60.0) -> None:
-        self.path = Path(path) if path else None
         self.reload_seconds = reload_seconds
+        self._file = WatchedFile(path, 0.0, "Never-crawl list")
         self._exclusion = Exclusion()
-        self._stamp: tuple[int, int, int] | None = None  # mtime ns, size, inode of what was read
-        self._next_look: float | None = None
-        self._complained = False
+        self._next_look = float("-inf")
 
     def current(self, now: float) -> Exclusion:
         """The list; ``now`` in seconds of any steady clock. Costs a comparison between two looks."""
-        if self._next_look is None or now >= self._next_look:
+        if now >= self._next_look:
             self._next_look = now + self.reload_seconds
-            self._look()
+            first = self._file.version is None
+            if (lines := self._file.changed(now)) is not None:
+                self._take(lines, first=first)
         return self._exclusion
+
+    @property
+    def path(self) -> Path | None:
+        """Where the list is."""
+        return self._file.path
 
     @property
     def read_version(self) -> int | None:
         """Modification time (ns) of the file as it was read last; None when it never was."""
-        return self._stamp[0] if self._stamp else None
+        return self._file.version
 
     def line(self, number: int) -> str:
         """Line ``number`` (from 1) as it stands in the file now; "" when it is gone."""
@@ -48,22 +54,6 @@ class NeverCrawlFile:
             return self.path.read_text(encoding="utf-8", errors="replace").splitlines()[number - 1].strip()
         except (OSError, IndexError):
             return ""
-
-    def _look(self) -> None:
-        if self.path is None:
-            return
-        try:
-            found = self.path.stat()
-            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            if stamp == self._stamp:
-                return
-            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError as error:
-            self._complain(error)
-            return
-        self._complained = False
-        self._take(lines, first=self._stamp is None)
-        self._stamp = stamp
 
     def _take(self, lines: list[str], *, first: bool) -> None:
         exclusion, problems = Exclusion.parse(lines)
@@ -75,17 +65,6 @@ class NeverCrawlFile:
             _report("excluded from now on", exclusion.domains - self._exclusion.domains)
             _report("excluded no more", self._exclusion.domains - exclusion.domains)
         self._exclusion = exclusion
-
-    def _complain(self, error: OSError) -> None:
-        if self._complained:
-            return
-        self._complained = True
-        logger.warning(
-            "Never-crawl list %s cannot be read (%s); the last good list, %d entries, stays in force",
-            self.path,
-            error.strerror,
-            len(self._exclusion),
-        )
 
 
 def _report(what: str, domains: frozenset[str]) -> None:

@@ -23,6 +23,11 @@ class WatchedFile:
         self._next_look: float | None = None
         self._complained = False
 
+    @property
+    def version(self) -> int | None:
+        """Modification time (ns) of the file as it was read last; None when it never was."""
+        return self._stamp[0] if self._stamp else None
+
     def changed(self, now: float) -> list[str] | None:
         """Its lines when they are new, None otherwise; ``now`` in seconds of any steady clock."""
         if self.path is None or (self._next_look is not None and now < self._next_look):
