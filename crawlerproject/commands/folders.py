@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.settings import BaseSettings
 
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
 
 # A line this often where there is no terminal to draw a bar on (ours).
 _LINE_SECONDS = 10.0
+
+
+class OnFolder:
+    """Mixed into commands on one crawl folder; no ScrapyCommand, or Scrapy would list it."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings: dict[str, Any] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "[FOLDER]"
 
 
 @contextmanager

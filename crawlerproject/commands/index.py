@@ -9,22 +9,14 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.commands.folders import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
 from crawlerproject.preflight import take_lock
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
 
 
-class Command(ScrapyCommand):
+class Command(OnFolder, ScrapyCommand):
     """Reads every closed WARC file once."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "[FOLDER]"
 
     def short_desc(self) -> str:
         """One line for the list of commands."""

@@ -7,23 +7,15 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, one_sentence
+from crawlerproject.commands.folders import Bytes, OnFolder, one_sentence
 from crawlerproject.commands.process import OUT
 from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import crawl_folder
 from crawlerproject.stores.ranks import RANKED_PAGES
 
 
-class Command(ScrapyCommand):
+class Command(OnFolder, ScrapyCommand):
     """PageRank of pages, harmonic centrality of hosts."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "[FOLDER]"
 
     def short_desc(self) -> str:
         """One line for the list of commands."""

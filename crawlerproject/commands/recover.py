@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.commands.folders import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
 from crawlerproject.commands.verification import Verification
 from crawlerproject.frontier.host import with_more_rows
 from crawlerproject.preflight import take_lock
@@ -29,16 +29,8 @@ from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, first_m
 from crawlerproject.stores.warc_recovery import recover
 
 
-class Command(ScrapyCommand):
+class Command(OnFolder, ScrapyCommand):
     """Changes the archive, and keeps whatever it cuts out."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "[FOLDER]"
 
     def short_desc(self) -> str:
         """One line for the list of commands."""
