@@ -13,41 +13,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.reports.warc_walk import check_file
 from crawlerproject.stores.request_log import read_log
+from tests.rules.test_request_line import ORDER
 from tests.web.judge import judge_folder, judge_references, read_visits
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 # Hosts of the web that fail on purpose rest longer than this; nothing else waits so long.
 PATIENCE = {"FRONTIER_PATIENCE_SECONDS": "8"}
-
-LOG_FIELDS = [
-    "time",
-    "end",
-    "url",
-    "method",
-    "status",
-    "reason",
-    "host",
-    "ip",
-    "via",
-    "depth",
-    "hop",
-    "mime",
-    "bytes",
-    "location",
-    "ttfb_seconds",
-    "seconds",
-    "delay_seconds",
-    "digest",
-    "warc",
-    "offset",
-    "length",
-    "error",
-    "tries",
-    "truncated",
-    "rendered",
-    "duplicate",
-    "duplicate_of",
-]
 
 
 class Crawled(NamedTuple):
@@ -116,7 +87,7 @@ def test_every_attempt_has_a_log_line_with_every_field(crawled: Crawled) -> None
     """The log's fields are those promised, in order; failures that reached no server are there as well."""
     rows = list(read_log(crawled.folder / "log"))
 
-    assert all(list(row) == LOG_FIELDS for row in rows)
+    assert all(list(row) == ORDER for row in rows)
     reasons = {str(row["reason"]) for row in rows}
     assert {"fetched", "redirect", "http-error", "dns-not-found", "connect-refused", "rate-limited"} <= reasons
     assert any(str(row["url"]).endswith("/robots.txt") and row["hop"] == "P" for row in rows)
