@@ -106,7 +106,7 @@ SPIDER_MODULES = ["crawlerproject.spiders"]
 NEWSPIDER_MODULE = "crawlerproject.spiders"
 COMMANDS_MODULE = "crawlerproject.commands"
 
-SCHEDULER = "crawlerproject.frontier.scheduler.FrontierScheduler"
+SCHEDULER = "crawlerproject.crawl.scheduler.FrontierScheduler"
 DOWNLOAD_HANDLERS = {
     "http": "crawlerproject.render.handler.RenderingDownloadHandler",
     "https": "crawlerproject.render.handler.RenderingDownloadHandler",

@@ -10,8 +10,8 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
+from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_store import LeaseLost
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.frontier.scheduler import FrontierScheduler
+    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from scrapy.utils.asyncio import create_looping_call
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
+from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.extensions.listening import Listener
-from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.rules.feeds import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.frontier.scheduler import FrontierScheduler
+    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.rules.websub import Answer
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.frontier.running import scheduler_of
+from crawlerproject.crawl.running import scheduler_of
 
 if TYPE_CHECKING:
     from typing import Self

@@ -14,8 +14,8 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
 from crawlerproject.crawl.figures import progress
+from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.frontier.progress import Progress, render_line
-from crawlerproject.frontier.running import scheduler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject.crawl.figures import progress
+from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, write_facts
 from crawlerproject.stores.redis_link import without_password
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from crawlerproject.frontier.scheduler import FrontierScheduler
+    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
 BEAT_SECONDS = 1.0

@@ -11,11 +11,11 @@ import orjson
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
+from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.extensions.listening import Listener
 from crawlerproject.extensions.status import StatusFile
 from crawlerproject.frontier.host_table import HostRow, host_row, outlook
 from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_seconds
-from crawlerproject.frontier.running import scheduler_of
 from crawlerproject.reports.report_page import document, table
 from crawlerproject.rules.bound import bound_by, load_of
 from crawlerproject.rules.hosts import host_name

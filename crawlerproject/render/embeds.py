@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.http import Response
 
-from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.conduct import Ending
@@ -27,6 +27,9 @@ from crawlerproject.rules.backoff import retry_after_seconds
 from crawlerproject.rules.embeds import embed_refusal
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.urls import Address, Base, UrlRefused, parse
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 3

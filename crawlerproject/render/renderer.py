@@ -9,7 +9,6 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
-from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.identity import identity
@@ -29,6 +28,8 @@ from crawlerproject.stores.plain_answers import PlainAnswer, read_answer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.crawl import Crawl
 
 Fetch = Callable[[Request], Awaitable[Response]]
 # Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.

@@ -17,15 +17,15 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
+from crawlerproject.crawl.pushes import Pushes
+from crawlerproject.crawl.wake_up import WakeUp
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.frontier.addresses import Addresses
 from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.frontier.found import Found, seed_found
 from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.pushes import Pushes
 from crawlerproject.frontier.turns import Lookup
-from crawlerproject.frontier.wake_up import WakeUp
 from crawlerproject.items import Page
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.urls import Address

@@ -11,8 +11,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.websub import Answer
 
 if TYPE_CHECKING:
+    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.frontier.scheduler import FrontierScheduler
     from crawlerproject.rules.feeds import Feed
     from crawlerproject.rules.urls import Address
 
