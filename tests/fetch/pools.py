@@ -1,0 +1,33 @@
+"""Pools under test, and where they connect to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crawlerproject.errors import FetchError
+from crawlerproject.fetch.connection import Endpoint
+from crawlerproject.fetch.limits import Limits
+from crawlerproject.fetch.pool import Pool
+from crawlerproject.fetch.tls import Certificates
+
+GET = b"GET / HTTP/1.1\r\nHost: site.test\r\n\r\n"
+
+
+def pool_with(ca_file: str = "", **limits: Any) -> Pool:
+    """A pool with some limits of its own."""
+    return Pool(Limits(**limits), Certificates(ca_file))
+
+
+def at(port: int, host: str = "site.test", tls: bool = False) -> Endpoint:
+    """An endpoint on loopback."""
+    return Endpoint("127.0.0.1", port, host, tls)
+
+
+async def failing(pool: Pool, endpoint: Endpoint) -> FetchError:
+    """The error a fetch ends with."""
+    with pytest.raises(FetchError) as failed:
+        await pool.fetch(endpoint, GET)
+    pool.close()
+    return failed.value
