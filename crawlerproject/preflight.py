@@ -94,8 +94,14 @@ def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
     return True, int(budget)
 
 
-def check_known(folder: Path) -> None:
-    """Refuse to come back to a crawl that there never was. Raises OperatorError."""
+def check_known(settings: BaseSettings) -> None:
+    """Refuse to come back to a crawl that there never was, or that no process sees whole. Raises OperatorError."""
+    if shared(settings):
+        raise OperatorError(
+            "Coming back chooses among all known pages, which none of several workers has: "
+            "move the crawl to a folder with scrapy state copy and come back from there."
+        )
+    folder = crawl_folder(settings, "web")
     if not (folder / "frontier" / "CURRENT").is_file():
         raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 

@@ -106,7 +106,7 @@ class Command(ScrapyCrawl):
             seeds = opts.spargs.get("seeds")
             recrawl, _ = mode_and_budget(opts.spargs.get("mode", "crawl"), opts.spargs.get("budget", ""))
             if recrawl:
-                check_known(crawl_folder(self.settings, "web"))
+                check_known(self.settings)
             elif seeds is None:
                 raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
             if seeds is not None:

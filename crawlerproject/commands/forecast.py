@@ -95,7 +95,7 @@ class Command(LookingCommand):
 
         assert self.settings is not None
         folder = crawl_folder(self.settings, "web")
-        check_known(folder)
+        check_known(self.settings)
         with FrontierView(folder / "frontier") as view:
             pages, beliefs = known_beliefs(view, random.Random(1))
         if not pages:

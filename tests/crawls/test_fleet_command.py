@@ -14,7 +14,7 @@ import pytest
 from crawlerproject.stores.redis_fleet import RedisFleet
 from crawlerproject.stores.redis_link import RedisLink
 from tests.crawls.fleets import SETTINGS
-from tests.stores.redis_servers import redis_server
+from tests.stores.redis_servers import redis_server, valkey_program
 from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
 
@@ -35,7 +35,8 @@ def fleet_command(seeds: Path, crawl: Path, hosts: Path, settings: dict[str, str
 def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
     """One of two is killed: it comes back under its name. Ctrl-C: both end in good order, and so do we."""
     crawl = tmp_path / "crawl"
-    with redis_server(tmp_path / "redis") as server, synthetic_web(tmp_path / "web") as web:
+    valkey = redis_server(tmp_path / "redis", program=valkey_program())  # or Redis: it is all the same to a crawl
+    with valkey as server, synthetic_web(tmp_path / "web") as web:
         settings = {**small_settings(web), **SETTINGS, "STATE_URL": server.url, "PROGRESS_LOG_SECONDS": "0.5"}
         command = fleet_command(web.folder / "seeds.txt", crawl, web.folder / "hosts", settings)
         with (tmp_path / "fleet.log").open("wb") as output:
@@ -71,12 +72,13 @@ def test_a_frontier_on_disk_cannot_be_shared(tmp_path: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
-def one_worker(folder: Path, state_url: str) -> subprocess.CompletedProcess[str]:
+def one_worker(folder: Path, state_url: str, *more: str) -> subprocess.CompletedProcess[str]:
     """Start a worker called w and wait for its end."""
     (folder / "hosts").write_text("127.0.0.1 a.test\n")
     (folder / "seeds.txt").write_text("http://a.test/\n")
     settings = {**SETTINGS, "RENDER": "never", "STATE_URL": state_url, "FLEET_WORKER": "w"}
     command = crawl_command(folder / "seeds.txt", folder / "crawl", folder / "hosts", settings)
+    command += more
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -113,6 +115,16 @@ def test_a_name_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
 
     assert refused.returncode == 2
     assert "A worker called 'w' is at work" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_several_workers_do_not_recrawl(tmp_path: Path) -> None:
+    """Said at the start, with what to do, rather than nothing visited."""
+    with redis_server(tmp_path / "redis") as server:
+        refused = one_worker(tmp_path, server.url, "-a", "mode=recrawl")
+
+    assert refused.returncode == 2
+    assert "move the crawl to a folder with scrapy state copy" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

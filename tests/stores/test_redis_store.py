@@ -19,7 +19,7 @@ from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_fleet import RedisFleet, Report
 from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
-from tests.stores.conformance import StoreContract, key_of, record, row
+from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server, valkey_program
 
 PARTITIONS = 8
@@ -94,8 +94,10 @@ class TestValkeyStore(StoreContract):
         made.close()
 
 
-class TestAheadStore(StoreContract):
+class TestAheadStore(StoreContract, ContentContract):
     """The contract, for what a worker's frontier sees: everything answered before it is sent."""
+
+    across_hosts = False
 
     @pytest.fixture
     def store(self, store: RedisStore) -> AheadStore:  # type: ignore[override]
