@@ -1,0 +1,122 @@
+"""What is stored when: a crash, a commit that fails, one that runs while pages end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from crawlerproject.errors import StorageError
+from crawlerproject.stores.protocols import Changes
+from tests.frontier.conftest import Bench
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+def test_a_crash_returns_the_lease(bench: Bench, again: Callable[..., Bench]) -> None:
+    """What was leased but not committed is leased again, after the host's whole delay."""
+    bench.add(A, A + "x")
+    bench.through_robots()
+    page = bench.next()
+    assert page is not None
+    bench.answer(page)  # no commit
+
+    other = again(bench.store, now=bench.now + 1, clean=False)
+
+    assert other.frontier.waiting_urls == 2
+    assert other.next() is None
+    other.now += 6
+    leased = other.next()
+    assert leased is not None
+    assert leased.row.url == A
+
+
+def test_a_rest_survives_a_crash(bench: Bench, again: Callable[..., Bench]) -> None:
+    """Retry-After holds across a restart even when the crash came before the commit."""
+    bench.add(A)
+    bench.through_robots()
+    page = bench.next()
+    assert page is not None
+    bench.answer(page, 429, retry_after_seconds=900.0)
+    until = page.host.rest_until
+
+    other = again(bench.store, now=bench.now + 1, clean=False)
+
+    assert other.next() is None
+    assert other.frontier.workbench.hosts["a.example"].next_free >= until
+
+
+def test_robots_whose_record_was_not_committed_is_asked_for_again(bench: Bench, again: Callable[..., Bench]) -> None:
+    """Its capture was cut from the archive, so its answer never was."""
+    bench.add(A)
+    lease = bench.next()
+    assert lease is not None
+    bench.answer(lease, body=b"User-agent: *\nCrawl-delay: 30")
+
+    other = again(bench.store, now=bench.now + 31, clean=False)
+    other.now += 31
+    first = other.next()
+
+    assert first is not None
+    assert first.is_robots
+    assert first.delay_seconds == 30  # yet the pause it asked for was kept
+
+
+def test_counts_stay_true_over_a_failed_commit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without room nothing changes; the same commit goes through later."""
+    bench.add(A, A + "x")
+    bench.through_robots()
+    page = bench.next()
+    assert page is not None
+    bench.answer(page, 429, retry_after_seconds=1.0)
+    good = bench.store.apply
+
+    def full(changes: Changes) -> None:
+        raise StorageError("no room")
+
+    monkeypatch.setattr(bench.store, "apply", full)
+    with pytest.raises(StorageError):
+        bench.commit()
+    monkeypatch.setattr(bench.store, "apply", good)
+    bench.commit()
+
+    assert bench.frontier.waiting_urls == 2
+    assert page.host.rows == 2
+    assert page.host.taken == set()
+
+
+def test_links_found_without_room_are_queued_later(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that was discovered is lost to a full disk."""
+    good = bench.store.apply
+
+    def full(changes: Changes) -> None:
+        raise StorageError("no room")
+
+    monkeypatch.setattr(bench.store, "apply", full)
+    with pytest.raises(StorageError):
+        bench.add(A)
+    monkeypatch.setattr(bench.store, "apply", good)
+
+    bench.frontier.add_again(bench.now)
+
+    assert bench.frontier.waiting_urls == 1
+    assert bench.next() is not None
+
+
+def test_a_page_that_ended_during_a_commit_is_not_taken_again(bench: Bench) -> None:
+    """Its host has no more work and leaves the workbench before the next commit; a new link brings it back."""
+    bench.seed("http://a.test/")
+    bench.through_robots()
+    lease = bench.next()
+    assert lease is not None
+    changes = bench.frontier.take_changes()  # a commit begins
+    bench.answer(lease)  # while its archive bytes are written
+    bench.frontier.apply(changes, [])
+    bench.now += 60
+    assert bench.next() is None  # the host's clock is free: it is forgotten
+    bench.add("http://a.test/next")
+
+    again = bench.next()
+
+    assert again is not None
+    assert again.row.url == "http://a.test/next"
