@@ -7,7 +7,7 @@ else (``scrapy shell``) the verdict is left in ``response.meta["triage"]`` and s
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from crawlerproject.rules.challenge import HEADERS, challenge
 from crawlerproject.rules.page import PageFacts, is_html, read_html
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.frontier.lease import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +62,8 @@ class TriageMiddleware:
             logger.info("triage: %s would be rendered: %s", request.url, found)
         return response
 
-    def _route(self, meta: dict[str, Any], lease: Any, facts: PageFacts, found: Triage) -> None:
-        scheduler: Any = self.crawler.engine.scheduler
+    def _route(self, meta: dict[str, Any], lease: Lease, facts: PageFacts, found: Triage) -> None:
+        scheduler = cast("FrontierScheduler", self.crawler.engine.scheduler)
         renders = scheduler.crawl.frontier.renders
         if not lease.is_render and renders.wanted(lease.row.url, lease.row.host, found.verdict):
             meta["to_render"] = (facts.words, len(facts.links))

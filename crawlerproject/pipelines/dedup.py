@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crawlerproject.items import Page
 from crawlerproject.rules.similarity import text_fingerprint
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 
 class DedupPipeline:
@@ -31,7 +33,7 @@ class DedupPipeline:
         return item
 
     def _compare(self, page: Page, text: bytes) -> None:
-        scheduler: Any = self._crawler.engine.scheduler
+        scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
         page.fingerprint = text_fingerprint(text)
         if page.fingerprint is not None:
             page.notes.append(("simhash", f"{page.fingerprint:016x}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import signals
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 
 class WarcPipeline:
@@ -30,7 +32,7 @@ class WarcPipeline:
     def item_error(self, item: Any) -> None:
         """A fault of ours while a Page was ended: its row stays queued, and many in a row stop the crawl."""
         if isinstance(item, Page):
-            scheduler: Any = self._crawler.engine.scheduler
+            scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
             scheduler.put_back(item)
             spider: Any = self._crawler.spider
             spider.count_error()
@@ -38,6 +40,6 @@ class WarcPipeline:
     def process_item(self, item: Any) -> Any:
         """Archive and end a Page."""
         if isinstance(item, Page):
-            scheduler: Any = self._crawler.engine.scheduler
+            scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
             scheduler.finish(item)
         return item
