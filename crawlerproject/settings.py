@@ -163,6 +163,7 @@ EXTENSIONS = {
     "crawlerproject.extensions.watching.Watching": 520,
     "crawlerproject.extensions.hub_listener.HubListener": 530,
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
+    "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }
 
 # One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB.

@@ -1,0 +1,67 @@
+"""Measures how long the event loop was held up: while one piece of work runs, nothing is answered and no pause ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+_BEAT_SECONDS = 0.01  # what a hold is measured to; a thousandth of the processor
+HELD, WORKED = "loop/longest_hold_seconds", "loop/longest_work_seconds"
+
+
+class LoopHolds:
+    """A timer that should ring each hundredth of a second, and how late it rang at worst.
+
+    ``longest_hold`` is by the clock, a busy machine included; ``longest_work`` is what of one such delay this thread
+    spent on the processor.
+    """
+
+    def __init__(self, stats: StatsCollector) -> None:
+        self._stats = stats
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = self._worked = 0.0
+        self._longest = dict.fromkeys((HELD, WORKED), 0.0)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        if not crawler.crawling or crawler.stats is None:
+            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        extension = cls(crawler.stats)
+        crawler.signals.connect(extension.start, signal=signals.spider_opened)
+        crawler.signals.connect(extension.stop, signal=signals.spider_closed)
+        return extension
+
+    def start(self) -> None:
+        """From now on; opening the frontier of an earlier run is over."""
+        self._arm(asyncio.get_running_loop())
+
+    def stop(self) -> None:
+        """The rest is the last commit, and nobody waits."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._due, self._worked = time.monotonic() + _BEAT_SECONDS, time.thread_time()
+        self._timer = loop.call_later(_BEAT_SECONDS, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        held = time.monotonic() - self._due
+        self._raise(HELD, held)
+        self._raise(WORKED, min(held, time.thread_time() - self._worked))
+        self._arm(loop)
+
+    def _raise(self, name: str, seconds: float) -> None:
+        if seconds > self._longest[name]:
+            self._longest[name] = seconds
+            self._stats.set_value(name, round(seconds, 4))
