@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 # Scripts that put no blank between words: kana, Han (BMP, compatibility, supplementary planes), Hangul.
 CJK_RANGES = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_CJK = re.compile(f"[{CJK_RANGES}]")
+_BLANKS = "\\t-\\r\\x1c- \\xa0\\u3000"
+_WORDS = re.compile(f"[{CJK_RANGES}]|[^{_BLANKS}{CJK_RANGES}]+")
 _CJK_FIRST = 0xE3  # the least first byte of these in UTF-8; European letters and signs have lower ones
-_NO_BREAK_SPACE, _WIDE_SPACE = "\xa0".encode(), "\u3000"
+_NO_BREAK_SPACE = "\xa0".encode()
 _BLANK_BYTES = b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 _IN_WORD = bytes([byte not in _BLANK_BYTES for byte in range(256)])
 
@@ -29,8 +30,8 @@ def spaced(text: bytes) -> bytes:
         return text
     text = text.replace(_NO_BREAK_SPACE, b" ")
     if np.maximum.reduce(np.frombuffer(text, np.uint8)) >= _CJK_FIRST:
-        characters = text.decode("utf-8", "surrogatepass").replace(_WIDE_SPACE, " ")
-        text = _CJK.sub(r" \g<0> ", characters).encode("utf-8", "surrogatepass")
+        words = _WORDS.findall(text.decode("utf-8", "surrogatepass"))  # a third of the cost of putting blanks in
+        text = " ".join(words).encode("utf-8", "surrogatepass")
     return text
 
 
