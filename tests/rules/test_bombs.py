@@ -3,8 +3,10 @@
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from crawlerproject.rules.bombs import is_bomb
+from crawlerproject.rules.bombs import _FORMATTING_TAG, _formatting_at_most, is_bomb
 
 _ATTRIBUTES = b" ".join(b"a%d" % n for n in range(20_000))
 _HIDDEN = b" ".join(b'a%d="<b>"' % n for n in range(20_000))
@@ -51,3 +53,11 @@ def test_the_check_is_no_bomb_itself(unit: bytes) -> None:
     started = time.process_time()
     is_bomb(unit * (2_097_152 // len(unit)))
     assert time.process_time() - started < 2.0
+
+
+@given(st.text("<>/bBisuemtcodfnalrgkSP \n", max_size=60))
+def test_the_quick_count_of_formatting_tags_is_never_too_low(text: str) -> None:
+    """What it lets pass the expression would have let pass."""
+    body = text.encode()
+
+    assert _formatting_at_most(body) >= len(_FORMATTING_TAG.findall(body))
