@@ -2,8 +2,8 @@
 
 Two crawls of the same real pages, a short one and a longer one: what the longer one executes more, divided by the pages
 that it has more, is what a page costs; what is left of the short one is the start. Counts of the same program differ by
-some tenths of a percent (the event loop turns a little more or less often), so more than three are a change. The stored figures
-are of one interpreter and one kind of processor; ``--write`` stores yours.
+some tenths of a percent (the event loop turns a little more or less often), so more than three are a change. The stored
+figures are of one interpreter and one kind of processor; ``--write`` stores yours.
 """
 
 from __future__ import annotations
