@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "reports": ("reports", "stores", "rules", "errors", "reasons", "fetch.wire", "stores.warc_reading"),
     # What a crawl decides and keeps; Crawl and Scrapy are built on it. ``items`` is made of its values.
     "frontier": ("frontier", "stores", "rules", "errors", "reasons", "items", "clock", "setting_values"),
-    "fetch": ("fetch", "rules", "errors", "reasons", "clock", "identity", "setting_values"),
+    "fetch": ("fetch", "rules", "errors", "reasons", "bursts", "clock", "identity", "setting_values"),
     "batch": ("batch", "stores", "rules", "errors", "reasons", "fetch.decoding", "fetch.wire"),
     "commands": (
         "commands",

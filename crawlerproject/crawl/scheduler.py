@@ -15,6 +15,7 @@ from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
 
+from crawlerproject.bursts import Bursts
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
 from crawlerproject.crawl.pushes import Pushes
@@ -49,6 +50,7 @@ class FrontierScheduler:
         self.pushes: Pushes
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
         self._timer = WakeUp(self._awake)
+        self._bursts = Bursts()
         self._lookups: set[asyncio.Task[None]] = set()
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
         self._addresses: Addresses | None = None  # shared with other workers
@@ -121,8 +123,11 @@ class FrontierScheduler:
 
     def next_request(self) -> Request | None:
         """A request whose host and address are free now; None (and a timer set) when there is none."""
-        if self._hot:
+        if self._hot and not self._bursts.over():
             return self._hot.popleft()
+        if self._hot:
+            self._timer.at(0.0, self.crawl.now())
+            return None
         request = self._next()
         if request is None:
             self.wake()
@@ -197,7 +202,7 @@ class FrontierScheduler:
 
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
-        while frontier.leased < self._max_in_flight and not self.crawl.paused:
+        while frontier.leased < self._max_in_flight and not self.crawl.paused and not self._bursts.over():
             turn = frontier.next(self.crawl.now())
             if turn is None:
                 return None

@@ -5,6 +5,7 @@ Redirects and HTTP errors are answers like any other; nothing is followed or tri
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -15,6 +16,7 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.responsetypes import responsetypes
 
+from crawlerproject.bursts import Bursts
 from crawlerproject.clock import since_boot
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.connection import Endpoint
@@ -67,6 +69,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         self._pool = pool
         self._refuses = lru_cache(maxsize=65_536)(rules.refuses)
         self._proxies = Proxies()
+        self._bursts = Bursts()
         self._proxy_resolver: Resolver | None = None
         self._writer = RequestWriter(user_agent)
 
@@ -110,6 +113,8 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         wire.request_bytes = archived
         meta["wire"] = wire
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
+        while self._bursts.over():  # what is returned here is read and judged in the same turn of the loop
+            await asyncio.sleep(0)
         return _response(request.url, wire, headers, self._limits.max_bytes)
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
@@ -76,6 +77,7 @@ class Archive:
         lost: RowsLost | None = None,
     ) -> None:
         self._log_folder = folder / "log"
+        self._robots: deque[tuple[str, float, bytes]] = deque()  # copies to be kept: origin, epoch seconds, body
         self._index = CdxjFiles(folder / "index", parquet_of(folder))
         recovery = recover(folder / "warc", committed, self._index, lost)
         self.messages = [*recovery.messages, *self._index.catch_up(folder / "warc")]
@@ -125,8 +127,11 @@ class Archive:
         self.log.write(now, line(attempt))
 
     def robots_copy(self, origin: str, fetched_at: float, body: bytes) -> None:
-        """Keep a fetched version of a robots.txt beside the log."""
-        save_robots(self._log_folder / "robots", origin, fetched_at, body)
+        """Keep a fetched version of a robots.txt beside the log, with the next ``sync``.
+
+        Not at once: while a file is synced, to make another can take tenths of a second.
+        """
+        self._robots.append((origin, fetched_at, body))
 
     def flush(self) -> None:
         """Hand everything buffered to the operating system: it survives the death of the process."""
@@ -135,6 +140,9 @@ class Archive:
 
     def sync(self) -> None:
         """Make the appended captures survive a power loss; may run in a thread."""
+        while self._robots:
+            save_robots(self._log_folder / "robots", *self._robots[0])  # it stays when there is no room
+            self._robots.popleft()
         self.warc.sync()
 
     def close(self) -> None:
