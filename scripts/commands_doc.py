@@ -20,6 +20,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "commands.md"
 PORT = 8090  # of the synthetic web; fixed, so that two runs of this script differ in times only
+REDIS_PORT = 6390  # fixed likewise
+REDIS_URL = f"redis://127.0.0.1:{REDIS_PORT}/0"
 SHOWN_LINES = 24
 SHOWN_LETTERS = 150
 DEADLINE_SECONDS = 180.0
@@ -89,11 +91,30 @@ def runs(port: int) -> list[Run]:
         Run(f"lookup http://plain1.test:{port}/", "after"),
         Run(f"show http://plain1.test:{port}/gone.html", "after"),
         Run("index", "after"),
+        Run(f"state copy crawls/web {REDIS_URL}", "after"),
+        Run(
+            "fleet -a seeds=seeds.txt --workers 2 --name w -s CRAWL_DIR=crawls/fleet -s FLEET_CRAWL=fleet "
+            f"-s STATE_URL={REDIS_URL}",
+            "after",
+            "Only our own lines of the log are shown here.",
+        ),
+        Run(
+            f"recover crawls/fleet/w-1 -s STATE_URL={REDIS_URL}",
+            "after",
+            "A worker that stopped in good order has nothing to mend.",
+        ),
+        Run(
+            "commoncrawl crawls/web/index --domain plain1.test -s CRAWL_DIR=crawls/again",
+            "after",
+            "Any index in Common Crawl's form will do; here it is that of our own crawl.",
+        ),
     ]
 
 
 def main() -> int:
     """Run everything and write the page; 1 when a command left a traceback."""
+    from tests.stores.redis_servers import RedisServer
+
     with tempfile.TemporaryDirectory(prefix="commands-") as folder:
         home = Path(folder)
         (home / "scrapy.cfg").write_text("[settings]\ndefault = demo_settings\n")
@@ -103,11 +124,13 @@ def main() -> int:
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
         )
+        redis = RedisServer(home / "redis", port=REDIS_PORT).start()
         try:
             wait_for(home / "ready", web)
             (home / "nevercrawl.txt").rename(home / "NeverCrawl.txt")
             printed = run_all(home)
         finally:
+            redis.stop()
             web.terminate()
             web.wait()
     bad = [arguments for arguments, text in printed.items() if "Traceback" in text]
@@ -136,12 +159,17 @@ def run_all(home: Path) -> dict[str, str]:
         if run.when == "during" and run is not crawl:
             printed[run.arguments] = output(home, run.arguments)
     process.wait(DEADLINE_SECONDS)
-    log_lines = (home / "crawl.log").read_text().splitlines()
-    printed[crawl.arguments] = "\n".join(line for line in log_lines if "[crawlerproject" in line or "Traceback" in line)
+    printed[crawl.arguments] = ours((home / "crawl.log").read_text())
     for run in plan:
         if run.when == "after":
-            printed[run.arguments] = output(home, run.arguments)
+            text = output(home, run.arguments)
+            printed[run.arguments] = ours(text) if run.arguments.startswith("fleet ") else text
     return {arguments: text.replace(f"{home}/", "") for arguments, text in printed.items()}
+
+
+def ours(log: str) -> str:
+    """Our own lines of a log."""
+    return "\n".join(line for line in log.splitlines() if "[crawlerproject" in line or "Traceback" in line)
 
 
 def output(home: Path, arguments: str) -> str:
