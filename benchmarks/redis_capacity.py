@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.redis_frontier import ACKNOWLEDGED, PARTITIONS, Web, cpu_seconds, crawl, hold, hosts_of
-from crawlerproject.stores import redis_scripts
+from crawlerproject.stores import redis_beat_scripts, redis_scripts
 from crawlerproject.stores.redis_keys import partition_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
 from crawlerproject.stores.redis_store import RedisStore
@@ -112,7 +112,7 @@ def run(processes: list[multiprocessing.Process]) -> None:
 def replayed(server: RedisServer, folder: Path, given: argparse.Namespace, expected: int) -> None:
     """All workers' bytes at once, and what came of it."""
     link = RedisLink(server.url)
-    for script in vars(redis_scripts).values():
+    for script in [*vars(redis_scripts).values(), *vars(redis_beat_scripts).values()]:
         if isinstance(script, redis_scripts.Script):
             link.call("SCRIPT", ["LOAD"], script.text)
     results: multiprocessing.Queue[Replayed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from struct import Struct
+from typing import NamedTuple
 
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.stores.protocols import Changes, QueuedPage
@@ -24,6 +25,23 @@ def host_of_fact(name: str) -> str:
     return next((name.removeprefix(kind) for kind in _HOST_FACTS if name.startswith(kind)), "")
 
 
+class Arguments(NamedTuple):
+    """A part of a beat as redis_beat_scripts has it."""
+
+    hosts: list[bytes]  # with a queue to change
+    others: list[bytes]
+
+    def packed(self) -> bytes:
+        """As one text, which the journal keeps."""
+        return _joined(self.hosts) + _joined(self.others)
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Arguments:
+        """What was packed."""
+        hosts, position = _taken(packed, 0)
+        return cls(hosts, _taken(packed, position)[0])
+
+
 @dataclass(slots=True)
 class Part:
     """What one partition gets of a beat. Bundles are opened and rows removed before others are queued."""
@@ -40,8 +58,8 @@ class Part:
     prints: list[bytes] = field(default_factory=list)
     letters: int = 0  # read from the inbox: they go with this beat
 
-    def packed(self) -> bytes:
-        """Hosts with a queue to change, then the arguments of the APPLY script from its sixth on; see ``unpacked``."""
+    def arguments(self) -> Arguments:
+        """As the scripts take them, but for the length of the queues' prefix, which comes first."""
         members: dict[str, list[bytes]] = {}
         for row in self.queued:
             members.setdefault(row.host, []).append(single(row))
@@ -68,14 +86,7 @@ class Part:
                 arguments += name.encode("utf-8", "surrogatepass"), packed
         for made in self.prints:
             arguments += b"0", made
-        return _joined([host.encode("utf-8", "surrogatepass") for host in number]) + _joined(arguments)
-
-
-def unpacked(packed: bytes) -> tuple[list[bytes], list[bytes]]:
-    """The hosts and the arguments that ``Part.packed`` joined."""
-    hosts, position = _taken(packed, 0)
-    arguments, _ = _taken(packed, position)
-    return hosts, arguments
+        return Arguments([host.encode("utf-8", "surrogatepass") for host in number], arguments)
 
 
 def cut(changes: Changes, partition: Callable[[str], int]) -> dict[int, Part]:

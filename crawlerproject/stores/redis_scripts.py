@@ -13,7 +13,8 @@ class Script(NamedTuple):
     sha: str
 
 
-def _script(text: str) -> Script:
+def script(text: str) -> Script:
+    """A script of a text without its comments."""
     lines = [line.strip() for line in text.strip().splitlines()]
     text = "\n".join(line for line in lines if line and not line.startswith("--"))
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
@@ -25,7 +26,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 """
 
 # KEYS lease, behind; ARGV worker, lease ms. -> 0, holder, ms left | token, unsure, token, worker ...
-ACQUIRE = _script(
+ACQUIRE = script(
     _NOW
     + """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'until', 'token')
@@ -46,7 +47,7 @@ return found
 )
 
 # KEYS lease; ARGV worker, token, lease ms. -> 1 renewed, 0 lost
-RENEW = _script(
+RENEW = script(
     _NOW
     + """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
@@ -57,7 +58,7 @@ return 1
 )
 
 # KEYS lease; ARGV worker, token. -> 1 given back (or given back before), 0 lost
-RELEASE = _script(
+RELEASE = script(
     """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
 if h[2] ~= ARGV[2] then return 0 end
@@ -69,7 +70,7 @@ return 1
 )
 
 # KEYS lease, behind; ARGV worker, token, token of a predecessor whose last beat is settled.
-SETTLE = _script(
+SETTLE = script(
     """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
 if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
@@ -78,122 +79,10 @@ return 1
 """
 )
 
-# KEYS barred, state, beat, left (a predecessor's); ARGV partition, token. -> serial, part of its last beat or ''
-BAR = _script(
-    """
-local b = redis.call('HGET', KEYS[1], ARGV[1])
-if not b or tonumber(b) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
-local part = redis.call('HGET', KEYS[3], ARGV[1])
-if part then return {redis.call('HGET', KEYS[2], 'serial') or '0', part} end
-local left = redis.call('HGET', KEYS[4], ARGV[1])
-if not left then return {'0', ''} end
-local colon = string.find(left, ':', 1, true)
-return {string.sub(left, 1, colon - 1), string.sub(left, colon + 1)}
-"""
-)
-
-# From here on another life under this name is refused. What the last one decided and may not have written is put
-# aside, where whoever takes the partition finds it: the next beat has the place.
-# KEYS state, beat, left; ARGV life. -> serial of the last beat
-BEGIN_LIFE = _script(
-    """
-local serial = redis.call('HGET', KEYS[1], 'serial') or '0'
-local beat = redis.call('HGETALL', KEYS[2])
-for i = 1, #beat, 2 do redis.call('HSET', KEYS[3], beat[i], serial .. ':' .. beat[i + 1]) end
-redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[1], 'life', ARGV[1])
-return redis.call('HGET', KEYS[1], 'serial') or '0'
-"""
-)
-
-# A beat is decided here, as one change: the worker's facts (the archive's length) and what each partition will get.
-# KEYS state, beat, barred; ARGV life, serial, number of facts, (name, value)*, (partition, token, part)*
-# -> ok | life | serial N | barred PARTITION
-JOURNAL = _script(
-    """
-local s = redis.call('HMGET', KEYS[1], 'life', 'serial')
-if s[1] ~= ARGV[1] then return {'life'} end
-local last, serial = tonumber(s[2] or '0'), tonumber(ARGV[2])
-if last == serial then return {'ok'} end
-if last ~= serial - 1 then return {'serial', tostring(last)} end
-local first = 4 + 2 * tonumber(ARGV[3])
-for i = first, #ARGV, 3 do
-  local b = redis.call('HGET', KEYS[3], ARGV[i])
-  if b and tonumber(b) >= tonumber(ARGV[i + 1]) then return {'barred', ARGV[i]} end
-end
--- A full server refuses a script's first write or none: it must be one that takes room.
-redis.call('HSET', KEYS[1], 'serial', ARGV[2])
-redis.call('DEL', KEYS[2])
-for i = first, #ARGV, 3 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2]) end
-for i = 4, first - 1, 2 do redis.call('HSET', KEYS[1], 'fact:' .. ARGV[i], ARGV[i + 1]) end
-return {'ok'}
-"""
-)
-
-# A partition's part of a beat. Refused unless the caller holds the partition; done once however often it is called.
-# Redis spends more on a call from a script than on most of what the call does: so many at once as Lua can pass on.
-# KEYS lease, work, pages, hosts, robots, inbox, prints, queue*
-# ARGV worker, token, author of the beat, serial, length of the queues' prefix, letters read,
-#      numbers of: bundles opened (queue, place), rows removed (queue, place), queues that get members (queue, twice
-#      their number, (0, member)*), keys, pages, hosts, robots (name, value), fingerprints (0, member);
-#      keys surely new, 24 bytes each; then all those things
-# -> 1 done | 2 done before | 0 not the holder
-APPLY = _script(
-    r"""
-local h = redis.call('HMGET', KEYS[1], 'holder', 'token', 'by:' .. ARGV[3])
-if h[1] ~= ARGV[1] or h[2] ~= ARGV[2] then return 0 end
-if h[3] and tonumber(h[3]) >= tonumber(ARGV[4]) then return 2 end
-local call, i = redis.call, 16
-local function put(command, key, count)
-  while count > 0 do
-    local some = math.min(count, 4000)
-    call(command, key, unpack(ARGV, i, i + some - 1))
-    i, count = i + some, count - some
-  end
-end
-for _ = 1, tonumber(ARGV[7]) do
-  call('ZREMRANGEBYLEX', KEYS[7 + ARGV[i]], '[' .. ARGV[i + 1] .. '\1', '(' .. ARGV[i + 1] .. '\2')
-  i = i + 2
-end
-for _ = 1, tonumber(ARGV[8]) do
-  call('ZREMRANGEBYLEX', KEYS[7 + ARGV[i]], '[' .. ARGV[i + 1] .. '\0', '(' .. ARGV[i + 1] .. '\1')
-  i = i + 2
-end
-for _ = 1, tonumber(ARGV[9]) do
-  i = i + 2
-  put('ZADD', KEYS[7 + ARGV[i - 2]], tonumber(ARGV[i - 1]))
-end
-for _ = 1, tonumber(ARGV[10]) do
-  call('HSETNX', KEYS[3], ARGV[i], '')
-  i = i + 1
-end
-local fields, n = {}, 0
-for at = 1, #ARGV[15], 24 do
-  fields[n + 1], fields[n + 2] = string.sub(ARGV[15], at, at + 23), ''
-  n = n + 2
-  if n == 4000 then
-    call('HSET', KEYS[3], unpack(fields))
-    fields, n = {}, 0
-  end
-end
-if n > 0 then call('HSET', KEYS[3], unpack(fields)) end
-for k = 3, 5 do put('HSET', KEYS[k], 2 * ARGV[8 + k]) end
-put('ZADD', KEYS[7], 2 * ARGV[14])
-local cut = tonumber(ARGV[5]) + 1
-for k = 8, #KEYS do
-  local host = string.sub(KEYS[k], cut)
-  if call('EXISTS', KEYS[k]) == 1 then call('SADD', KEYS[2], host) else call('SREM', KEYS[2], host) end
-end
-if ARGV[6] ~= '0' then call('LTRIM', KEYS[6], tonumber(ARGV[6]), -1) end
-call('HSET', KEYS[1], 'by:' .. ARGV[3], ARGV[4])
-return 1
-"""
-)
-
 # KEYS seen, lives, quiet, activity, info, owners, done
 # ARGV worker, life, life before (when it starts), lease ms, quiet, activity, info, partitions, taken (comma), left
 # -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, rank, done
-REPORT = _script(
+REPORT = script(
     _NOW
     + """
 local me, lease = ARGV[1], tonumber(ARGV[4])
@@ -241,7 +130,7 @@ return {now, 1, #alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7])}
 )
 
 # KEYS seen, quiet, activity, info, owners; ARGV worker: it leaves in good order.
-LEAVE = _script(
+LEAVE = script(
     """
 redis.call('ZREM', KEYS[1], ARGV[1])
 for n = 2, 4 do redis.call('HDEL', KEYS[n], ARGV[1]) end
@@ -254,7 +143,7 @@ return 1
 )
 
 # KEYS address; ARGV mark of the request, ms, mark of the worker's rests. -> 0 reserved, else ms to wait
-RESERVE = _script(
+RESERVE = script(
     """
 local by = redis.call('GET', KEYS[1])
 -- The worker that asked last kept the rest by its own clock, which began when the answer ended.
@@ -267,7 +156,7 @@ return math.max(1, redis.call('PTTL', KEYS[1]))
 )
 
 # KEYS address; ARGV mark of the request, ms of rest, mark of the worker's rests.
-REST = _script(
+REST = script(
     """
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2]) end
 return 1

@@ -1,10 +1,10 @@
 """The frontier in Redis: the ``FrontierStore`` of one worker, for the partitions that it holds.
 
-A change is a *beat*. It is first written to the worker's journal, in one piece and together with the worker's facts
-(how much of its WARC counts), unless a partition in it has another holder by now; that decides it. Then each
-partition gets its part, which only the holder may write and which is written once. Whoever takes a partition over
-from a worker that died in between first bars that worker's further beats and writes the last part itself. So a
-change is whole or nothing although the partitions of a Redis Cluster live on several servers.
+A change is a *beat*: what each partition gets and, together with it, the worker's facts (how much of its WARC counts);
+it is refused whole when a partition in it has another holder by now. On one server one script does it. The
+partitions of a Redis Cluster live on several servers: there a beat is first written to the worker's journal, which
+decides it; then each partition gets its part, which only the holder may write and which is written once. Whoever takes
+a partition over from a worker that died in between first bars that worker's further beats and writes the last part.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.warc_records import Original
+from crawlerproject.stores import redis_beat_scripts as beats
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis_beat import Part, cut, host_of_fact, unpacked
+from crawlerproject.stores.redis_beat import Arguments, Part, cut, host_of_fact
 from crawlerproject.stores.redis_keys import COPYING, PartitionKeys, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
 from crawlerproject.stores.redis_questions import RedisQuestions
@@ -50,8 +51,8 @@ class RedisStore(RedisQuestions):
         super().__init__(link, crawl, worker, self._agree_on(link, crawl, partitions))
         self.life = ""
         self.serial = 0  # of the last beat that was decided
-        self._unfinished: dict[int, tuple[int, bytes]] = {}  # decided, not yet written: partition -> token, part
-        self._doubtful: dict[int, tuple[int, bytes]] | None = None  # sent to the journal, which did not answer
+        self._unfinished: dict[int, tuple[int, Arguments]] = {}  # decided, not yet written: partition -> token, part
+        self._doubtful: dict[int, tuple[int, Arguments]] | None = None  # sent, and no answer came
 
     def _agree_on(self, link: RedisLink, crawl: str, partitions: int) -> int:
         facts = fleet_keys(crawl).facts
@@ -71,7 +72,7 @@ class RedisStore(RedisQuestions):
 
     def begin(self, life: str) -> None:
         """Write under this worker's name from now on; any other process that did so before is refused."""
-        self.serial = int(self.link.call(scripts.BEGIN_LIFE, list(self._worker_keys[:3]), life))
+        self.serial = int(self.link.call(beats.BEGIN_LIFE, list(self._worker_keys[:3]), life))
         self.life = life
         self.held.clear()
         self._unfinished.clear()
@@ -96,9 +97,11 @@ class RedisStore(RedisQuestions):
         """Finish what a former holder decided and did not live to write; it can decide nothing more for us."""
         theirs = worker_keys(self.crawl, name)
         places = [theirs.barred, theirs.state, theirs.beat, theirs.left]
-        serial, part = self.link.call(scripts.BAR, places, partition, old_token)
-        if part and self.link.many([self._apply_call(partition, token, name, int(serial), part)]) == [0]:
-            raise LeaseLost(f"partition {partition} was taken by another worker")
+        serial, part = self.link.call(beats.BAR, places, partition, old_token)
+        if part:
+            call = self._apply_call(partition, token, name, int(serial), Arguments.unpacked(part))
+            if self.link.many([call]) == [0]:
+                raise LeaseLost(f"partition {partition} was taken by another worker")
         keys = self._keys[partition]
         self.link.call(scripts.SETTLE, [keys.lease, keys.behind], self.worker, token, old_token)
         self.link.call("HDEL", [theirs.left], partition)
@@ -154,20 +157,35 @@ class RedisStore(RedisQuestions):
         lost = [p for p in parts if p not in self.held]
         if lost:
             raise LeaseLost(f"partition {lost[0]} is not held")
-        packed = {p: (self.held[p], part.packed()) for p, part in parts.items()}
-        arguments: list[object] = [self.life, self.serial + 1, len(facts)]
-        for name, value in facts:
-            arguments += name, value
-        for p, (token, part_bytes) in packed.items():
-            arguments += p, token, part_bytes
-        self._doubtful = packed
-        answer = self.link.call(scripts.JOURNAL, self._journal_keys(), *arguments)
-        self._doubtful = None
+        self._doubtful = {p: (self.held[p], part.arguments()) for p, part in parts.items()}
+        call = (self._journal_call if self.link.cluster else self._commit_call)(self._doubtful, facts)
+        [answer] = self.link.many([call])
+        decided, self._doubtful = self._doubtful, None
         if answer[0] != b"ok":
             raise LeaseLost(_refusal(answer, self.worker, self.link.place))
         self.serial += 1
-        self._unfinished = packed
-        self.finish()
+        if self.link.cluster:
+            self._unfinished = decided
+            self.finish()
+
+    def _journal_call(self, parts: dict[int, tuple[int, Arguments]], facts: Sequence[tuple[str, bytes]]) -> Call:
+        arguments: list[object] = [self.life, self.serial + 1, len(facts)]
+        for name, value in facts:
+            arguments += name, value
+        for p, (token, part) in parts.items():
+            arguments += p, token, part.packed()
+        return Call(beats.JOURNAL, self._journal_keys(), arguments)
+
+    def _commit_call(self, parts: dict[int, tuple[int, Arguments]], facts: Sequence[tuple[str, bytes]]) -> Call:
+        keys: list[str | bytes] = [self._worker_keys.state, self._worker_keys.barred]
+        arguments: list[object] = [self.worker, self.life, self.serial + 1, len(facts), len(parts)]
+        for name, value in facts:
+            arguments += name, value
+        for p, (token, part) in parts.items():
+            mine, prefix = self._keys_of_part(p, part)
+            keys += mine
+            arguments += p, token, len(mine), 1 + len(part.others), prefix, *part.others
+        return Call(beats.COMMIT, keys, arguments)
 
     def _journal_keys(self) -> list[str]:
         keys = self._worker_keys
@@ -189,13 +207,16 @@ class RedisStore(RedisQuestions):
         if lost:
             raise LeaseLost(f"partition {lost[0]} was taken by another worker")
 
-    def _apply_call(self, partition: int, token: int, author: str, serial: int, part: bytes) -> Call:
-        hosts, arguments = unpacked(part)
+    def _apply_call(self, partition: int, token: int, author: str, serial: int, part: Arguments) -> Call:
+        keys, prefix = self._keys_of_part(partition, part)
+        return Call(beats.APPLY, keys, [self.worker, token, author, serial, prefix, *part.others])
+
+    def _keys_of_part(self, partition: int, part: Arguments) -> tuple[list[str | bytes], int]:
+        """All keys of a part, and what its queues' keys begin with: how many bytes."""
         keys: PartitionKeys = self._keys[partition]
         prefix = keys.queue_prefix.encode()
         fixed = (keys.lease, keys.work, keys.pages, keys.hosts, keys.robots, keys.inbox, keys.prints)
-        before = [self.worker, token, author, serial, len(prefix)]
-        return Call(scripts.APPLY, [*fixed, *(prefix + host for host in hosts)], [*before, *arguments])
+        return [*fixed, *(prefix + host for host in part.hosts)], len(prefix)
 
     def sync(self) -> None:
         """Redis decides how durable its answers are (appendfsync); what is decided is written."""

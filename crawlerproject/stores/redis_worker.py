@@ -7,9 +7,9 @@ import uuid
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.redis_beat_scripts import BEGIN_LIFE
 from crawlerproject.stores.redis_keys import worker_keys
 from crawlerproject.stores.redis_link import SCHEMES, RedisLink
-from crawlerproject.stores.redis_scripts import BEGIN_LIFE
 
 #: In a worker's folder: its name, its crawl, and the life under which it wrote last.
 LIFE_FILE = "worker.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from hypothesis import settings
@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from crawlerproject.errors import NameTaken, StorageError
+from crawlerproject.stores import redis_beat_scripts as beats
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_fleet import RedisFleet, Report
-from crawlerproject.stores.redis_link import RedisLink
+from crawlerproject.stores.redis_link import Call, RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server, valkey_program
@@ -210,6 +211,22 @@ def rival(server: RedisServer, store: RedisStore) -> Iterator[RedisStore]:
     made.close()
 
 
+@pytest.fixture
+def spread(cluster: list[RedisServer]) -> Iterator[RedisStore]:
+    """A new crawl in a cluster, all of it held: its beats are decided before they are written."""
+    made = opened(cluster[0].url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def spread_rival(cluster: list[RedisServer], spread: RedisStore) -> Iterator[RedisStore]:
+    """Another worker of the same crawl that holds nothing."""
+    made = opened(cluster[0].url, "two", spread.crawl, take=False)
+    yield made
+    made.close()
+
+
 def end_lease(store: RedisStore, partition: int) -> None:
     """Let a lease's time be over, as if its holder had not renewed it."""
     store.link.call("HSET", [store._keys[partition].lease], "until", 1)
@@ -247,6 +264,16 @@ def test_nobody_but_the_holder_writes(store: RedisStore, rival: RedisStore) -> N
 
 def test_a_change_is_refused_whole(store: RedisStore, rival: RedisStore) -> None:
     """One lost partition among several: none of the beat is written."""
+    refused_whole(store, rival)
+
+
+def test_a_change_is_refused_whole_in_a_cluster(spread: RedisStore, spread_rival: RedisStore) -> None:
+    """The same where partitions live on several servers."""
+    refused_whole(spread, spread_rival)
+
+
+def refused_whole(store: RedisStore, rival: RedisStore) -> None:
+    """The first of forty hosts is another worker's."""
     rows = [row(f"host-{number}", number) for number in range(40)]
     lost = store.partition("host-0")
     end_lease(store, lost)
@@ -257,9 +284,10 @@ def test_a_change_is_refused_whole(store: RedisStore, rival: RedisStore) -> None
 
 
 def test_a_beat_that_was_decided_is_finished_by_the_successor(
-    store: RedisStore, rival: RedisStore, monkeypatch: pytest.MonkeyPatch
+    spread: RedisStore, spread_rival: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed between journal and partitions: whoever takes one over writes its part, once."""
+    store, rival = spread, spread_rival
     rows = [row(f"host-{number}", number) for number in range(40)]
     monkeypatch.setattr(store, "finish", lambda: None)  # what a kill leaves out
     store.apply(Changes(queued=rows, facts=[("warc", b"7")]))
@@ -277,13 +305,14 @@ def test_a_beat_that_was_decided_is_finished_by_the_successor(
 
 
 def test_a_worker_that_comes_back_settles_its_own_last_beat(
-    server: RedisServer, store: RedisStore, monkeypatch: pytest.MonkeyPatch
+    cluster: list[RedisServer], spread: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same name in a new process need not wait for its own lease, and loses nothing that was decided."""
+    store = spread
     rows = [row(f"host-{number}", number) for number in range(40)]
     monkeypatch.setattr(store, "finish", lambda: None)
     store.apply(Changes(queued=rows))
-    again = opened(server.url, "one", store.crawl, take=False)
+    again = opened(cluster[0].url, "one", store.crawl, take=False)
     assert again.acquire(0, LEASE_MS)
     again.apply(Changes(facts=[("clean", b"0")]))  # has the place of the last beat, which other partitions still need
     again.apply(Changes(facts=[("clean", b"1")]))
@@ -350,12 +379,17 @@ def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: Red
     assert store.letters([1], 10) == {1: [b"second"]}
 
 
-def test_every_script_can_be_lost_and_run_twice(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["store", "spread"])
+def test_every_script_can_be_lost_and_run_twice(
+    request: pytest.FixtureRequest, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An answer that got lost: the same call again changes nothing more."""
+    store: RedisStore = request.getfixturevalue(kind)
+    again = (beats.JOURNAL, beats.APPLY, beats.COMMIT, scripts.RENEW)
     many = store.link.many
 
     def twice(calls: list[object]) -> list[object]:
-        repeated = [call for call in calls if call.name in (scripts.JOURNAL, scripts.APPLY, scripts.RENEW)]  # type: ignore[attr-defined]
+        repeated = [call for call in calls if call.name in again]  # type: ignore[attr-defined]
         many(repeated)  # type: ignore[arg-type]
         return many(calls)  # type: ignore[arg-type]
 
@@ -365,3 +399,21 @@ def test_every_script_can_be_lost_and_run_twice(store: RedisStore, monkeypatch: 
     store.apply(Changes(removed=rows[:1], pages=[(rows[0].key, record(0))]))
     assert store.renew(LEASE_MS) == []
     assert store.head("a", 9) == rows[1:]
+
+
+def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis did it, the connection broke: the next beat knows."""
+    many = store.link.many
+
+    def lost(calls: Sequence[Call]) -> list[object]:
+        if many(calls):
+            raise StorageError("gone")
+        return []
+
+    monkeypatch.setattr(store.link, "many", lost)
+    with pytest.raises(StorageError):
+        store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
+    monkeypatch.undo()
+    store.apply(Changes(queued=[row("a", 2)]))
+    assert [found.arrival for found in store.head("a", 9)] == [1, 2]
+    assert store.serial == 2
