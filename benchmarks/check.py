@@ -1,9 +1,10 @@
-"""``python -m benchmarks.check [--write]``: has a page become dearer? Instructions, counted by Valgrind.
+"""``python -m benchmarks.check [--write] [--libraries]``: has a page become dearer? Instructions, counted by Valgrind.
 
 Two crawls of the same real pages, a short one and a longer one: what the longer one executes more, divided by the pages
 that it has more, is what a page costs; what is left of the short one is the start. Counts of the same program differ by
-some tenths of a percent (the event loop turns a little more or less often), so more than three are a change. The stored
-figures are of one interpreter and one kind of processor; ``--write`` stores yours.
+some tenths of a percent (the event loop turns a little more or less often), so more than three are a change. Stored
+figures are of one interpreter and one kind of processor; ``--write`` stores yours. ``--libraries`` tells what the counts
+are made of: the interpreter, and each C library by itself.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from benchmarks.real_pages.site import RealSite, install, nginx
@@ -27,27 +29,50 @@ HOSTS = 8
 FEW, MANY = 2, 25  # pages of each host
 MOST_DEARER = 0.03  # far more than two counts of the same program differ by
 FIGURES = Path(__file__).with_suffix(".json")
-_VALGRIND = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+WHOLE = "whole"
+_COUNT = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
 _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 _PACE = {f"PACE_{name}_SECONDS": "0.02" for name in ("MIN", "START", "IP")}
+_NAMED = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")  # callgrind names an object once, then by number
+_LEAST_SHOWN = 0.005  # of all
 
 
-def counted(site: RealSite, pages_per_host: int) -> tuple[int, int]:
-    """(instructions, pages) of one crawl."""
-    folder = site.folder / f"crawl-{pages_per_host}"
+def crawled(site: RealSite, pages_per_host: int, by_library: bool) -> tuple[Counter[str], int]:
+    """(instructions by library or as a whole, pages) of one crawl."""
+    folder, output, counts = site.folder / "crawl", site.folder / "valgrind.log", site.folder / "callgrind.out"
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "WARNING", **_PACE}
     settings["SCOPE_MAX_URLS_PER_HOST"] = str(pages_per_host)
     crawl = crawl_command(site.folder / "few.txt", folder, site.folder / "hosts", settings, scope="host")
+    tool = ["--tool=callgrind", f"--callgrind-out-file={counts}"] if by_library else _COUNT
     os.environ["PYTHONHASHSEED"] = "0"
-    output = site.folder / "valgrind.log"
     with output.open("wb") as text:
-        status = start([*_VALGRIND, *crawl], text).wait()
+        status = start(["valgrind", *tool, *crawl], text).wait()
     found = _COUNTED.search(output.read_text())
     if status or found is None:
         sys.exit(f"the crawl ended with status {status}:\n{output.read_text()[-2000:]}")
     pages = sum(file.read_bytes().count(b"\n") for file in (folder / "log").glob("requests-*.jsonl"))
-    return int(found[1].replace(",", "")), pages
+    return libraries(counts) if by_library else Counter({WHOLE: int(found[1].replace(",", ""))}), pages
+
+
+def libraries(counts: Path) -> Counter[str]:
+    """Instructions by the file that they are in, without those of what they call."""
+    names: dict[str, str] = {}
+    found: Counter[str] = Counter()
+    current, called = "", False
+    with counts.open(errors="replace") as lines:
+        for line in lines:
+            if named := _NAMED.match(line):
+                names.setdefault(named[1], (named[2] or "").strip())
+                if line.startswith("ob="):
+                    current = names[named[1]]
+            elif line.startswith("calls="):
+                called = True
+            elif line[0] in "0123456789+-*":
+                if not called:
+                    found[Path(current).name.partition(".")[0]] += int(line.split()[1])
+                called = False
+    return found
 
 
 def interpreter() -> str:
@@ -55,41 +80,60 @@ def interpreter() -> str:
     return f"{platform.python_implementation()} {platform.python_version()} {platform.python_compiler()}"
 
 
-def measure() -> dict[str, int]:
+def measure(by_library: bool) -> tuple[Counter[str], Counter[str]]:
     """Instructions a page and a start."""
     with tempfile.TemporaryDirectory(prefix="check-") as scratch:
         Path(scratch).chmod(0o755)  # nginx may read it as another user
         site = small_pages(Path(scratch) / "a").site
         (site.folder / "few.txt").write_text("\n".join(site.seeds[:HOSTS]))
         with nginx(site):
-            counted(site, FEW)  # compiles what is not compiled yet
-            short, few = counted(site, FEW)
-            whole, many = counted(site, MANY)
-    a_page = (whole - short) // (many - few)
-    return {"a_page": a_page, "a_start": short - few * a_page}
+            crawled(site, FEW, by_library=False)  # compiles what is not compiled yet
+            short, few = crawled(site, FEW, by_library)
+            whole, many = crawled(site, MANY, by_library)
+    a_page = Counter({name: (whole[name] - short[name]) // (many - few) for name in whole})
+    return a_page, Counter({name: short[name] - few * a_page[name] for name in short})
+
+
+def show_libraries(a_page: Counter[str], a_start: Counter[str]) -> None:
+    """What both counts are made of."""
+    print("million instructions\n   a page  a start")
+    for name, count in a_page.most_common():
+        if count > _LEAST_SHOWN * a_page.total():
+            print(f"{count / 1e6:9.2f} {a_start[name] / 1e6:8.0f}  {name}")
+    print(f"{a_page.total() / 1e6:9.2f} {a_start.total() / 1e6:8.0f}  all of it")
+
+
+def compare(now: dict[str, int], *, store: bool) -> None:
+    """Against what is stored for this interpreter; exits with 1 when it has become dearer."""
+    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    known = figures.get(interpreter())
+    dearer = []
+    for what, count in now.items():
+        change = f"{count / known[what] - 1:+.1%}" if known else "no figure of this interpreter: --write stores it"
+        print(f"{what:8} {count / 1e6:9.2f} million instructions  {change}")
+        if known and count > known[what] * (1 + MOST_DEARER):
+            dearer.append(what)
+    if store:
+        FIGURES.write_text(json.dumps({**figures, interpreter(): now}, indent=1) + "\n")
+    elif dearer:
+        sys.exit(f"dearer than what is stored: {', '.join(dearer)}")
 
 
 def main() -> None:
-    """Count, compare, say."""
+    """Count, then say or compare."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.check", description=__doc__)
     parser.add_argument("--write", action="store_true", help="store the figures of this interpreter")
+    parser.add_argument("--libraries", action="store_true", help="what they are made of, in two more minutes")
     given = parser.parse_args()
     install()
     if shutil.which("valgrind") is None:
         subprocess.run(["apt-get", "install", "-y", "-q", "--no-install-recommends", "valgrind"], check=True)
     os.chdir(PROJECT)
-    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
-    known, now = figures.get(interpreter()), measure()
-    if given.write:
-        FIGURES.write_text(json.dumps({**figures, interpreter(): now}, indent=1) + "\n")
-    dearer = []
-    for what, count in now.items():
-        change = f"{count / known[what] - 1:+.1%}" if known else "no figure of this interpreter: --write stores it"
-        print(f"{what.replace('_', ' '):8} {count / 1e6:9.2f} million instructions  {change}")
-        if known and count > known[what] * (1 + MOST_DEARER):
-            dearer.append(what.replace("_", " "))
-    if dearer and not given.write:
-        sys.exit(f"dearer than what is stored: {', '.join(dearer)}")
+    a_page, a_start = measure(given.libraries)
+    if given.libraries:
+        show_libraries(a_page, a_start)
+    else:
+        compare({"a page": a_page[WHOLE], "a start": a_start[WHOLE]}, store=given.write)
 
 
 if __name__ == "__main__":

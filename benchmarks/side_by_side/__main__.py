@@ -1,7 +1,8 @@
 """``python -m benchmarks.side_by_side [--rounds 3] [--corpus FILE] [--write]``: others and us on the same pages.
 
 Every crawler in turn, several rounds, from the same nginx on loopback. CPU is user and system time of the whole
-process tree divided by the pages that the server counted; start-up is in it. ``--write`` puts table and plot in docs/.
+process tree divided by the pages that the server counted; start-up is in it. ``--profile`` crawls (a) and (b) once more
+and says where our time goes. ``--write`` puts table, plot and profile in docs/.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from typing import NamedTuple
 from benchmarks.real_pages.peers import stock_scrapy, wget
 from benchmarks.real_pages.site import install, nginx
 from benchmarks.side_by_side.cases import Case, all_cases
+from benchmarks.side_by_side.profile import table as profile_table
 from tests.web.running import PROJECT, Spent, crawl_command, many_files, measured
 
 PACE_SECONDS = 0.02  # per host and address: the processor, not politeness, is the limit
 OURS = "this crawler"
 _PEERS_PYTHON = Path(".venv-bench/bin/python")
-_BEGIN, _END = "<!-- side by side: begin -->\n", "<!-- side by side: end -->\n"
+_MARK = "<!-- {}: {} -->\n"
+_PROFILED = "ab"  # the cases
 _TAIL = 2000  # characters of a crawler's output shown when it failed
 
 
@@ -42,7 +45,7 @@ class Run(NamedTuple):
     written_mib: float
 
 
-def ours(case: Case) -> Spent:
+def our_command(case: Case) -> list[str]:
     """Our crawl with everything switched on."""
     pace = str(PACE_SECONDS)
     settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "INFO"}
@@ -52,8 +55,22 @@ def ours(case: Case) -> Spent:
     if case.certificate:
         settings["FETCH_CA_FILE"] = str(case.certificate)
     folder = case.site.folder
-    command = crawl_command(folder / "seeds.txt", folder / "out", folder / "hosts", settings, scope="host")
-    return measured(command, folder / "ours.log")
+    return crawl_command(folder / "seeds.txt", folder / "out", folder / "hosts", settings, scope="host")
+
+
+def ours(case: Case) -> Spent:
+    """What it takes."""
+    return measured(our_command(case), case.site.folder / "ours.log")
+
+
+def profile(case: Case, cpu_seconds: float, pages: int) -> str:
+    """Where that goes: the same once more, sampled."""
+    command, samples = our_command(case), case.site.folder / "samples.json"
+    shutil.rmtree(case.site.folder / "out", ignore_errors=True)
+    at = command.index("scrapy")  # ["python", "-m", "scrapy", ...]
+    sampled = [*command[:at], "benchmarks.side_by_side.sampled", str(samples), *command[at:]]
+    measured(sampled, case.site.folder / "sampled.log")
+    return profile_table(samples, cpu_seconds, pages)
 
 
 def crawlee(case: Case) -> Spent | None:
@@ -121,12 +138,18 @@ def table(runs: list[Run], cases: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+def put(name: str, text: str) -> None:
+    """Replace what stands between the marks of this name in docs/performance.md."""
+    page = PROJECT / "docs" / "performance.md"
+    begin, end = _MARK.format(name, "begin"), _MARK.format(name, "end")
+    before, _, rest = page.read_text().partition(begin)
+    page.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}")
+
+
 def write(text: str, runs: list[Run]) -> None:
     """Table into docs/performance.md, plot beside it."""
     page = PROJECT / "docs" / "performance.md"
-    before, _, rest = page.read_text().partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    page.write_text(f"{before}{_BEGIN}\n```\n{text}```\n\n![CPU a page](performance.svg)\n\n{_END}{after}")
+    put("side by side", f"```\n{text}```\n\n![CPU a page](performance.svg)\n")
     if _PEERS_PYTHON.exists():
         data = json.dumps([run._asdict() for run in runs])
         plot = ["benchmarks/side_by_side/plot.py", str(page.with_suffix(".svg"))]
@@ -139,13 +162,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--corpus", type=Path, help="tar archive of web pages for (b); else the Debian handbook")
     parser.add_argument("--cases", default="abc", help="which of them, default abc")
-    parser.add_argument("--write", action="store_true", help="write table and plot into docs/")
+    parser.add_argument("--profile", action="store_true", help="also where our time goes in (a) and (b)")
+    parser.add_argument("--write", action="store_true", help="write all of it into docs/")
     given = parser.parse_args()
     install()
     many_files()
     os.chdir(PROJECT)
     runs: list[Run] = []
     cases: dict[str, str] = {}
+    profiles: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as scratch:
         Path(scratch).chmod(0o755)  # nginx may read it as another user
         for letter, lay in zip("abc", all_cases(Path(scratch), given.corpus), strict=True):
@@ -160,10 +185,18 @@ def main() -> None:
                         if done is not None:
                             runs.append(done)
                             print(f"round {number + 1} ({letter}) {name}: {done.cpu_ms:.2f} ms", flush=True)
+                if given.profile and letter in _PROFILED:
+                    own = [run for run in runs if run.case == letter and run.crawler == OURS]
+                    cpu_ms = statistics.median(run.cpu_ms for run in own)
+                    profiles[letter] = profile(case, cpu_ms * own[0].pages / 1e3, own[0].pages)
     text = table(runs, cases)
     print(f"\n{text}")
+    for letter, lines in profiles.items():
+        print(f"({letter}) {cases[letter]}\n{lines}")
     if given.write:
         write(text, runs)
+        for letter, lines in profiles.items():
+            put(f"profile {letter}", f"({letter}) {cases[letter]}, µs of CPU a page:\n\n```\n{lines}```\n")
 
 
 if __name__ == "__main__":
