@@ -3,7 +3,7 @@
 Two crawls of the same real pages, a short one and a longer one: what the longer one executes more, divided by the pages
 that it has more, is what a page costs; what is left of the short one is the start. Counts of the same program differ by
 some tenths of a percent (the event loop turns a little more or less often), so more than three are a change. Stored
-figures are of one interpreter and one kind of processor; ``--write`` stores yours. ``--libraries`` tells what the counts
+figures are of one interpreter and one kind of processor; ``--write`` stores yours. ``--libraries`` tells what counts
 are made of: the interpreter, and each C library by itself.
 """
 
