@@ -81,7 +81,7 @@ class CommitLoop:
 
     def _count_links(self, store: AheadStore) -> None:
         assert self._crawler.stats is not None
-        for how, count in store.seen.told().items():
+        for how, count in store.links.filter.told().items():
             self._crawler.stats.inc_value(f"links/{how}", count)
 
     async def beat(self, scheduler: FrontierScheduler) -> None:

@@ -6,37 +6,28 @@ hand it asks Redis for, at once: memory makes it fast, never right.
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock, RLock
-from typing import TypeVar
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores.host_fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
+from crawlerproject.stores.recent import Recent
 from crawlerproject.stores.redis_heads import MEMBERS, Heads
+from crawlerproject.stores.redis_known import KnownLinks
 from crawlerproject.stores.redis_members import Place
 from crawlerproject.stores.redis_pending import Pending
+from crawlerproject.stores.redis_prints import Prints
 from crawlerproject.stores.redis_store import Granted, RedisStore
 from crawlerproject.stores.rows import unpack_record
-from crawlerproject.stores.seen_filter import SeenFilter
 
-# Keys that are known for sure, some 110 bytes each: the links that every page of a site repeats.
-_KEYS = 300_000
 # Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as
 # it saves (half a microsecond to tell a key, as much to answer for one).
 _KEYS_AT_TAKE_OVER = 50_000
 # States of hosts and robots.txt records at hand; robots records are mostly under 2 KB.
 _STATES = 100_000
 _ROBOTS = 20_000
-# Pages that others nearly repeat, by the host where their record is: only those just found are asked about.
-_KEYS_OF_PRINTS = 1_000
-
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 
 class AheadStore:
@@ -50,13 +41,10 @@ class AheadStore:
         self._pending = Pending()
         self._flying: Pending | None = None  # being sent; sent again just so when that failed
         self.heads = Heads()
-        self.seen = SeenFilter()
-        self._known: OrderedDict[bytes, None] = OrderedDict()
-        self._new: set[bytes] = set()  # not known as of the last ``look_up``
-        self._hosts: OrderedDict[str, bytes | None] = OrderedDict()
-        self._robots: OrderedDict[str, bytes | None] = OrderedDict()
-        self._prints = self._fresh_prints()
-        self._hosts_of_prints: OrderedDict[bytes, str] = OrderedDict()
+        self.links = KnownLinks()
+        self._hosts: Recent[str, bytes | None] = Recent(_STATES)
+        self._robots: Recent[str, bytes | None] = Recent(_ROBOTS)
+        self._prints = Prints(store, self._waiting)
 
     # --- partitions -----------------------------------------------------------------------------
 
@@ -69,25 +57,21 @@ class AheadStore:
         keys = self.store.all_keys(partition, _KEYS_AT_TAKE_OVER)
         with self._lock:
             for name, packed in found:
-                self._keep(self._hosts, name, packed, _STATES)
+                self._hosts[name] = packed
                 self.heads.arrive(name)
             if keys is not None:
-                self.seen.begin(partition, keys)
+                self.links.filter.begin(partition, keys)
         return granted, [name for name, _ in found]
 
     def give_back(self, partition: int) -> None:
         """Let a partition go: everything about it is sent; nothing about it is at hand any more."""
         self.store.release([partition])
         with self._lock:
-            for name in [name for name in self._hosts if self.store.partition(name) == partition]:
-                del self._hosts[name]
+            self._hosts.forget(lambda host: self.store.partition(host) == partition)
             self.heads.leave(lambda host: self.store.partition(host) == partition)
-            self.seen.leave(partition)
-            self._new.clear()
-            self._prints = self._fresh_prints()
-            for origin in list(self._robots):
-                if self.store.partition(origin.rpartition("://")[2]) == partition:
-                    del self._robots[origin]
+            self.links.leave(partition)
+            self._prints.forget()
+            self._robots.forget(lambda origin: self.store.partition(origin.rpartition("://")[2]) == partition)
 
     # --- questions ------------------------------------------------------------------------------
 
@@ -97,40 +81,29 @@ class AheadStore:
         Two round trips at most; none for links that are surely new, or known here, on hosts that are known here.
         """
         with self._lock:
-            asked = {key: host for key, host in pages if not self._is_known(key)}
+            waiting = self._waiting()
+            asked = {key: host for key, host in pages if not self.links.has(key, waiting)}
             names = [name for name in dict.fromkeys(asked.values()) if name not in self._hosts]
-            surely = self.seen.new(list(asked), [self.store.partition(host) for host in asked.values()])
-        new = {key for key, sure in zip(asked, surely, strict=True) if sure}
+            new = self.links.surely_new(list(asked), [self.store.partition(host) for host in asked.values()])
         keys = [key for key in asked if key not in new]
         answers = self.store.known(keys, [asked[key] for key in keys]) if keys else []
         states = self.store.states(names) if names else []
         with self._lock:
-            self._new = new
-            for key, known in zip(keys, answers, strict=True):
-                if known:
-                    self._keep(self._known, key, None, _KEYS)
-                else:
-                    self._new.add(key)
+            self.links.learn(new, zip(keys, answers, strict=True))
             for name, packed in zip(names, states, strict=True):
                 if name not in self._hosts:
-                    self._keep(self._hosts, name, packed, _STATES)
+                    self._hosts[name] = packed
 
     def known(self, keys: Sequence[bytes]) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
         with self._lock:
-            answers = [True if self._is_known(key) else False if key in self._new else None for key in keys]
+            answers = [self.links.answer(key, self._waiting()) for key in keys]
         unsure = [key for key, answer in zip(keys, answers, strict=True) if answer is None]
         if not unsure:
             return [bool(answer) for answer in answers]
         self.asked["known"] += 1
         found = dict(zip(unsure, self.store.known(unsure), strict=True))
         return [found[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
-
-    def _is_known(self, key: bytes) -> bool:
-        if key in self._known:
-            self._known.move_to_end(key)
-            return True
-        return any(key in each.keys or key in each.new or key in each.pages for each in self._waiting())
 
     def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
@@ -160,7 +133,7 @@ class AheadStore:
                 if pending is not None and key in pending.pages:
                     return unpack_record(pending.pages[key][1])
             self.asked["page"] += 1
-            return self.store.page(key, self._hosts_of_prints.get(key))
+            return self.store.page(key, self._prints.hosts.get(key))
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page of the partitions held, and its key."""
@@ -175,16 +148,8 @@ class AheadStore:
         """
         if not host:
             return []
-        try:
-            with self._lock:
-                found = self._prints.near(host, value, bits)
-                keys = dict(self._load_prints(host)) if found else {}
-        except StorageError:
-            return []  # a page that is not compared is archived like any other
-        near = [Near(differ, keys[each]) for differ, each in found if each in keys]
-        for each in near:
-            self._keep(self._hosts_of_prints, each.key, host, _KEYS_OF_PRINTS)
-        return near
+        with self._lock:
+            return self._prints.near(host, value, bits)
 
     def original(self, digest: bytes) -> Original | None:
         """The first capture of the payload with this sha1, in any worker's WARC."""
@@ -198,23 +163,13 @@ class AheadStore:
         except StorageError:
             return None  # stored whole once more, rather than by reference to what cannot be asked for
 
-    def _fresh_prints(self) -> HostFingerprints:
-        return HostFingerprints(lambda host: array("Q", [value for value, _ in self._load_prints(host)]))
-
-    def _load_prints(self, host: str) -> list[tuple[int, bytes]]:
-        self.asked["prints"] += 1
-        found = dict(self.store.prints_of(host))
-        for pending in (self._flying, self._pending):
-            if pending is not None:
-                found.update({value: key for (name, value), key in pending.prints.items() if name == host})
-        return list(found.items())
-
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
         with self._lock:
             if host not in self._hosts:
                 self.asked["host"] += 1
-                self._keep(self._hosts, host, self.store.host(host), _STATES)
+                unsent = next((each.hosts[host] for each in reversed(self._waiting()) if host in each.hosts), None)
+                self._hosts[host] = unsent or self.store.host(host)
             return self._hosts[host]
 
     def robots(self, origin: str) -> bytes | None:
@@ -222,7 +177,8 @@ class AheadStore:
         with self._lock:
             if origin not in self._robots:
                 self.asked["robots"] += 1
-                self._keep(self._robots, origin, self.store.robots(origin), _ROBOTS)
+                unsent = next((e.robots[origin] for e in reversed(self._waiting()) if origin in e.robots), None)
+                self._robots[origin] = unsent or self.store.robots(origin)
             return self._robots[origin]
 
     def fact(self, name: str) -> bytes | None:
@@ -245,36 +201,24 @@ class AheadStore:
         with self._lock:
             for row in changes.removed:
                 self._open_up_to(row)
-            for row in changes.queued:
-                if not self._is_known(row.key):
-                    (self._pending.new if row.key in self._new else self._pending.keys)[row.key] = row.host
-                    self.seen.add(row.key)
-                    self._keep_known(row.key)
-            for key, _ in changes.pages:
-                if not self._is_known(key):
-                    self.seen.add(key)
-                self._keep_known(key)
+            self.links.apply(changes, self._waiting())
             self._pending.merge(changes)
             for row in changes.removed:
                 self.heads.drop(row)
             for row in changes.queued:
                 self.heads.add(row)
             for made in changes.fingerprints:
-                self._prints.add(made.host, made.value)
+                self._prints.add(made)
             for name, packed in changes.hosts:
-                self._keep(self._hosts, name, packed, _STATES)
+                self._hosts[name] = packed
             for origin, packed in changes.robots:
-                self._keep(self._robots, origin, packed, _ROBOTS)
+                self._robots[origin] = packed
 
     def _open_up_to(self, row: QueuedPage) -> None:
         """A row that is removed was at hand, as a rule; else it may be in a bundle."""
         count = MEMBERS
         while not self.heads.is_open(row, self._waiting()):
             count = self._ask_for_head(row.host, count)
-
-    def _keep_known(self, key: bytes) -> None:
-        self._keep(self._known, key, None, _KEYS)
-        self._new.discard(key)
 
     def post(self, partition: int, letter: bytes) -> None:
         """Send a letter with the next ``sync``, before anything of that beat counts."""
@@ -350,10 +294,3 @@ class AheadStore:
             for host, members in zip(wanted, found, strict=True):
                 if self.heads.has(host):
                     self.heads.put(host, members, MEMBERS, self._waiting())
-
-    @staticmethod
-    def _keep(table: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:
-        table[key] = value
-        table.move_to_end(key)
-        if len(table) > most:
-            table.popitem(last=False)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from crawlerproject.errors import NameTaken, StorageError
+from crawlerproject.stores import redis_ahead
 from crawlerproject.stores import redis_beat_scripts as beats
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.memory import MemoryStore
@@ -417,3 +418,14 @@ def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, mo
     store.apply(Changes(queued=[row("a", 2)]))
     assert [found.arrival for found in store.head("a", 9)] == [1, 2]
     assert store.serial == 2
+
+
+def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts' states and robots.txt that were thrown out before they were sent are not asked of Redis."""
+    monkeypatch.setattr(redis_ahead, "_STATES", 1)
+    monkeypatch.setattr(redis_ahead, "_ROBOTS", 1)
+    ahead = AheadStore(store)
+    names = [(f"host-{number}", b"%d" % number) for number in range(3)]
+    ahead.apply(Changes(hosts=names, robots=[(f"https://{name}", packed) for name, packed in names]))
+    assert [ahead.host(name) for name, _ in names] == [packed for _, packed in names]
+    assert [ahead.robots(f"https://{name}") for name, _ in names] == [packed for _, packed in names]

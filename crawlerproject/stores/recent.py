@@ -1,0 +1,48 @@
+"""A table of bounded size that forgets what was not used for the longest time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Recent(Generic[_K, _V]):
+    """At most so many entries."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._table: OrderedDict[_K, _V] = OrderedDict()
+
+    def __contains__(self, key: _K) -> bool:
+        return key in self._table
+
+    def __getitem__(self, key: _K) -> _V:
+        """The value, which counts as used. Raises KeyError."""
+        self._table.move_to_end(key)
+        return self._table[key]
+
+    def __setitem__(self, key: _K, value: _V) -> None:
+        self._table[key] = value
+        self._table.move_to_end(key)
+        if len(self._table) > self._most:
+            self._table.popitem(last=False)
+
+    def get(self, key: _K) -> _V | None:
+        """The value, which counts as used; None when it is not there."""
+        return self[key] if key in self._table else None
+
+    def use(self, key: _K) -> bool:
+        """Whether it is there; then it counts as used."""
+        if key not in self._table:
+            return False
+        self._table.move_to_end(key)
+        return True
+
+    def forget(self, gone: Callable[[_K], bool]) -> None:
+        """Every entry of such a key."""
+        for key in [key for key in self._table if gone(key)]:
+            del self._table[key]
