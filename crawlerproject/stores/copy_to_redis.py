@@ -101,6 +101,8 @@ class _Filling:
         else:
             for key, value in rows:
                 self._place(table, key, value, parts)
+        for part in parts.values():
+            part.bundle()
         store.apply_parts(parts, [(COPIED_FACT, table.encode() + b"\0" + rows[-1][0])])
         store.keep()
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.redis_members import single
+from crawlerproject.stores.redis_members import bundled, place_of, single
 from crawlerproject.stores.rows import PLACE_BYTES, pack_place, pack_print, pack_record
 
 _LENGTH = Struct(">I")
@@ -57,6 +57,17 @@ class Part:
     robots: dict[str, bytes] = field(default_factory=dict)
     prints: list[bytes] = field(default_factory=list)
     letters: int = 0  # read from the inbox: they go with this beat
+
+    def bundle(self) -> None:
+        """Put together what is queued, of hosts that nobody has at hand."""
+        rows: dict[str, list[QueuedPage]] = {}
+        for row in self.queued:
+            rows.setdefault(row.host, []).append(row)
+        self.queued = []
+        for host, mine in rows.items():
+            bundles, rest = bundled(sorted(mine, key=place_of))
+            self.bundles.append((host, bundles))
+            self.queued += rest
 
     def arguments(self) -> Arguments:
         """As the scripts take them, but for the length of the queues' prefix, which comes first."""

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from crawlerproject.errors import NameTaken, StorageError
+from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.stores import redis_ahead
 from crawlerproject.stores import redis_beat_scripts as beats
 from crawlerproject.stores import redis_scripts as scripts
@@ -19,8 +19,10 @@ from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_fleet import RedisFleet, Report
+from crawlerproject.stores.redis_keys import fleet_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
+from crawlerproject.stores.redis_view import RedisView
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server, valkey_program
 
@@ -429,3 +431,17 @@ def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, m
     ahead.apply(Changes(hosts=names, robots=[(f"https://{name}", packed) for name, packed in names]))
     assert [ahead.host(name) for name, _ in names] == [packed for _, packed in names]
     assert [ahead.robots(f"https://{name}") for name, _ in names] == [packed for _, packed in names]
+
+
+@pytest.mark.parametrize(
+    ("step", "words"), [(1, "by a newer version .* use that version"), (-1, "by an older version")]
+)
+def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, words: str) -> None:
+    """In one sentence, to workers and to those who look on."""
+    store.link.call("HINCRBY", [fleet_keys(store.crawl).facts], "format", step)
+    for opening in (
+        lambda: RedisStore(store.link, store.crawl, "two", PARTITIONS),
+        lambda: RedisView(store.link.place, store.crawl),
+    ):
+        with pytest.raises(OperatorError, match=words):
+            opening()
