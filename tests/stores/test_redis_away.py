@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,34 +15,8 @@ from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.conformance import row
+from tests.stores.redis_crawls import LEASE_MS, opened
 from tests.stores.redis_servers import Front, RedisServer, free_port, old_program, redis_server
-
-PARTITIONS = 8
-LEASE_MS = 60_000
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One server for the module."""
-    with redis_server(tmp_path_factory.mktemp("redis"), "--appendfsync", "no") as started:
-        yield started
-
-
-@pytest.fixture
-def store(server: RedisServer) -> Iterator[RedisStore]:
-    """A new crawl, all of it held."""
-    made = opened(server.url)
-    yield made
-    made.close()
-
-
-def opened(url: str) -> RedisStore:
-    """A store of a crawl of its own, all of it held."""
-    store = RedisStore(RedisLink(url), f"crawl-{next(_numbers)}", "one", PARTITIONS)
-    store.begin("life")
-    assert all(store.acquire(number, LEASE_MS) for number in range(PARTITIONS))
-    return store
 
 
 def test_a_server_that_throws_keys_away_is_refused(server: RedisServer) -> None:

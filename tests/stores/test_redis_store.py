@@ -1,73 +1,24 @@
-"""The store in Redis keeps the contract, alone and as a cluster, and its promises about leases and half-done beats."""
+"""The store in Redis keeps the contract, alone, as a cluster and in Valkey; what is at hand is what is there."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.errors import StorageError
 from crawlerproject.stores import redis_ahead
-from crawlerproject.stores import redis_beat_scripts as beats
-from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
-from crawlerproject.stores.redis_fleet import RedisFleet, Report
-from crawlerproject.stores.redis_keys import fleet_keys
-from crawlerproject.stores.redis_link import Call, RedisLink
-from crawlerproject.stores.redis_store import LeaseLost, RedisStore
-from crawlerproject.stores.redis_view import RedisView
+from crawlerproject.stores.redis_store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
-from tests.stores.redis_servers import RedisServer, redis_cluster, redis_server, valkey_program
-
-PARTITIONS = 8
-LEASE_MS = 60_000
-_numbers = itertools.count()
-Open = Callable[..., RedisStore]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One server for the module."""
-    with redis_server(tmp_path_factory.mktemp("redis"), "--appendfsync", "no") as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RedisServer]]:
-    """Three servers in a cluster."""
-    with redis_cluster(tmp_path_factory.mktemp("cluster")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """One Valkey for the module."""
-    with redis_server(tmp_path_factory.mktemp("valkey"), "--appendfsync", "no", program=valkey_program()) as started:
-        yield started
-
-
-def opened(url: str, worker: str = "one", crawl: str = "", *, take: bool = True) -> RedisStore:
-    """A store of a crawl of its own; with ``take`` it holds every partition."""
-    store = RedisStore(RedisLink(url), crawl or f"crawl-{next(_numbers)}", worker, PARTITIONS)
-    store.begin(f"life-{next(_numbers)}")
-    if take:
-        assert all(store.acquire(number, LEASE_MS) for number in range(store.partitions))
-    return store
-
-
-@pytest.fixture
-def store(server: RedisServer) -> Iterator[RedisStore]:
-    """A new crawl, all of it held."""
-    made = opened(server.url)
-    yield made
-    made.close()
+from tests.stores.redis_crawls import PARTITIONS, opened
+from tests.stores.redis_servers import RedisServer
 
 
 class TestRedisStore(StoreContract):
@@ -206,222 +157,6 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
     assert ahead.letters(range(PARTITIONS), 9) == {1: [b"two"]}
 
 
-@pytest.fixture
-def rival(server: RedisServer, store: RedisStore) -> Iterator[RedisStore]:
-    """Another worker of the same crawl that holds nothing."""
-    made = opened(server.url, "two", store.crawl, take=False)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def spread(cluster: list[RedisServer]) -> Iterator[RedisStore]:
-    """A new crawl in a cluster, all of it held: its beats are decided before they are written."""
-    made = opened(cluster[0].url)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def spread_rival(cluster: list[RedisServer], spread: RedisStore) -> Iterator[RedisStore]:
-    """Another worker of the same crawl that holds nothing."""
-    made = opened(cluster[0].url, "two", spread.crawl, take=False)
-    yield made
-    made.close()
-
-
-def end_lease(store: RedisStore, partition: int) -> None:
-    """Let a lease's time be over, as if its holder had not renewed it."""
-    store.link.call("HSET", [store._keys[partition].lease], "until", 1)
-
-
-def test_a_lease_keeps_others_out_until_it_ends_or_is_given_back(store: RedisStore, rival: RedisStore) -> None:
-    """Held: refused. Given back: taken at once, and known as clean. Run out: taken, and not clean."""
-    assert rival.acquire(3, LEASE_MS) is None
-    store.release([3])
-    granted = rival.acquire(3, LEASE_MS)
-    assert granted is not None
-    assert granted.clean
-    assert store.acquire(3, LEASE_MS) is None
-    end_lease(store, 3)
-    taken = store.acquire(3, LEASE_MS)
-    assert taken is not None
-    assert not taken.clean
-    assert taken.token > granted.token
-
-
-def test_nobody_but_the_holder_writes(store: RedisStore, rival: RedisStore) -> None:
-    """A worker whose lease was taken over writes nothing more, whatever it believes; its successor does."""
-    page = row("a", 1)
-    partition = store.partition("a")
-    end_lease(store, partition)
-    assert rival.acquire(partition, LEASE_MS)
-    with pytest.raises(LeaseLost):
-        store.apply(Changes(queued=[page], facts=[("warc", b"late")]))
-    assert store.known([page.key]) == [False]
-    assert store.fact("warc") is None
-    assert store.renew(LEASE_MS) == [partition]
-    rival.apply(Changes(queued=[page]))
-    assert rival.head("a", 9) == [page]
-
-
-def test_a_change_is_refused_whole(store: RedisStore, rival: RedisStore) -> None:
-    """One lost partition among several: none of the beat is written."""
-    refused_whole(store, rival)
-
-
-def test_a_change_is_refused_whole_in_a_cluster(spread: RedisStore, spread_rival: RedisStore) -> None:
-    """The same where partitions live on several servers."""
-    refused_whole(spread, spread_rival)
-
-
-def refused_whole(store: RedisStore, rival: RedisStore) -> None:
-    """The first of forty hosts is another worker's."""
-    rows = [row(f"host-{number}", number) for number in range(40)]
-    lost = store.partition("host-0")
-    end_lease(store, lost)
-    assert rival.acquire(lost, LEASE_MS)
-    with pytest.raises(LeaseLost):
-        store.apply(Changes(queued=rows))
-    assert store.known([each.key for each in rows]) == [False] * 40
-
-
-def test_a_beat_that_was_decided_is_finished_by_the_successor(
-    spread: RedisStore, spread_rival: RedisStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed between journal and partitions: whoever takes one over writes its part, once."""
-    store, rival = spread, spread_rival
-    rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store, "finish", lambda: None)  # what a kill leaves out
-    store.apply(Changes(queued=rows, facts=[("warc", b"7")]))
-    assert store.known([each.key for each in rows]) == [False] * 40
-    for number in range(PARTITIONS):
-        end_lease(store, number)
-        assert rival.acquire(number, LEASE_MS)
-    assert rival.known([each.key for each in rows]) == [True] * 40
-    rival.apply(Changes(removed=rows[:20], pages=[(each.key, record(each.arrival)) for each in rows[:20]]))
-    for number in range(PARTITIONS):  # and back again: the part is not written twice
-        end_lease(store, number)
-        assert store.acquire(number, LEASE_MS)
-    assert [store.head(f"host-{number}", 9) for number in (0, 19, 20)] == [[], [], [rows[20]]]
-    assert store.fact("warc") == b"7"
-
-
-def test_a_worker_that_comes_back_settles_its_own_last_beat(
-    cluster: list[RedisServer], spread: RedisStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same name in a new process need not wait for its own lease, and loses nothing that was decided."""
-    store = spread
-    rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store, "finish", lambda: None)
-    store.apply(Changes(queued=rows))
-    again = opened(cluster[0].url, "one", store.crawl, take=False)
-    assert again.acquire(0, LEASE_MS)
-    again.apply(Changes(facts=[("clean", b"0")]))  # has the place of the last beat, which other partitions still need
-    again.apply(Changes(facts=[("clean", b"1")]))
-    assert all(again.acquire(number, LEASE_MS) for number in range(1, again.partitions))
-    assert again.known([each.key for each in rows]) == [True] * 40
-    monkeypatch.undo()
-    with pytest.raises(LeaseLost, match="taken by another worker"):
-        store.apply(Changes(queued=[row("z", 1)]))
-    with pytest.raises(LeaseLost, match="another process"):
-        store.apply(Changes(queued=[row("z", 1)]))
-    again.apply(Changes(removed=rows))
-    assert list(again.hosts_with_work()) == []
-    again.close()
-
-
-def test_nobody_thinks_that_a_new_life_holds_what_the_last_one_held(server: RedisServer) -> None:
-    """A worker that comes back holds nothing yet: its partitions are free for whoever has room."""
-    link = RedisLink(server.url)
-    crawl = f"crawl-{next(_numbers)}"
-    one, two = (RedisFleet(link, crawl, name, LEASE_MS) for name in ("one", "two"))
-    one.begin("life-1", "", PARTITIONS)
-    two.begin("life-2", "", PARTITIONS)
-    one.report("life-1", Report(True, 1, "{}", taken=range(PARTITIONS)), PARTITIONS)
-    told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
-    assert told is not None
-    assert told.all_quiet
-    assert two.free(PARTITIONS, told.now) == []
-    one.begin("life-3", "life-1", PARTITIONS)
-    told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
-    assert told is not None
-    assert not told.all_quiet
-    assert two.free(PARTITIONS, told.now) == list(range(PARTITIONS))
-    with pytest.raises(NameTaken):
-        one.begin("life-4", "another", PARTITIONS)
-    link.close()
-
-
-def test_held_is_held_until_the_lease_is_over(store: RedisStore) -> None:
-    """The leases themselves say whether every partition has a holder."""
-    seconds, micros = store.link.call("TIME")
-    now = int(seconds) + int(micros) / 1e6
-    assert store.all_held(now)
-    assert not store.all_held(now + LEASE_MS / 1000 + 1)
-    store.release([3])
-    assert not store.all_held(now)
-
-
-def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
-    """A server that comes back without what it had answered for is not written over."""
-    store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
-    store.apply(Changes(queued=[row("a", 2)], facts=[("warc", b"2")]))
-    store.link.call("HSET", [store._worker_keys.state], "serial", 1)
-    with pytest.raises(LeaseLost, match="forgotten"):
-        store.apply(Changes(queued=[row("a", 3)]))
-
-
-def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
-    """Anyone may post; letters leave with the beat that answers them, and not before."""
-    from crawlerproject.stores.redis_beat import Part
-
-    rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
-    assert store.letters(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
-    store.apply_parts({1: Part(letters=1)}, [])
-    assert store.letters([1], 10) == {1: [b"second"]}
-
-
-@pytest.mark.parametrize("kind", ["store", "spread"])
-def test_every_script_can_be_lost_and_run_twice(
-    request: pytest.FixtureRequest, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An answer that got lost: the same call again changes nothing more."""
-    store: RedisStore = request.getfixturevalue(kind)
-    again = (beats.JOURNAL, beats.APPLY, beats.COMMIT, scripts.RENEW)
-    many = store.link.many
-
-    def twice(calls: list[object]) -> list[object]:
-        repeated = [call for call in calls if call.name in again]  # type: ignore[attr-defined]
-        many(repeated)  # type: ignore[arg-type]
-        return many(calls)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(store.link, "many", twice)
-    rows = [row("a", number) for number in range(3)]
-    store.apply(Changes(queued=rows))
-    store.apply(Changes(removed=rows[:1], pages=[(rows[0].key, record(0))]))
-    assert store.renew(LEASE_MS) == []
-    assert store.head("a", 9) == rows[1:]
-
-
-def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Redis did it, the connection broke: the next beat knows."""
-    many = store.link.many
-
-    def lost(calls: Sequence[Call]) -> list[object]:
-        if many(calls):
-            raise StorageError("gone")
-        return []
-
-    monkeypatch.setattr(store.link, "many", lost)
-    with pytest.raises(StorageError):
-        store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
-    monkeypatch.undo()
-    store.apply(Changes(queued=[row("a", 2)]))
-    assert [found.arrival for found in store.head("a", 9)] == [1, 2]
-    assert store.serial == 2
-
-
 def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts' states and robots.txt that were thrown out before they were sent are not asked of Redis."""
     monkeypatch.setattr(redis_ahead, "_STATES", 1)
@@ -431,17 +166,3 @@ def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, m
     ahead.apply(Changes(hosts=names, robots=[(f"https://{name}", packed) for name, packed in names]))
     assert [ahead.host(name) for name, _ in names] == [packed for _, packed in names]
     assert [ahead.robots(f"https://{name}") for name, _ in names] == [packed for _, packed in names]
-
-
-@pytest.mark.parametrize(
-    ("step", "words"), [(1, "by a newer version .* use that version"), (-1, "by an older version")]
-)
-def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, words: str) -> None:
-    """In one sentence, to workers and to those who look on."""
-    store.link.call("HINCRBY", [fleet_keys(store.crawl).facts], "format", step)
-    for opening in (
-        lambda: RedisStore(store.link, store.crawl, "two", PARTITIONS),
-        lambda: RedisView(store.link.place, store.crawl),
-    ):
-        with pytest.raises(OperatorError, match=words):
-            opening()
