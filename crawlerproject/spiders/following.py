@@ -39,12 +39,14 @@ def linked(row: QueuedPage, facts: PageFacts) -> list[Found]:
     found: list[Found] = []
     if facts.nofollow:
         return found
-    depth, host = row.depth + 1, row.host
-    for link in facts.links:
-        address = link.address
-        hops = (row.hops + link.kind)[-_MAX_HOPS:]
+    depth, host, url = row.depth + 1, row.host, row.url
+    ways: dict[tuple[str, bool], tuple[str, int]] = {}  # the same for hundreds of links
+    for address, kind in facts.links:
         across = address.host != host and registered_domain(address.host) != registered_domain(host)
-        found.append(Found(address, depth, hops, row.url, priority(depth, link.kind, across=across)))
+        way = ways.get((kind, across))
+        if way is None:
+            way = ways[kind, across] = hops_to(row, kind), priority(depth, kind, across=across)
+        found.append(Found(address, depth, way[0], url, way[1]))
     return found
 
 
