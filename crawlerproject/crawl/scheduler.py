@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.bursts import Bursts
@@ -33,12 +34,15 @@ from crawlerproject.rules.urls import Address
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
     from crawlerproject.frontier.host import Host
 
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
+# Of an earlier run's, taken up in one turn of the loop: some 10 ms.
+_HOSTS_AT_A_TIME = 250
 
 
 class FrontierScheduler:
@@ -51,6 +55,7 @@ class FrontierScheduler:
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
         self._timer = WakeUp(self._awake)
         self._bursts = Bursts()
+        self._loader: CallLaterResult | None = None
         self._lookups: set[asyncio.Task[None]] = set()
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
         self._addresses: Addresses | None = None  # shared with other workers
@@ -71,9 +76,18 @@ class FrontierScheduler:
         self.crawl = Crawl(self.crawler, spider)
         self.pushes = Pushes(self)
         if self.crawl.fleet is None:
-            self.crawl.frontier.load(self.crawl.now())
+            self.crawl.frontier.begin_loading()
+            self._load_some()
             read_letters(self.crawl)
         self.open_addresses()
+
+    def _load_some(self) -> None:
+        """Take up hosts of an earlier run, some at each turn of the loop: the first are fetched from meanwhile."""
+        self._loader = None
+        if self.crawl.frontier.load_some(_HOSTS_AT_A_TIME):
+            self._loader = call_later(0, self._load_some)
+        if self.crawler.engine is not None:
+            self.wake()
 
     def open_addresses(self) -> None:
         """In a fleet: share IP addresses with the other workers."""
@@ -91,6 +105,8 @@ class FrontierScheduler:
     def close(self, reason: str) -> Deferred[None]:
         """The last commit; everything is durable and closed afterwards."""
         self._timer.cancel()
+        if self._loader is not None:
+            self._loader.cancel()
         for task in self._lookups:
             task.cancel()
         if self._addresses is not None:
@@ -110,7 +126,7 @@ class FrontierScheduler:
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
         frontier = self.crawl.frontier
-        if self._hot or self._lookups or self.crawl.paused or frontier.leased:
+        if self._hot or self._lookups or self.crawl.paused or frontier.leased or frontier.loading:
             return False
         if frontier.waiting_urls <= 0:
             return True

@@ -57,6 +57,7 @@ class Books:
         self.territory = territory
         self._start_delay_seconds = start_delay_seconds
         self._arrival = 0
+        self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
 
     def host(self, name: str) -> Host:
         """The host in memory, taken from the store or made new when it is not there."""
@@ -74,7 +75,17 @@ class Books:
         host.pace_free = host.next_free
         self.workbench.hosts[name] = host
         self.workbench.wait(host, host.next_free, work=False)
+        if self.met is not None:
+            self._meet(host)
         return host
+
+    def _meet(self, host: Host) -> None:
+        assert self.met is not None
+        self.met.add(host.name)
+        host.given_up = False  # it was, until this start
+        self.waits(host, host.waiting_urls)
+        if host.rows:
+            self.workbench.add(host)
 
     def next_arrival(self, now: float) -> int:
         """A number that orders rows by when they came: unique, ascending."""

@@ -65,9 +65,18 @@ class Frontier:
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
         self.loans = Loans(self.books, conduct, robots_answers, rng)
 
-    def load(self, now: float) -> None:
-        """Take up every host that has work from an earlier run."""
-        self._intake.load(now)
+    def begin_loading(self) -> None:
+        """Take up every host that has work from an earlier run, as ``load_some`` is called."""
+        self._intake.begin_loading()
+
+    def load_some(self, count: int) -> bool:
+        """Take up so many more of them; whether there may be others."""
+        return self._intake.load_some(count)
+
+    @property
+    def loading(self) -> bool:
+        """Whether hosts of an earlier run are not taken up yet."""
+        return self.books.met is not None
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts with work whose partition has come to us."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
@@ -36,13 +37,37 @@ class Intake:
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
         self._recent = RecentKeys()
+        self._loading: Iterator[str] = iter(())
 
-    def load(self, now: float) -> None:
-        """Take up every host that has work from an earlier run."""
-        self.take_up(self._books.store.hosts_with_work())
+    def begin_loading(self) -> None:
+        """Whatever has work from an earlier run is to be taken up by ``load_some``."""
+        self._loading = iter(self._books.store.hosts_with_work())
+        self._books.met = set()
+
+    def load_some(self, count: int) -> bool:
+        """Take up so many more of these hosts; whether there may be others."""
+        if self._books.met is None:
+            return False
+        names = list(islice(self._loading, count))
+        for name in names:
+            self._load(name)
+        if len(names) < count:
+            self._books.met = None
+        return len(names) == count
+
+    def _load(self, name: str) -> None:
+        books = self._books
+        assert books.met is not None
+        met = name in books.met
+        host = books.host(name)
+        # Counts of a torn run: the rows themselves are the truth. To a host that was met before, links may have come.
+        if len(books.store.head(name, host.rows + 1)) > host.rows if met else not host.rows:
+            host.rows += 1
+            books.waits(host, 1)
+        books.workbench.add(host)
 
     def take_up(self, names: Iterable[str]) -> None:
-        """Take up hosts that have work, wherever it comes from."""
+        """Take up hosts that have work, as a whole and at once."""
         for name in names:
             host = self._books.host(name)
             if not host.rows:  # counts of a torn run: the rows themselves are the truth

@@ -47,7 +47,7 @@ RESERVE_BYTES = 2 * options.WRITE_BUFFERS_BYTES
 REMEMBERED_HEADS = 16_384
 
 # Hosts found with one iterator, which pins old files as long as it lives.
-HOSTS_AT_A_TIME = 1000
+HOSTS_AT_A_TIME = 250
 
 
 class RocksStore:

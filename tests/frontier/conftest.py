@@ -51,6 +51,7 @@ class Bench:
         preset: str = "default",
         scope: Scope | None = None,
         less_important: LessImportant | None = None,
+        load: bool = True,
     ) -> None:
         self.store = store
         self.now = now
@@ -69,7 +70,9 @@ class Bench:
             clean_start=clean,
             less_important=less_important,
         )
-        self.frontier.load(now)
+        self.frontier.begin_loading()
+        while load and self.frontier.load_some(100):
+            pass
 
     def add(self, *urls: str, depth: int = 1, flags: int = 0, priority: int = 10) -> int:
         """Queue links of one page."""
