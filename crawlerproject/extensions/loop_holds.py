@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from crawlerproject.crawl.running import scheduler_of
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -26,8 +29,9 @@ class LoopHolds:
     spent on the processor.
     """
 
-    def __init__(self, stats: StatsCollector) -> None:
+    def __init__(self, stats: StatsCollector, closed: Callable[[], bool] = lambda: False) -> None:
         self._stats = stats
+        self._closed = closed  # the last commit and the index of the open file hold the loop, and nobody waits
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._worked = 0.0
         self._longest = dict.fromkeys((HELD, WORKED), 0.0)
@@ -37,7 +41,12 @@ class LoopHolds:
         """Only in a crawl."""
         if not crawler.crawling or crawler.stats is None:
             raise NotConfigured  # no crawl of ours, as in the shell: without a word
-        extension = cls(crawler.stats)
+
+        def closed() -> bool:
+            scheduler = scheduler_of(crawler)
+            return scheduler is not None and scheduler.crawl.closed
+
+        extension = cls(crawler.stats, closed)
         crawler.signals.connect(extension.start, signal=signals.spider_opened)
         crawler.signals.connect(extension.stop, signal=signals.spider_closed)
         return extension
@@ -47,7 +56,7 @@ class LoopHolds:
         self._arm(asyncio.get_running_loop())
 
     def stop(self) -> None:
-        """The rest is the last commit, and nobody waits."""
+        """No more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -56,6 +65,8 @@ class LoopHolds:
         self._timer = loop.call_later(_BEAT_SECONDS, self._ring, loop)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._closed():
+            return
         held = time.monotonic() - self._due
         self._raise(HELD, held)
         self._raise(WORKED, min(held, time.thread_time() - self._worked))

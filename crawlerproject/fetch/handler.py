@@ -5,7 +5,6 @@ Redirects and HTTP errors are answers like any other; nothing is followed or tri
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -113,8 +112,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         wire.request_bytes = archived
         meta["wire"] = wire
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
-        while self._bursts.over():  # what is returned here is read and judged in the same turn of the loop
-            await asyncio.sleep(0)
+        await self._bursts.room()  # what is returned here is read and judged in the same go
         return _response(request.url, wire, headers, self._limits.max_bytes)
 
     async def close(self) -> None:

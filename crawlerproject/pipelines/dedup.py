@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from crawlerproject.bursts import Bursts
 from crawlerproject.items import Page
 from crawlerproject.rules.similarity import text_fingerprint
 
@@ -20,14 +21,16 @@ class DedupPipeline:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._bursts = Bursts()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Scrapy's way in."""
         return cls(crawler)
 
-    def process_item(self, item: Any) -> Any:
-        """Compare a Page with what the crawl has."""
+    async def process_item(self, item: Any) -> Any:
+        """Compare a Page with what the crawl has; the first pipeline, so what follows is done in the same go."""
+        await self._bursts.room()
         if isinstance(item, Page) and item.text is not None:
             self._compare(item, item.text)
         return item
