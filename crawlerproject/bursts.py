@@ -10,9 +10,8 @@ import asyncio
 from collections import deque
 from time import monotonic
 
-_MOST_SECONDS = (
-    0.005  # a tenth of the 50 ms that nothing should hold the loop: there are three kinds, and what they lead to
-)
+# A tenth of the 50 ms that nothing should hold the loop: there are three kinds, and what they lead to.
+_MOST_SECONDS = 0.005
 # Let in from the line in one turn: a page takes about a millisecond. One at a time cost a third more, all stages of the
 # work being gone through for each page anew.
 _AT_A_TIME = 8

@@ -7,6 +7,7 @@ times a second. What was reached is taken from the server's log, over a minute a
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from tests.web.running import PROJECT, Spent, crawl_command, finish, many_files,
 _LEAST_SHARE = 0.95  # of the limit: what the project promises
 _RAMP_TURNS = 2  # delays that pass before the minute begins: robots.txt and the front page of every host
 _GIVE_UP_SECONDS = 120.0  # for the first request to arrive
+_HOLD = re.compile(r"'loop/longest_(hold|work)_seconds': ([\d.]+)")
 _TAIL = 2000  # characters of the crawl's output shown when it failed
 
 
@@ -88,6 +90,14 @@ def steady_rate(minute: list[Visit]) -> float:
     return sum(turns / (end - first[host]) for host, (turns, end) in last.items() if turns)
 
 
+def holds(log: Path) -> list[str]:
+    """How long the event loop was held up at worst, from the statistics at the end."""
+    found = dict(_HOLD.findall(log.read_text()))
+    return (
+        [f"longest hold of the event loop {found['hold']} s, of it worked through {found['work']} s"] if found else []
+    )
+
+
 def pause_list(visits: list[Visit], since: float) -> list[float]:
     """The pauses at every host that ended after ``since``, in seconds."""
     last: dict[str, float] = {}
@@ -113,7 +123,9 @@ def main() -> None:
         numbers = ["--hosts", str(given.hosts), "--response-seconds", str(given.response_seconds)]
         with synthetic_web(folder / "web", "--profile", "broad", *numbers):
             spent, window = crawl(folder, given)
-        sys.exit(show(judge(read_visits(folder / "web" / "server.jsonl"), spent, window, given)))
+        verdict = judge(read_visits(folder / "web" / "server.jsonl"), spent, window, given)
+        verdict.facts += holds(folder / "crawl.log")
+        sys.exit(show(verdict))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 CJK_RANGES = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _BLANKS = "\\t-\\r\\x1c- \\xa0\\u3000"
 _WORDS = re.compile(f"[{CJK_RANGES}]|[^{_BLANKS}{CJK_RANGES}]+")
-_CJK_FIRST = 0xE3  # the least first byte of these in UTF-8; European letters and signs have lower ones
+_CJK_FIRST = 0xE3  # the least first byte of these in UTF-8; European letters and signs have lower ones, emoji do not
+_SAME_START = 64  # characters of three bytes in UTF-8 that share the first two
+_CJK_STARTS = np.zeros(65_536, np.bool_)  # by the first two bytes of a character
+for _first, _last in zip(CJK_RANGES[::3], CJK_RANGES[2::3], strict=True):
+    for _character in {*range(ord(_first), ord(_last), _SAME_START), ord(_last)}:
+        _CJK_STARTS[int.from_bytes(chr(_character).encode()[:2], "big")] = True
 _NO_BREAK_SPACE = "\xa0".encode()
 _BLANK_BYTES = b"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f "
 _IN_WORD = bytes([byte not in _BLANK_BYTES for byte in range(256)])
@@ -29,10 +34,16 @@ def spaced(text: bytes) -> bytes:
     if text.isascii():
         return text
     text = text.replace(_NO_BREAK_SPACE, b" ")
-    if np.maximum.reduce(np.frombuffer(text, np.uint8)) >= _CJK_FIRST:
+    if _has_cjk(text):
         words = _WORDS.findall(text.decode("utf-8", "surrogatepass"))  # a third of the cost of putting blanks in
         text = " ".join(words).encode("utf-8", "surrogatepass")
     return text
+
+
+def _has_cjk(text: bytes) -> bool:
+    octets = np.frombuffer(text, np.uint8)
+    places = np.flatnonzero(octets >= _CJK_FIRST)
+    return bool(_CJK_STARTS[octets[places] * np.uint16(256) + octets[places + 1]].any())
 
 
 def count_words(text: str) -> int:

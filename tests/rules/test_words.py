@@ -65,3 +65,11 @@ def test_long_words_are_told_by_both_ends_and_their_length() -> None:
 def test_only_the_beginning_is_hashed() -> None:
     """So many words and no more."""
     assert _hashes("one two three", 2) == _hashes("one two")
+
+
+def test_cjk_is_told_by_two_bytes() -> None:
+    """Every character of the ranges is found, at their ends too; emoji, marks and blanks beside them are none."""
+    for first, last in zip(CJK_RANGES[::3], CJK_RANGES[2::3], strict=True):
+        for character in (first, last, chr((ord(first) + ord(last)) // 2)):
+            assert count_words(f"a{character}b") == 3
+    assert count_words("a\ufe0f \ufeffb 😀c ★ ″") == 5
