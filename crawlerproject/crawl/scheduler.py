@@ -219,7 +219,11 @@ class FrontierScheduler:
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
         while frontier.leased < self._max_in_flight and not self.crawl.paused and not self._bursts.over():
-            turn = frontier.next(self.crawl.now())
+            try:
+                turn = frontier.next(self.crawl.now())
+            except StorageError as error:
+                self.crawl.pause(str(error))
+                return None
             if turn is None:
                 return None
             if isinstance(turn, Lease):
@@ -270,7 +274,11 @@ class FrontierScheduler:
         except FetchError as failed:
             # It has its turn all the same: the failure is logged and judged like any other.
             error, address, until = failed, f"unresolved:{host.name}", 0.0
-        lease = crawl.frontier.looked_up(host, address, until, crawl.now())
+        try:
+            lease = crawl.frontier.looked_up(host, address, until, crawl.now())
+        except StorageError as storage:
+            crawl.pause(str(storage))
+            return
         if lease is not None and self._addresses is not None:
             self._addresses.want(lease, error)
         elif lease is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
@@ -41,7 +42,7 @@ class Turns:
         self._renders = renders
 
     def next(self, now: float) -> Lease | Lookup | None:
-        """The next thing to do for a host that is free now; None when every host waits."""
+        """The next thing to do for a host that is free now; None when every host waits. StorageError: not now."""
         while (turn := self._books.workbench.take(now)) is not None:
             if not turn.address:
                 return Lookup(turn.host)
@@ -66,6 +67,13 @@ class Turns:
         return self._lease(host, turn.address, now) if turn is not None else None
 
     def _lease(self, host: Host, address: str, now: float) -> Lease | None:
+        try:
+            return self._lease_of(host, address, now)
+        except StorageError:  # its queue cannot be read now: the host waits, and is asked another time
+            self._books.workbench.release(host, now, now + UNSTORED_WAIT_SECONDS, work=True)
+            raise
+
+    def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
         if host.given_up or not self._books.territory.may_ask(host.name):
             self._pass_by(host, now)
             return None

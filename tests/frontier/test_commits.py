@@ -120,3 +120,23 @@ def test_a_page_that_ended_during_a_commit_is_not_taken_again(bench: Bench) -> N
 
     assert again is not None
     assert again.row.url == "http://a.test/next"
+
+
+def test_a_queue_that_cannot_be_read_is_asked_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is away for a moment: its host is not lost, it has its turn later."""
+    bench.add(A)
+    bench.through_robots()
+
+    def away(*_: object) -> None:
+        raise StorageError("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.store, "head", away)
+        with pytest.raises(StorageError):
+            bench.next()
+    assert bench.next() is None
+    bench.now += 5.0
+    leased = bench.next()
+
+    assert leased is not None
+    assert leased.row.url == A

@@ -160,8 +160,12 @@ def judge_log(
     last: dict[str, float] = {}
     for visit in visits:
         pause = visit.start - last.get(visit.host, float("-inf"))
-        by_url[f"http://{visit.host}:{port}{visit.path}"].append((visit, pause))
-        last[visit.host] = max(last.get(visit.host, 0.0), visit.end)
+        url = f"http://{visit.host}:{port}{visit.path}"
+        ours, number = attempts.get(url, []), len(by_url[url])
+        # Of an answer that we gave up on the server hears when it next looks: the pause begins when we left.
+        end = ours[number].end if visit.cut and number < len(ours) else visit.end
+        by_url[url].append((visit, pause))
+        last[visit.host] = max(last.get(visit.host, 0.0), end)
     for url in sorted(by_url.keys() | attempts.keys()):
         seen, ours = by_url.get(url, []), attempts.get(url, [])
         if len(seen) != len(ours):
