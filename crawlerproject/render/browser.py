@@ -14,7 +14,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeout
 from scrapy import Request
 
 from crawlerproject.reasons import Reason
-from crawlerproject.render.chromium import arguments
+from crawlerproject.render.chromium import NOT_PLAYWRIGHTS, arguments
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.playwright_handler import PlaywrightHandler
 from crawlerproject.render.rendered import RenderFailed
@@ -22,6 +22,7 @@ from crawlerproject.render.slots import Slot
 from crawlerproject.render.visit import Visit
 
 if TYPE_CHECKING:
+    from playwright.async_api import Page
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
@@ -93,9 +94,10 @@ class Browser:
         shown = False
         try:
             visit.rendered.started_at = time()
-            async with asyncio.timeout(self._limits.timeout_seconds):
-                await self._load(handler, slot, visit, host)
-            shown = True
+            until = asyncio.get_running_loop().time() + self._limits.timeout_seconds
+            async with asyncio.timeout_at(until):
+                page = await self._load(handler, slot, visit, host)
+            shown = not self._limits.screenshot or await _take_picture(page, visit, until)
         except (TimeoutError, PlaywrightTimeout) as error:
             detail = f"not done within {self._limits.timeout_seconds:g} s"
             if isinstance(error, PlaywrightTimeout):
@@ -112,7 +114,7 @@ class Browser:
             handler.visits.pop(slot.name, None)
             await self._leave(handler, slot, shown=shown)
 
-    async def _load(self, handler: PlaywrightHandler, slot: Slot, visit: Visit, host: str) -> None:
+    async def _load(self, handler: PlaywrightHandler, slot: Slot, visit: Visit, host: str) -> Page:
         page = await slot.open(handler.browser, host, visit)
         request = Request(
             visit.rendered.url,
@@ -129,9 +131,7 @@ class Browser:
         )
         response = await handler.download_request(request)
         visit.rendered.html = response.text.encode("utf-8", "replace")
-        if self._limits.screenshot:
-            with contextlib.suppress(PlaywrightError):
-                visit.rendered.screenshot = await page.screenshot(timeout=self._limits.navigation_seconds * 1000)
+        return page
 
     async def _leave(self, handler: PlaywrightHandler, slot: Slot, *, shown: bool) -> None:
         self._pages += 1
@@ -165,7 +165,7 @@ class Browser:
         options = {
             "executable_path": self._path,
             "args": arguments(self._limits.page_memory_bytes),
-            "ignore_default_args": ["--disable-popup-blocking"],  # nobody clicks here: no window is asked for
+            "ignore_default_args": NOT_PLAYWRIGHTS,
             "timeout": _START_SECONDS * 1000,
             "handle_sigint": False,  # Ctrl-C ends the crawl in good order first
             "handle_sigterm": False,
@@ -207,3 +207,13 @@ class Browser:
                 logger.warning("%d page(s) in the browser took too much memory and were ended", ended)
             if sum(process.private_bytes for process in processes) > self._limits.max_memory_bytes:
                 self._draining = True
+
+
+async def _take_picture(page: Page, visit: Visit, until: float) -> bool:
+    """A screenshot, if it comes in time: the page has been read, so without one it counts as rendered all the same."""
+    try:
+        async with asyncio.timeout_at(until):
+            visit.rendered.screenshot = await page.screenshot(timeout=0)
+    except (PlaywrightError, TimeoutError):
+        return False
+    return True

@@ -20,6 +20,14 @@ _PLAYWRIGHT_FOLDER = "~/.cache/ms-playwright"
 
 VIEWPORT: ViewportSize = {"width": 1280, "height": 1024}
 
+NOT_PLAYWRIGHTS = [
+    "--disable-popup-blocking",  # nobody clicks here: no window is asked for
+    # With Chromium's own protection a script navigates 200 times in ten seconds at most; without it one that does so
+    # every 5 ms kept the browser too busy to let any other page be read (24 s and more beside other load, measured).
+    "--disable-ipc-flooding-protection",
+]
+"""Arguments that Playwright gives Chromium of itself and that are left out here."""
+
 
 def find_chromium(configured: str) -> str | None:
     """The browser's path: RENDER_BROWSER, else the first that is found. OperatorError when the set one is none."""

@@ -27,7 +27,8 @@ from tests.web.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 
-NAVIGATION_SECONDS, TIMEOUT_SECONDS = 8.0, 12.0
+# Between them lies what a page that never rests has left to be read in: more than a busy machine stands still for.
+NAVIGATION_SECONDS, TIMEOUT_SECONDS = 8.0, 24.0
 SETTINGS = {
     "RENDER": "auto",
     "FRONTIER_PATIENCE_SECONDS": "3",
@@ -223,12 +224,12 @@ OUTCOMES = {
     "late-loop": {"render-timeout"},
     "hog": {"render-failed", "render-timeout"},
     "heap": {"render-failed", "render-timeout"},
-    # A machine that is busy may need longer for these than the test's short limit.
+    # Twenty-seven round trips, before it counts as loaded: a busy machine may need longer than the test's short limit.
     "dialogs": {"rendered", "render-timeout"},
-    "downloads": {"rendered", "render-timeout"},
-    "windows": {"rendered", "render-timeout"},
-    "redirects": {"rendered", "render-timeout"},
-    "reloads": {"rendered", "render-timeout"},
+    "downloads": {"rendered"},
+    "windows": {"rendered"},
+    "redirects": {"rendered"},
+    "reloads": {"rendered"},
     "unfinished": {"render-timeout"},
     "waiting": {"rendered"},
 }
