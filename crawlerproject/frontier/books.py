@@ -87,9 +87,13 @@ class Books:
         if host.rows:
             self.workbench.add(host)
 
-    def next_arrival(self, now: float) -> int:
-        """A number that orders rows by when they came: unique, ascending."""
-        self._arrival = max(self._arrival + 1, int(now * 1_000_000))
+    def next_arrival(self, host: Host, now: float) -> int:
+        """A number that orders rows by when they came: ascending, and of one host unique whatever the clock says.
+
+        A clock may have been set back since an earlier run, or be another machine's: the host's state, which is stored
+        with its rows, remembers the last. Two rows with one place in a queue would be one.
+        """
+        self._arrival = host.arrival = max(self._arrival + 1, host.arrival + 1, int(now * 1_000_000))
         return self._arrival
 
     def other_scheme_waits(self, host: Host, scheme: str) -> bool:
@@ -112,7 +116,7 @@ class Books:
     def queue_again(self, row: QueuedPage, host: Host, now: float, *, replaces: QueuedPage | None = None) -> None:
         """A row goes back behind its equals, with one more try."""
         self.changes.removed.append(replaces or row)
-        self.changes.queued.append(row._replace(arrival=self.next_arrival(now), tries=row.tries + 1))
+        self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), tries=row.tries + 1))
         host.unstored += 1
         self.waits(host, 1)
 
@@ -139,7 +143,7 @@ class Books:
         """A fetched page waits for its host's turn once more, for the browser; ``place`` is where its answer is."""
         self.changes.removed.append(row)
         self.changes.pages.append((row.key, record))
-        marked = row._replace(arrival=self.next_arrival(now), tries=0, flags=row.flags | FLAG_RENDER, note=place)
+        marked = row._replace(arrival=self.next_arrival(host, now), tries=0, flags=row.flags | FLAG_RENDER, note=place)
         self.changes.queued.append(marked)
         host.unstored += 1
         self.waits(host, 1)

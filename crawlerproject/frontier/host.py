@@ -7,9 +7,11 @@ import struct
 from crawlerproject.frontier.workbench import HostClock
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
-# failures, escalation, times parked in a row, flags, number of samples; then the samples. Little-endian, epoch seconds.
+# failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
+# version 2 did not have. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
-_VERSION = b"\x02"
+_ARRIVAL = struct.Struct("<Q")
+_VERSION, _WITHOUT_ARRIVAL = b"\x03", b"\x02"
 
 
 class Host(HostClock):
@@ -17,6 +19,7 @@ class Host(HostClock):
 
     __slots__ = (
         "answered_at",
+        "arrival",
         "closed_until",
         "dead_addresses",
         "delay_seconds",
@@ -64,6 +67,7 @@ class Host(HostClock):
         self.dead_addresses = frozenset[str]()  # that did not take a connection, while others are left
         self.spare_addresses = 0  # others that may be tried
         self.rows = 0  # queue rows in the store
+        self.arrival = 0  # the last that a row of its was given
         self.unstored = 0  # rows that the next commit adds
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
         self.known = 0  # URLs ever accepted
@@ -120,6 +124,7 @@ class Host(HostClock):
                 len(self.samples),
             )
             + struct.pack(f"<{len(self.samples)}d", *self.samples)
+            + _ARRIVAL.pack(self.arrival)
         )
 
     @classmethod
@@ -146,6 +151,8 @@ class Host(HostClock):
         ) = values
         host.given_up = bool(given_up)
         host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
+        if not packed.startswith(_WITHOUT_ARRIVAL):
+            (host.arrival,) = _ARRIVAL.unpack_from(packed, len(packed) - _ARRIVAL.size)
         return host
 
 

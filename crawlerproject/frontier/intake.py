@@ -204,7 +204,7 @@ class Intake:
 
     def _row(self, item: Found, now: float) -> QueuedPage:
         address, depth, hops, via, priority, flags, note = item
-        arrival = self._books.next_arrival(now)
+        arrival = self._books.next_arrival(self._books.host(address.host), now)
         if self._less_important is not None and (share := self._less_important(address.url)) is not None:
             priority = by_rank(priority, share)
         return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags, note)

@@ -79,7 +79,7 @@ class Loans:
 
     def robots_lease(self, host: Host, scheme: str, address: str, now: float) -> Lease:
         """A lease for the host's robots.txt, without a row: ended by ``robots_answered`` only."""
-        row = robots_row(host, scheme, self._books.next_arrival(now))
+        row = robots_row(host, scheme, self._books.next_arrival(host, now))
         return Lease(row, host, address, now, host.delay_seconds, stored=False)
 
     def robots_answered(self, lease: Lease, ending: Ending, body: bytes, now: float) -> None:

@@ -122,7 +122,7 @@ class RobotsAnswers:
 
     def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
         host = self._books.host(target.host)
-        key, arrival = parse(origin + "/robots.txt").key, self._books.next_arrival(now)
+        key, arrival = parse(origin + "/robots.txt").key, self._books.next_arrival(host, now)
         row = QueuedPage(host.name, key, target.url, 0, arrival, 0, hops, via, 0, FLAG_ROBOTS, origin)
         # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
         self._books.changes.queued.append(row)

@@ -97,7 +97,7 @@ class Turns:
                     self._let_others_first(row, host, now)
                     continue
                 if until <= now:
-                    robots = robots_row(host, scheme, self._books.next_arrival(now))
+                    robots = robots_row(host, scheme, self._books.next_arrival(host, now))
                     return self._handed_out(robots, host, address, now, stored=False)
                 rules = self._books.robots.rules(f"{scheme}://{host.name}")
                 if not rules.allowed(row.url):
@@ -111,9 +111,13 @@ class Turns:
                 self._books.leave_plain(row, host)
             else:
                 return self._handed_out(row, host, address, now, stored=True)
-        wait = now + UNSTORED_WAIT_SECONDS if row is None and host.unstored else now
-        self._books.workbench.release(host, now, wait, work=host.waiting_urls > 0)
+        self._nothing_now(host, now, stored=row is not None or not host.unstored)
         return None
+
+    def _nothing_now(self, host: Host, now: float, *, stored: bool) -> None:
+        """All that was looked at is refused, or what waits is not ``stored`` yet."""
+        again = now if stored else now + UNSTORED_WAIT_SECONDS
+        self._books.workbench.release(host, now, again, work=host.waiting_urls > 0)
 
     def _pass_by(self, host: Host, now: float) -> None:
         """It was given up while it stood in its address's line; else its partition goes, or may be gone."""

@@ -140,3 +140,37 @@ def test_a_queue_that_cannot_be_read_is_asked_again(bench: Bench, monkeypatch: p
 
     assert leased is not None
     assert leased.row.url == A
+
+
+def test_a_clock_set_back_between_two_runs_loses_no_row(bench: Bench, again: Callable[..., Bench]) -> None:
+    """Rows are ordered by when they came; two at the same moment by their clocks are still two."""
+    urls = [f"{A}{number}" for number in range(20)]
+    bench.add(*urls)
+
+    other = again(bench.store, now=bench.now - 10e-6)
+    later = [f"{A}later/{number}" for number in range(20)]
+    other.add(*later)
+
+    rows = other.store.head("a.example", 100)
+    assert [row.url for row in rows] == urls + later
+    assert other.frontier.waiting_urls == 40
+
+
+def test_a_row_put_back_by_a_run_whose_clock_was_set_back_displaces_none(
+    bench: Bench, again: Callable[..., Bench]
+) -> None:
+    """A page that failed goes behind those that an earlier run queued."""
+    urls = [f"{A}{number}" for number in range(20)]
+    bench.add(*urls)
+    bench.through_robots()
+    bench.commit()
+
+    other = again(bench.store, now=bench.now)
+    other.now += 10.0
+    page = other.next()
+    assert page is not None
+    other.now = page.row.arrival / 1e6 - 1.0
+    other.answer(page, None)
+    other.commit()
+
+    assert [row.url for row in other.store.head("a.example", 100)] == [*urls[1:], urls[0]]

@@ -12,6 +12,7 @@ def test_round_trip() -> None:
     host.next_free, host.floor_seconds, host.rest_until, host.last_trouble = 12.5, 30.0, 99.0, 90.0
     host.robots_until_http, host.robots_until_https = 1e9, -5.0
     host.rows, host.known, host.fetched, host.failures, host.escalation = 7, 9, 3, 2, 4
+    host.arrival = 1_700_000_000_000_000
 
     back = Host.unpack("a.example:81", host.pack())
 
@@ -22,6 +23,16 @@ def test_round_trip() -> None:
     ]
     assert [getattr(back, name) for name in names] == [getattr(host, name) for name in names]
     assert back.next_free == 12.5
+
+
+def test_a_state_of_before_arrivals_were_kept() -> None:
+    """Version 2, as a frontier of an earlier release has it."""
+    host = Host("a.example", 5.0)
+    host.samples, host.rows = (0.1, 0.25), 7
+
+    back = Host.unpack("a.example", b"\x02" + host.pack()[1:-8])
+
+    assert (back.samples, back.rows, back.arrival) == ((0.1, 0.25), 7, 0)
 
 
 def test_an_uncommitted_robots_answer_is_not_stored() -> None:
