@@ -24,6 +24,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -74,7 +75,7 @@ def world(pages: int, seed: int = 1) -> World:
     return World(1 / days, hosts, importance / importance.mean())
 
 
-class Policy:
+class Policy(ABC):
     """Chooses ``count`` pages at a time and learns from what their visits show. Days since the start."""
 
     name = ""
@@ -83,12 +84,13 @@ class Policy:
         self.web = web
         self.last = np.zeros(len(web.rates))
 
+    @abstractmethod
     def choose(self, now: float, count: int) -> Picks:
         """Which pages to visit now."""
-        raise NotImplementedError
 
     def learn(self, picks: Picks, waited: Array, changed: Array, now: float) -> None:
-        """What the visits showed."""
+        """What the visits showed; ``waited`` is days since the last."""
+        self.last[picks] = now
 
 
 class Fixed(Policy):
@@ -117,9 +119,11 @@ class Multiplicative(Policy):
     def learn(self, picks: Picks, waited: Array, changed: Array, now: float) -> None:
         self.interval[picks] = self.moved(self.interval[picks], changed > 0)
         self.due[picks] = now + self.interval[picks]
+        super().learn(picks, waited, changed, now)
 
+    @abstractmethod
     def moved(self, interval: Array, changed: NDArray[np.bool_]) -> Array:
-        raise NotImplementedError
+        """The pages' next intervals."""
 
 
 class Nutch(Multiplicative):
@@ -178,6 +182,7 @@ class Ours(Policy):
         np.add.at(self.watched, hosts, ~known)
         self.belief[picks], self.known[picks] = new, True
         self._priors(hosts)
+        super().learn(picks, waited, changed, now)
 
 
 class OursWeighted(Ours):
@@ -238,7 +243,6 @@ def simulate(policy: Policy, visits_a_day: int, seed: int = 3) -> Result:
         picks = policy.choose(now, count)
         spent += len(picks)
         policy.learn(picks, now - policy.last[picks], stale[picks].astype(float), now)
-        policy.last[picks] = now
         stale[picks] = False
     days = WARM_UP_DAYS + MEASURED_DAYS
     return Result(float(np.mean(plain)), float(np.mean(weighted)), spent / days, course)
@@ -262,8 +266,9 @@ def main() -> None:
     for budget in budgets:
         for make in POLICIES:
             began = time.monotonic()
-            result = simulate(make(web), budget)
-            name = make.name  # type: ignore[attr-defined]
+            policy = make(web)
+            name = policy.name
+            result = simulate(policy, budget)
             lines.setdefault(name, []).append(100 * result.fresh)
             print(
                 f"{budget:7,} visits a day  {name:20} {100 * result.fresh:6.2f}  ({100 * result.weighted:6.2f})"

@@ -9,6 +9,7 @@ from crawlerproject.frontier.conduct import Ending
 from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import retry_after_seconds
+from crawlerproject.rules.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.warc_records import NOT_MODIFIED, Context, Original, payload_digest
 from crawlerproject.stores.archive import Written, exchange_of
@@ -17,9 +18,6 @@ from crawlerproject.stores.protocols import Fingerprint
 if TYPE_CHECKING:
     from crawlerproject.crawl.crawl import Crawl
     from crawlerproject.items import Page
-
-# The beginning of a body that is looked at to identify its type; the rarest marks lie within 512 bytes.
-_SAMPLE_BYTES = 1024
 
 
 class PageEnds:
@@ -83,7 +81,7 @@ class PageEnds:
             lease.row.hops,
             lease.delay_seconds,
             wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
-            page.body[:_SAMPLE_BYTES],
+            page.body[:SAMPLE_BYTES],
             page.notes,
         )
         digest = page.digest or payload_digest(wire.body)

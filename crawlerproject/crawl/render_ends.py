@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.rendered_records import Render
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.warc_records import Context, payload_digest
@@ -27,8 +28,6 @@ logger = logging.getLogger(__name__)
 
 # A page during whose render the browser died is given to the next browser so often (ours: it may be the cause).
 _TRIES = 3
-# The beginning of a body that is looked at to identify its type.
-_SAMPLE_BYTES = 1024
 
 
 class RenderEnds:
@@ -108,10 +107,8 @@ class RenderEnds:
         error: FetchError | None,
     ) -> None:
         """Archive and log what a page in the browser asked for; StorageError without room."""
-        crawl, row, written = self._crawl, lease.row, None
-        if wire is not None and wire.status and response is not None:
-            context = Context(address.url, row.url, row.hops + hop, delay_seconds, None, response.body[:_SAMPLE_BYTES])
-            written = crawl.archive.write(exchange_of(wire), context, payload_digest(wire.body))
+        crawl, row = self._crawl, lease.row
+        written = self._keep(lease, address, hop, delay_seconds, wire, response)
         status = wire.status or None if wire else None
         now = crawl.now()
         crawl.archive.attempt(
@@ -139,10 +136,27 @@ class RenderEnds:
             ),
             now,
         )
-        if hop == "P" and written is not None and status == 200 and response is not None:
-            crawl.archive.robots_copy(f"{address.scheme}://{address.host}", now, response.body)
         if wire is not None:
             crawl.bytes += wire.received_bytes
+
+    def _keep(
+        self,
+        lease: Lease,
+        address: Address,
+        hop: str,
+        delay_seconds: float | None,
+        wire: Wire | None,
+        response: Response | None,
+    ) -> Written | None:
+        """Archive an answer; a robots.txt has its copy too."""
+        if wire is None or not wire.status or response is None:
+            return None
+        row, archive = lease.row, self._crawl.archive
+        context = Context(address.url, row.url, row.hops + hop, delay_seconds, None, response.body[:SAMPLE_BYTES])
+        written = archive.write(exchange_of(wire), context, payload_digest(wire.body))
+        if hop == "P" and wire.status == 200:
+            archive.robots_copy(f"{address.scheme}://{address.host}", wire.started_at, response.body)
+        return written
 
 
 def _mime(response: Response | None) -> str:

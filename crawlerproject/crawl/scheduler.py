@@ -6,19 +6,19 @@ Without it a host that is free in 0.3 s would be asked at the engine's 5 s heart
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.bursts import Bursts
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
+from crawlerproject.crawl.loader import Loader
+from crawlerproject.crawl.lookups import Lookups
 from crawlerproject.crawl.pushes import Pushes
 from crawlerproject.crawl.wake_up import WakeUp
 from crawlerproject.errors import FetchError, StorageError
@@ -27,22 +27,15 @@ from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.frontier.found import Found, seed_found
 from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.turns import Lookup
 from crawlerproject.items import Page
-from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.urls import Address
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
-
-    from crawlerproject.frontier.host import Host
 
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
-# Of an earlier run's, taken up in one turn of the loop: some 10 ms.
-_HOSTS_AT_A_TIME = 250
 
 
 class FrontierScheduler:
@@ -52,11 +45,11 @@ class FrontierScheduler:
         self.crawler = crawler
         self.crawl: Crawl
         self.pushes: Pushes
+        self._loader: Loader
+        self._lookups: Lookups
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
         self._timer = WakeUp(self._awake)
         self._bursts = Bursts()
-        self._loader: CallLaterResult | None = None
-        self._lookups: set[asyncio.Task[None]] = set()
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
         self._addresses: Addresses | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
@@ -75,19 +68,12 @@ class FrontierScheduler:
         """Open the crawl's folder and take up what an earlier run left."""
         self.crawl = Crawl(self.crawler, spider)
         self.pushes = Pushes(self)
+        self._loader = Loader(self)
+        self._lookups = Lookups(self.crawl, self._looked_up, self.wake)
         if self.crawl.fleet is None:
-            self.crawl.frontier.begin_loading()
-            self._load_some()
+            self._loader.begin()
             read_letters(self.crawl)
         self.open_addresses()
-
-    def _load_some(self) -> None:
-        """Take up hosts of an earlier run, some at each turn of the loop: the first are fetched from meanwhile."""
-        self._loader = None
-        if self.crawl.frontier.load_some(_HOSTS_AT_A_TIME):
-            self._loader = call_later(0, self._load_some)
-        if self.crawler.engine is not None:
-            self.wake()
 
     def open_addresses(self) -> None:
         """In a fleet: share IP addresses with the other workers."""
@@ -105,10 +91,8 @@ class FrontierScheduler:
     def close(self, reason: str) -> Deferred[None]:
         """The last commit; everything is durable and closed afterwards."""
         self._timer.cancel()
-        if self._loader is not None:
-            self._loader.cancel()
-        for task in self._lookups:
-            task.cancel()
+        self._loader.cancel()
+        self._lookups.cancel()
         if self._addresses is not None:
             self._addresses.close()
         return deferred_from_coro(self._close())
@@ -231,7 +215,7 @@ class FrontierScheduler:
                     return self._request(turn)
                 self._addresses.want(turn)
                 continue
-            self._look_up(turn)
+            self._lookups.begin(turn.host)
         return None
 
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
@@ -258,33 +242,11 @@ class FrontierScheduler:
             lease.row.url, headers=headers, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta
         )
 
-    def _look_up(self, turn: Lookup) -> None:
-        task = asyncio.get_running_loop().create_task(self._resolve(turn.host))
-        self._lookups.add(task)
-        task.add_done_callback(self._lookups.discard)
-
-    async def _resolve(self, host: Host) -> None:
-        crawl = self.crawl
-        error: FetchError | None = None
-        try:
-            resolved = await crawl.resolver.resolve(host_name(host.name).strip("[]"))
-            addresses = resolved.addresses
-            address = crawl.frontier.address_for(host, addresses, crawl.now())
-            until = resolved.expires_at
-        except FetchError as failed:
-            # It has its turn all the same: the failure is logged and judged like any other.
-            error, address, until = failed, f"unresolved:{host.name}", 0.0
-        try:
-            lease = crawl.frontier.looked_up(host, address, until, crawl.now())
-        except StorageError as storage:
-            crawl.pause(str(storage))
-            return
-        if lease is not None and self._addresses is not None:
+    def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
+        if self._addresses is not None:
             self._addresses.want(lease, error)
-        elif lease is not None:
-            self._hand_over(self._request(lease, error))
         else:
-            self.wake()
+            self._hand_over(self._request(lease, error))
 
     def _address_granted(self, lease: Lease, error: FetchError | None) -> None:
         crawl = self.crawl
@@ -322,7 +284,7 @@ class FrontierScheduler:
         engine = self.crawler.engine
         if engine is None or engine.spider is None or self.crawl.closed or engine.needs_backout():
             return  # a request that finishes will ask again
-        request = self._next()
+        request = self._hot.popleft() if self._hot else self._next()
         if request is not None:
             engine.crawl(request)
         else:

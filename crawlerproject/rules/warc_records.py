@@ -110,23 +110,22 @@ def capture(
     ``digest`` is the body's, when it is known already.
     """
     head = stored_head(exchange.head_bytes, chunked=exchange.chunked, body_bytes=len(exchange.body))
-    date = warc_date(exchange.started_at)
+    date, url = warc_date(exchange.started_at), one_line(context.url)
     request_id, response_id, metadata_id = new_id(), new_id(), new_id()
-    url = one_line(context.url)
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
-    address = f"WARC-IP-Address: {_plain_ip(exchange.ip)}\r\n" if exchange.ip else ""
+    peer = f"{common}WARC-IP-Address: {_plain_ip(exchange.ip)}\r\n" if exchange.ip else common
     digest = digest or payload_digest(exchange.body)
     identified = payload_type(context.sample) if exchange.body else None
 
     request = make_member(
-        f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{common}{address}"
+        f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{peer}"
         f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/http; msgtype=request\r\n",
         exchange.request_bytes,
     )
     kept = b"" if original else exchange.body
     response = make_member(
         f"WARC/1.1\r\nWARC-Type: {'revisit' if original else 'response'}\r\nWARC-Record-ID: {response_id}\r\n"
-        f"{common}{address}WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
+        f"{peer}WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
         f"{_transport_fields(exchange)}{_payload_fields(exchange, digest, identified, original)}"
         "Content-Type: application/http; msgtype=response\r\n",
         head,
