@@ -30,7 +30,8 @@ FEW, MANY = 2, 25  # pages of each host
 MOST_DEARER = 0.03  # far more than two counts of the same program differ by
 FIGURES = Path(__file__).with_suffix(".json")
 WHOLE = "whole"
-_COUNT = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+# The process that makes the index counts too.
+_COUNT = ["--trace-children=yes", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
 _COUNTED = re.compile(r"I +refs: +([\d,]+)")
 _PACE = {f"PACE_{name}_SECONDS": "0.02" for name in ("MIN", "START", "IP")}
 _NAMED = re.compile(r"c?ob=\((\d+)\)(?: (.*))?")  # callgrind names an object once, then by number
@@ -40,19 +41,23 @@ _LEAST_SHOWN = 0.005  # of all
 def crawled(site: RealSite, pages_per_host: int, by_library: bool) -> tuple[Counter[str], int]:
     """(instructions by library or as a whole, pages) of one crawl."""
     folder, output, counts = site.folder / "crawl", site.folder / "valgrind.log", site.folder / "callgrind.out"
+    for old in site.folder.glob(f"{counts.name}.*"):
+        old.unlink()
     shutil.rmtree(folder, ignore_errors=True)
     settings = {"PACE_PRESET": "mirror", "RENDER": "never", "LOG_LEVEL": "WARNING", **_PACE}
     settings["SCOPE_MAX_URLS_PER_HOST"] = str(pages_per_host)
     crawl = crawl_command(site.folder / "few.txt", folder, site.folder / "hosts", settings, scope="host")
-    tool = ["--tool=callgrind", f"--callgrind-out-file={counts}"] if by_library else _COUNT
+    tool = ["--trace-children=yes", "--tool=callgrind", f"--callgrind-out-file={counts}.%p"] if by_library else _COUNT
     os.environ["PYTHONHASHSEED"] = "0"
     with output.open("wb") as text:
         status = start(["valgrind", *tool, *crawl], text).wait()
-    found = _COUNTED.search(output.read_text())
-    if status or found is None:
+    found = [int(count.replace(",", "")) for count in _COUNTED.findall(output.read_text())]
+    if status or not found:
         sys.exit(f"the crawl ended with status {status}:\n{output.read_text()[-2000:]}")
     pages = sum(file.read_bytes().count(b"\n") for file in (folder / "log").glob("requests-*.jsonl"))
-    return libraries(counts) if by_library else Counter({WHOLE: int(found[1].replace(",", ""))}), pages
+    if by_library:
+        return sum(map(libraries, site.folder.glob(f"{counts.name}.*")), Counter()), pages
+    return Counter({WHOLE: sum(found)}), pages
 
 
 def libraries(counts: Path) -> Counter[str]:

@@ -9,9 +9,12 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.frontier.frontier import Frontier
 
 logger = logging.getLogger(__name__)
 
@@ -20,17 +23,18 @@ _HOSTS_AT_A_TIME = 250
 
 
 class Loader:
-    """Until it is done the crawl is not over."""
+    """Until it is done the crawl is not over; ``wake`` is told whenever there may be more to do."""
 
-    def __init__(self, scheduler: FrontierScheduler) -> None:
-        self._scheduler = scheduler
+    def __init__(self, crawler: Crawler, frontier: Frontier, wake: Callable[[], None]) -> None:
+        self._crawler = crawler
+        self._frontier = frontier
+        self._wake = wake
         self._timer: CallLaterResult | None = None
 
     def begin(self) -> None:
         """Take up the first at once: an error in them stops the start."""
-        frontier = self._scheduler.crawl.frontier
-        frontier.begin_loading()
-        if frontier.load_some(_HOSTS_AT_A_TIME):
+        self._frontier.begin_loading()
+        if self._frontier.load_some(_HOSTS_AT_A_TIME):
             self._timer = call_later(0, self._go_on)
 
     def cancel(self) -> None:
@@ -41,12 +45,12 @@ class Loader:
     def _go_on(self) -> None:
         self._timer = None
         try:
-            if self._scheduler.crawl.frontier.load_some(_HOSTS_AT_A_TIME):
+            if self._frontier.load_some(_HOSTS_AT_A_TIME):
                 self._timer = call_later(0, self._go_on)
         except Exception:  # a frontier that cannot be read: without the rest the crawl would never be over
             logger.exception("the hosts of an earlier run could not be taken up; the crawl stops")
-            engine = self._scheduler.crawler.engine
+            engine = self._crawler.engine
             assert engine is not None
             deferred_from_coro(engine.close_spider_async(reason="loading_failed"))
             return
-        self._scheduler.wake()
+        self._wake()

@@ -68,7 +68,7 @@ class FrontierScheduler:
         """Open the crawl's folder and take up what an earlier run left."""
         self.crawl = Crawl(self.crawler, spider)
         self.pushes = Pushes(self)
-        self._loader = Loader(self)
+        self._loader = Loader(self.crawler, self.crawl.frontier, self.wake)
         self._lookups = Lookups(self.crawl, self._looked_up, self.wake)
         if self.crawl.fleet is None:
             self._loader.begin()

@@ -6,7 +6,6 @@ import re
 from typing import NamedTuple
 
 import orjson
-from surt import surt
 
 from crawlerproject.rules.http_heads import media_type, redirect_target
 from crawlerproject.rules.warc_members import Member
@@ -126,6 +125,8 @@ def parse(index_line: bytes) -> tuple[Row, str] | None:
 
 def surt_key(url: str) -> str:
     """The sort-friendly form of a URL, ``com,example)/path``; the URL itself where the library gives up."""
+    from surt import surt  # and with it requests: not before an index is written or looked into
+
     try:
         key: str = surt(url)
     except Exception:  # the library raises many things on odd hosts; a line is still due

@@ -24,7 +24,7 @@ class ParquetFiles:
 
     def __init__(self, folder: Path, crawl: str) -> None:
         self.folder = folder
-        self._crawl = crawl
+        self.crawl = crawl
 
     def write(self, warc: Path, first: Member | None, rows: Iterable[Row]) -> None:
         """Write the parts of one closed WARC, whose first record is ``first``, in place of earlier ones."""
@@ -44,7 +44,7 @@ class ParquetFiles:
         """What the parts of one WARC must hold, by their paths. Raises StorageError for a file beyond 2 GiB."""
         from crawlerproject.stores.parquet_tables import tables_of
 
-        crawl = crawl_of(first, self._crawl)
+        crawl = crawl_of(first, self.crawl)
         return {self._path(crawl, subset, filename): table for subset, table in tables_of(filename, rows).items()}
 
     def parts_of(self, filename: str) -> list[Path]:

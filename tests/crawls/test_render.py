@@ -243,7 +243,7 @@ def test_a_hostile_page_ends_within_its_limit(crawled: Crawled, name: str) -> No
 
     assert [row["reason"] for row in rows if not row["rendered"]] == ["fetched"]
     assert {row["reason"] for row in rows if row["rendered"]} <= OUTCOMES[name]
-    assert all(row["seconds"] <= TIMEOUT_SECONDS + 1.5 for row in rows)
+    assert all(row["seconds"] <= TIMEOUT_SECONDS + 5 for row in rows)
     assert any(row["rendered"] for row in rows)
 
 

@@ -135,6 +135,27 @@ def test_full_disk_keeps_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert rows == ["http://a.test/1", "http://a.test/2", "http://a.test/3"]
 
 
+@pytest.mark.parametrize("apart_bytes", [0, 1 << 20])
+def test_in_the_background_it_is_the_same_index(
+    closed: tuple[Path, CdxjFiles, bytes], monkeypatch: pytest.MonkeyPatch, apart_bytes: int
+) -> None:
+    """Made in a process of its own, or in a thread; what was odd is told as if it had been made here."""
+    monkeypatch.setattr(cdxj_files, "_APART_BYTES", apart_bytes)
+    warc, index, expected = closed
+    journal_of(index).write_bytes(b"junk")
+    with warc.open("ab") as file:
+        file.write(b"junk")
+
+    index.finish_in_background(warc)
+    ((_, future),) = index._running
+    (message,) = future.result()
+    index.close()
+
+    assert "is not good from byte" in message
+    assert index.path(warc.name).read_bytes() == expected
+    assert not list(index.folder.glob("*.open"))
+
+
 def test_background_failure_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """An index that cannot be written is no reason to stop; the log says that the next start makes it."""
     index = CdxjFiles(tmp_path / "index")
