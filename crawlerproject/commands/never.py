@@ -78,11 +78,10 @@ class Command(LookingCommand):
         for folder in _folders(self.settings):
             if not running(read_facts(folder, STATUS_FILE), time.time()) or _list_of(folder) != path:
                 continue
-            taken = False
+            taken = _has_read(folder, version)
             while not taken and time.monotonic() - began < reload_seconds + _PATIENCE_SECONDS:
-                taken = (read_facts(folder, STATUS_FILE).get("nevercrawl_read") or 0) >= version
-                if not taken:
-                    time.sleep(_LOOK_SECONDS)
+                time.sleep(_LOOK_SECONDS)
+                taken = _has_read(folder, version)
             waited = time.monotonic() - began
             yield {"folder": str(folder), "took_it_up": taken, "seconds": round(waited, 1)}
             if not quiet:
@@ -122,6 +121,11 @@ def _folders(settings: Any) -> list[Path]:
     own = Path(settings["CRAWL_DIR"] or "crawls/web")
     below = [*own.glob(f"*/{RUN_FILE}"), *Path("crawls").glob(f"*/{RUN_FILE}"), *Path("crawls").glob(f"*/*/{RUN_FILE}")]
     return sorted({path.parent.resolve() for path in [own / RUN_FILE, *below] if path.exists()})
+
+
+def _has_read(folder: Path, version: int) -> bool:
+    read: int = read_facts(folder, STATUS_FILE).get("nevercrawl_read") or 0
+    return read >= version
 
 
 def _list_of(folder: Path) -> Path | None:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
 BEAT_SECONDS = 1.0
-# A look at every host in memory: with very many it may take a hundredth of the time, no more.
+# A look at every host in memory: with very many it may take a hundredth of the processor, no more. Not of the clock: a
+# machine that is busy with something else for a tenth of a second would put off the next look by ten.
 COST_SHARE = 0.01
 # Rates are means over this: shorter jumps about, longer lags behind.
 RATE_SECONDS = 60.0
@@ -93,7 +94,7 @@ class StatusFile:
 
     def beat(self) -> None:
         """Look once and write it down; a look that was dear puts off the next."""
-        began = time.monotonic()
+        began, worked = time.monotonic(), time.thread_time()
         if self._due:
             self._lag = max(self._lag * 0.9, began - self._due)
         self._due = began + BEAT_SECONDS
@@ -101,8 +102,7 @@ class StatusFile:
         if scheduler is None or began < self._not_before:
             return
         self._write(scheduler, self.status(scheduler))
-        now = time.monotonic()
-        self._not_before = now + (now - began) / COST_SHARE
+        self._not_before = time.monotonic() + (time.thread_time() - worked) / COST_SHARE
 
     def status(self, scheduler: FrontierScheduler) -> dict[str, Any]:
         """The state of this moment; times in epoch seconds."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.clock import since_boot
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import NameTaken, StorageError
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.letters import Letter, Links, pack, unpack
@@ -83,13 +83,30 @@ class Fleet:
     def begin(self) -> float:
         """Join; the store's time (epoch seconds). Raises OperatorError when the name is taken. Blocking."""
         base = self.store.store
-        before = orjson.loads(self._life_file.read_bytes()).get("life", "") if self._life_file.exists() else ""
-        self._life = uuid.uuid4().hex
-        told = self.fleet.begin(self._life, before, base.partitions)
-        replace_file(self._life_file, orjson.dumps({"worker": base.worker, "crawl": base.crawl, "life": self._life}))
+        before, self._life = self._lives(), uuid.uuid4().hex
+        # Before Redis hears of it: killed in between, the next start must not find its name taken by itself.
+        self._remember([self._life, *before])
+        try:
+            told = self.fleet.begin(self._life, before, base.partitions)
+        except NameTaken:
+            self._remember(before)
+            raise
+        self._remember([self._life])
         base.begin(self._life)
         self._renewed_at = since_boot()
         return told.now
+
+    def _lives(self) -> list[str]:
+        """Under which this worker may be known, the latest first."""
+        if not self._life_file.exists():
+            return []
+        known = orjson.loads(self._life_file.read_bytes())
+        return [known["life"], *known.get("before", ())]
+
+    def _remember(self, lives: list[str]) -> None:
+        base = self.store.store
+        names = {"worker": base.worker, "crawl": base.crawl}
+        replace_file(self._life_file, orjson.dumps({**names, "life": (lives or [""])[0], "before": lives[1:]}))
 
     # --- the territory --------------------------------------------------------------------------
 

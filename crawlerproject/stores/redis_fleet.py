@@ -42,9 +42,9 @@ class RedisFleet:
         self.lease_ms = lease_ms
         self._keys = fleet_keys(crawl)
 
-    def begin(self, life: str, life_before: str, partitions: int) -> Told:
-        """Report for the first time. Raises NameTaken when another goes by this name."""
-        told = self._report(life, life_before, Report(False, 0, "{}"), partitions)
+    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> Told:
+        """Report for the first time. Raises NameTaken when one goes by this name that is none of ``lives_before``."""
+        told = self._report(life, lives_before, Report(False, 0, "{}"), partitions)
         if told is None:
             raise NameTaken(
                 f"A worker called {self.worker!r} is at work on the crawl {self.crawl!r}; "
@@ -54,16 +54,16 @@ class RedisFleet:
 
     def report(self, life: str, report: Report, partitions: int) -> Told | None:
         """Report, and hear how the others are; None when another goes by this name now."""
-        return self._report(life, life, report, partitions)
+        return self._report(life, (), report, partitions)
 
-    def _report(self, life: str, life_before: str, report: Report, partitions: int) -> Told | None:
+    def _report(self, life: str, lives_before: Sequence[str], report: Report, partitions: int) -> Told | None:
         keys = self._keys
         answer = self.link.call(
             scripts.REPORT,
             [keys.seen, keys.lives, keys.quiet, keys.activity, keys.info, keys.owners, keys.done],
             self.worker,
             life,
-            life_before,
+            ",".join(lives_before),
             self.lease_ms,
             int(report.quiet),
             report.activity,

@@ -80,14 +80,15 @@ return 1
 )
 
 # KEYS seen, lives, quiet, activity, info, owners, done
-# ARGV worker, life, life before (when it starts), lease ms, quiet, activity, info, partitions, taken (comma), left
+# ARGV worker, life, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
+# taken (comma), left
 # -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, rank, done
 REPORT = script(
     _NOW
     + """
 local me, lease = ARGV[1], tonumber(ARGV[4])
 local known = redis.call('HGET', KEYS[2], me)
-if known and known ~= ARGV[2] and known ~= ARGV[3] then
+if known and known ~= ARGV[2] and not string.find(',' .. ARGV[3] .. ',', ',' .. known .. ',', 1, true) then
   local at = redis.call('ZSCORE', KEYS[1], me)
   if at and tonumber(at) > now - lease then return {now, 0, 0, 0, 0, 0, 0} end
 end

@@ -11,7 +11,7 @@ from crawlerproject.stores.redis_beat_scripts import BEGIN_LIFE
 from crawlerproject.stores.redis_keys import worker_keys
 from crawlerproject.stores.redis_link import SCHEMES, RedisLink
 
-#: In a worker's folder: its name, its crawl, and the life under which it wrote last.
+#: In a worker's folder: its name, its crawl, the life under which it wrote last, and those it may be known by still.
 LIFE_FILE = "worker.json"
 
 

@@ -109,7 +109,7 @@ def test_a_name_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     """A second worker of a name that is at work does not start, and says what to do."""
     with redis_server(tmp_path / "redis") as server:
         link = RedisLink(server.url)
-        RedisFleet(link, "web", "w", 60_000).begin("another life", "", 16)
+        RedisFleet(link, "web", "w", 60_000).begin("another life", [], 16)
         refused = one_worker(tmp_path, server.url)
         link.close()
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.frontier.fleet import Fleet
 from crawlerproject.stores import redis_beat_scripts as beats
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis_fleet import RedisFleet, Report
+from crawlerproject.stores.redis_ahead import AheadStore
+from crawlerproject.stores.redis_fleet import RedisFleet, Report, Told
 from crawlerproject.stores.redis_keys import fleet_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
 from crawlerproject.stores.redis_store import LeaseLost, RedisStore
@@ -126,21 +131,55 @@ def test_nobody_thinks_that_a_new_life_holds_what_the_last_one_held(server: Redi
     link = RedisLink(server.url)
     crawl = f"crawl-{next(numbers)}"
     one, two = (RedisFleet(link, crawl, name, LEASE_MS) for name in ("one", "two"))
-    one.begin("life-1", "", PARTITIONS)
-    two.begin("life-2", "", PARTITIONS)
+    one.begin("life-1", [], PARTITIONS)
+    two.begin("life-2", [], PARTITIONS)
     one.report("life-1", Report(True, 1, "{}", taken=range(PARTITIONS)), PARTITIONS)
     told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
     assert told is not None
     assert told.all_quiet
     assert two.free(PARTITIONS, told.now) == []
-    one.begin("life-3", "life-1", PARTITIONS)
+    one.begin("life-3", ["life-0", "life-1"], PARTITIONS)
     told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
     assert told is not None
     assert not told.all_quiet
     assert two.free(PARTITIONS, told.now) == list(range(PARTITIONS))
     with pytest.raises(NameTaken):
-        one.begin("life-4", "another", PARTITIONS)
+        one.begin("life-4", ["another", "life-"], PARTITIONS)
     link.close()
+
+
+class Killed(Exception):
+    """What a test has in place of a kill."""
+
+
+class Dying(RedisFleet):
+    """Is killed when Redis has heard of it, and the worker not yet of that."""
+
+    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> Told:
+        """Report, and die."""
+        super().begin(life, lives_before, partitions)
+        raise Killed
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, tmp_path: Path, kills: int) -> None:
+    """Again and again, also after a life that had begun; a stranger finds it taken."""
+    life_file = tmp_path / "worker.json"
+
+    def fleet(kind: type[RedisFleet], file: Path = life_file) -> Fleet:
+        part = kind(store.link, store.crawl, "w", LEASE_MS)
+        rng = random.Random(1)
+        return Fleet(AheadStore(store), part, file, lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
+
+    fleet(RedisFleet).begin()
+    for _ in range(kills):
+        with pytest.raises(Killed):
+            fleet(Dying).begin()
+    with pytest.raises(NameTaken):
+        fleet(RedisFleet, tmp_path / "another.json").begin()
+    fleet(RedisFleet).begin()
+
+    assert json.loads(life_file.read_text())["before"] == []
 
 
 def test_held_is_held_until_the_lease_is_over(store: RedisStore) -> None:
