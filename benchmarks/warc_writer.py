@@ -28,6 +28,7 @@ from benchmarks.real_pages.site import PACKAGES, install
 from crawlerproject.rules.warc_records import Context, Exchange, capture, warcinfo
 from crawlerproject.stores.archive import Archive
 from crawlerproject.stores.warc_files import WarcFiles, new_record_id
+from tests.web.ports import free_port
 from tests.web.running import measured, start
 
 _RUNS = 3
@@ -149,8 +150,7 @@ def _warc_bytes(folder: Path) -> int:
 @contextlib.contextmanager
 def served(root: Path) -> Iterator[int]:
     """A plain server of the folder; its port."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"]
     process = start(command, subprocess.DEVNULL, root)
     try:

@@ -15,10 +15,14 @@ from tests.web.waiting import wait_until
 
 # Short, so that tests need not wait: a worker that dies is replaced within LEASE_SECONDS.
 LEASE_SECONDS = 6
+# As many as the small web can fill: each has a host of that many pages (test_fleet.py proves it), so that up to six
+# workers have something to do for a while, whatever they draw.
+PARTITIONS = 6
+PAGES_A_PARTITION = 16
 SETTINGS = {
     "FETCH_TIMEOUT_SECONDS": "3",
     "FLEET_LEASE_SECONDS": str(LEASE_SECONDS),
-    "FLEET_PARTITIONS": "16",
+    "FLEET_PARTITIONS": str(PARTITIONS),
     "COMMIT_SECONDS": "0.5",
     # The end of a crawl is a host that takes connections and never answers: it is asked four times.
     "BACKOFF_MAX_SECONDS": "2",

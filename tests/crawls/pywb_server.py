@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.web.ports import free_port
 from tests.web.running import PROJECT
 from tests.web.waiting import wait_until
 
@@ -22,9 +23,7 @@ def pywb_of(crawled: Path, folder: Path) -> Iterator[tuple[str, int]]:
     """Where pywb listens; its collection is ``crawl``, its own files go into ``folder``."""
     config: dict[str, Any] = {"index_paths": str(crawled / "index"), "archive_paths": f"{crawled / 'warc'}/"}
     (folder / "config.yaml").write_text(json.dumps({"collections": {"crawl": config}}))
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     command = [TOOLS / "wayback", "--bind", "127.0.0.1", "--port", str(port)]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
         try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from tests.web.answers import NOT_FOUND
 from tests.web.graph import Answer
+from tests.web.ports import free_port
 
 _HEAD_SECONDS = 30.0
 
@@ -45,8 +46,8 @@ class RawServer:
 def raw_server(answers: Mapping[str, Answer]) -> Iterator[RawServer]:
     """Listen on 127.0.0.1 and ::1 in a thread of this process."""
     server = RawServer(answers)
-    four = socket.create_server(("127.0.0.1", 0))
-    server.port = four.getsockname()[1]
+    server.port = free_port()
+    four = socket.create_server(("127.0.0.1", server.port))
     six = socket.create_server(("::1", server.port), family=socket.AF_INET6)
     ready, loop = threading.Event(), asyncio.new_event_loop()
 

@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from crawlerproject.reports.warc_walk import check_file
+from crawlerproject.rules.partitions import partition_of
 from tests.commands.crawled import ask
-from tests.crawls.fleets import LEASE_SECONDS, SETTINGS, Workers, workers
+from tests.crawls.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
 from tests.stores.redis_servers import redis_cluster
 from tests.web.judge import judge_folder, read_captures, read_visits
 from tests.web.running import RunningWeb, synthetic_web
+from tests.web.sites import small_world
 
 NAMES = ("w1", "w2", "w3", "w4")
 _START_SECONDS = 60.0
-PARTITIONS = int(SETTINGS["FLEET_PARTITIONS"])
 
 
 class Crawled(NamedTuple):
@@ -64,6 +65,17 @@ def until_all_is_held(fleet: Workers) -> dict[str, Any]:
         if sum(worker["partitions"] for worker in status["workers"]) == PARTITIONS:
             return status
         assert time.monotonic() < end, status["workers"]
+
+
+def test_no_partition_is_without_work() -> None:
+    """What the fleets of these tests stand on: a worker finds something to ask in whatever partition it takes."""
+    filled = {
+        partition_of(host, PARTITIONS)
+        for host, site in small_world(8000).sites.items()
+        if site.reachable and len(site.pages) >= PAGES_A_PARTITION
+    }
+
+    assert filled == set(range(PARTITIONS))
 
 
 def test_the_web_sees_one_crawler(crawled: Crawled) -> None:

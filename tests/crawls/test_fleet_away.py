@@ -10,10 +10,12 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
+from crawlerproject.rules.partitions import partition_of
 from tests.crawls.fleets import Workers, workers
 from tests.fetch.servers import make_ca, server_tls
-from tests.stores.redis_servers import Front, RedisServer, free_port, redis_server
+from tests.stores.redis_servers import Front, RedisServer, redis_server
 from tests.web.judge import judge_captures, judge_pauses, read_captures, read_visits
+from tests.web.ports import free_port
 from tests.web.running import RunningWeb, synthetic_web
 
 _HOSTS = ("plain1.test", "plain2.test", "plain3.test", "plain4.test")
@@ -21,6 +23,8 @@ _NAMES = ("w1", "w2")
 _SECONDS = 30.0
 _DAYS_AHEAD = 900 / 86400
 _PASSWORD = "sesame"
+# Two workers on three partitions of which none is without a host: each has something to ask, whatever it draws.
+_PARTITIONS = 3
 
 
 class Crawled(NamedTuple):
@@ -96,7 +100,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         url = f"rediss://:{_PASSWORD}@127.0.0.1:{front.port}/0?ssl_ca_certs={ca[2]}"
         seeds = "".join(f"http://{host}:{web.port}/\n" for host in _HOSTS)
         (web.folder / "seeds.txt").write_text(seeds)
-        with workers(web, folder / "crawl", url, scope="host") as fleet:
+        with workers(web, folder / "crawl", url, {"FLEET_PARTITIONS": str(_PARTITIONS)}, scope="host") as fleet:
             fleet.start("w1")
             fleet.start("w2", days_ahead=_DAYS_AHEAD)
             fleet.until_archiving(_SECONDS, *_NAMES)
@@ -105,6 +109,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
             yield Crawled(web, fleet)
         front.close()
         second.stop(kill=True)  # in good order it would wait for whom it followed
+
+
+def test_no_partition_is_without_a_host() -> None:
+    """What this crawl stands on: both workers have something to ask."""
+    assert {partition_of(host, _PARTITIONS) for host in _HOSTS} == set(range(_PARTITIONS))
 
 
 def test_nothing_is_missing_twice_or_too_soon(crawled: Crawled) -> None:

@@ -19,6 +19,7 @@ import pytest
 from crawlerproject.rules.feeds import MAX_BYTES
 from crawlerproject.stores.request_log import read_log
 from tests.web.hub import ask
+from tests.web.ports import free_port
 from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web, wait_for
 from tests.web.waiting import wait_until
 
@@ -107,13 +108,6 @@ def crawling(web: RunningWeb, folder: Path, port: int, *, recrawl: bool = False)
         assert "Traceback" not in log.read_text()
     finally:
         process.kill()
-
-
-def free_port() -> int:
-    """A port that nobody has now."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
 
 
 @pytest.fixture(scope="module")

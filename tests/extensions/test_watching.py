@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.commands.browser import look_at
+from tests.web.ports import free_port
 from tests.web.running import crawl_command, small_settings, start, synthetic_web
 
 DEADLINE_SECONDS = 60.0
@@ -37,8 +38,7 @@ class Watched:
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """A slow crawl of the small web that says that it can be watched."""
     folder = tmp_path_factory.mktemp("watched")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with synthetic_web(folder / "web") as web:
         settings = {**small_settings(web), "PACE_PRESET": "fixed5", "WATCH_PORT": str(port)}
         command = crawl_command(web.folder / "seeds.txt", folder / "crawl", web.folder / "hosts", settings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ import pytest
 from tests.crawls.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
 from tests.web.judge import judge_folder, read_captures
+from tests.web.ports import free_port
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages, small_settings, synthetic_web
 from tests.web.waiting import wait_until
 
@@ -65,8 +65,7 @@ class Scrapyd:
 def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
     """``scrapyd`` in a process of its own, ended on leaving."""
     folder.mkdir()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     (folder / "scrapyd.conf").write_text(CONFIG.format(port=port))
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     with (folder / "scrapyd.log").open("wb") as output:

@@ -15,17 +15,9 @@ from pathlib import Path
 from redis import Redis
 from redis.exceptions import RedisError
 
+from tests.web.ports import free_port
+
 _START_SECONDS = 20.0
-
-
-def free_port() -> int:
-    """A port that nothing listens on at this moment; low enough for a cluster's second port 10,000 above it."""
-    while True:
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            port: int = sock.getsockname()[1]
-        if port < 55_000:
-            return port
 
 
 class RedisServer:

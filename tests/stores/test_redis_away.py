@@ -16,7 +16,8 @@ from crawlerproject.stores.redis_store import LeaseLost, RedisStore
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.conformance import row
 from tests.stores.redis_crawls import LEASE_MS, opened
-from tests.stores.redis_servers import Front, RedisServer, free_port, old_program, redis_server
+from tests.stores.redis_servers import Front, RedisServer, old_program, redis_server
+from tests.web.ports import free_port
 
 
 def test_a_server_that_throws_keys_away_is_refused(server: RedisServer) -> None:
