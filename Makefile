@@ -1,5 +1,6 @@
 # make crawl   crawls (without SEEDS: the synthetic web that ships with the project)
 # make test    checks and tests, all of them
+# make hunt    the laws that the tests know, on new random examples (ARGS goes to pytest)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
 # They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
@@ -21,7 +22,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test check format deploy packages bench
+.PHONY: help crawl test hunt check format deploy packages bench
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +36,9 @@ crawl: $(READY)
 test: check packages $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. The crawls begin, since they are longest.
 	@$(PY) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+
+hunt: $(READY)
+	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)
 
 check: $(READY)
 	@$(PY) -m ruff check --quiet .

@@ -6,6 +6,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Laws are tried on the same examples every time, so that a failure is the change that was made; `make hunt` looks
+# for new ones. How long an example takes is the machine's affair.
+settings.register_profile("suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("hunt", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2_000)
+settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True, scope="module")

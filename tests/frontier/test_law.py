@@ -239,7 +239,7 @@ class Schedule:
         assert set(self.store.hosts_with_work()) <= given_up
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 2**32))
 def test_no_one_is_asked_too_soon_and_no_one_waits_in_vain(seed: int) -> None:
     """For any interleaving of answers, failures, restarts and changes of address."""

@@ -105,7 +105,7 @@ def test_after_a_restart_every_address_rests_once() -> None:
     assert bench.take(10.5) is not None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32), hosts=st.integers(1, 12), addresses=st.integers(1, 5))
 def test_law_no_turn_before_its_time_and_no_idle_wait(seed: int, hosts: int, addresses: int) -> None:
     """For any schedule of answers, failures and moved addresses: both clocks hold, and what is free is served."""

@@ -131,7 +131,7 @@ class AheadMachine(RuleBasedStateMachine):
 def test_what_is_at_hand_is_what_is_there(server: RedisServer) -> None:
     """Random changes, sends and looks against the store in memory."""
     AheadMachine.url = server.url
-    run_state_machine_as_test(AheadMachine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(AheadMachine, settings=settings(max_examples=25, stateful_step_count=30))
 
 
 def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
