@@ -9,6 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.ready-dev
 TOOLS := .venv-tools
 TOOLS_READY := $(TOOLS)/.ready
 PEERS := .venv-bench
@@ -37,20 +38,20 @@ test: check packages $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. The crawls begin, since they are longest.
 	@$(PY) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
-hunt: $(READY)
+hunt: $(DEV_READY)
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)
 
-check: $(READY)
+check: $(DEV_READY)
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m ruff format --check --quiet .
 	@$(PY) -m mypy --strict crawlerproject
 
 # Rewrites the sources as `make check` wants them.
-format: $(READY)
+format: $(DEV_READY)
 	@$(PY) -m ruff check --quiet --fix .
 	@$(PY) -m ruff format --quiet .
 
-bench: $(READY) $(PEERS)/.ready
+bench: $(DEV_READY) $(PEERS)/.ready
 	@$(PY) -m benchmarks.side_by_side $(ARGS)
 
 $(PEERS)/.ready: requirements-bench.txt
@@ -60,11 +61,11 @@ $(PEERS)/.ready: requirements-bench.txt
 	@touch $@
 
 # Builds the egg and hands it to the scrapyd that scrapy.cfg names under [deploy:$(TARGET)].
-deploy: $(READY)
+deploy: $(DEV_READY)
 	@$(VENV)/bin/scrapyd-deploy $(TARGET)
 
 # `make bench-real-pages` runs benchmarks/real_pages; ARGS go to it.
-bench-%: $(READY)
+bench-%: $(DEV_READY)
 	@$(PY) -m benchmarks.$(subst -,_,$*) $(ARGS)
 
 packages:
@@ -75,14 +76,18 @@ packages:
 		echo "Installing$$missing"; $(APT) update -qq && $(APT) install -qq -y --no-install-recommends $$missing >/dev/null; \
 	fi
 
-$(READY): requirements.txt requirements-dev.txt
+$(READY): requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "$(PYTHON) is too old: Python 3.11 or newer is needed (make PYTHON=python3.11 ...)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
 		|| { echo "Installing python3-venv"; $(APT) update -qq && $(APT) install -qq -y python3-venv >/dev/null; }
 	@echo "Preparing $(VENV) (a minute, the first time only)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt -r requirements-dev.txt
+	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(DEV_READY): requirements-dev.txt $(READY)
+	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
 $(TOOLS_READY): requirements-tools.txt | $(READY)

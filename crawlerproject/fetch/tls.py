@@ -22,6 +22,10 @@ _CERTIFICATE_KINDS = {  # OpenSSL's X509_V_ERR_* (x509_vfy.h) to the word an ope
     64: "wrong-name",
 }
 
+# The same on every Python: 3.13 also asks for RFC 5280 to the letter (VERIFY_X509_STRICT), which no browser does: pages
+# would be lost that everybody reads. An authority that the operator names need not be a root.
+_VERIFY_FLAGS = ssl.VERIFY_X509_TRUSTED_FIRST | ssl.VERIFY_X509_PARTIAL_CHAIN
+
 # A name or an IP address, with a port or without; no pattern, no scheme.
 _HOST = re.compile(r"(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?")
 _KEY_EXCHANGE = {"ECDHE-ECDSA": "ECDHE_ECDSA", "ECDHE-RSA": "ECDHE_RSA", "DHE-RSA": "DHE_RSA", "DHE-DSS": "DHE_DSS"}
@@ -53,6 +57,7 @@ _TLS12_NAMES = {
 def make_context(ca_file: str = "") -> ssl.SSLContext:
     """The one context of a crawl: the system's authorities, plus a PEM bundle of the operator's own (FETCH_CA_FILE)."""
     context = ssl.create_default_context()
+    context.verify_flags = _VERIFY_FLAGS
     context.set_alpn_protocols(["http/1.1"])
     if ca_file:
         try:

@@ -103,12 +103,15 @@ async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-def make_ca(folder: Path) -> tuple[Any, Any, str]:
-    """A certificate authority: key, certificate, path of its PEM file."""
+def make_ca(folder: Path, *, to_the_letter: bool = True) -> tuple[Any, Any, str]:
+    """A certificate authority: key, certificate, path of its PEM file.
+
+    Not ``to_the_letter``: it does not say what its key is for (RFC 5280, 4.2.1.3), as many do not.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test authority")])
     now = datetime.datetime.now(datetime.UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -118,8 +121,13 @@ def make_ca(folder: Path) -> tuple[Any, Any, str]:
         .not_valid_after(now + datetime.timedelta(days=9))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
     )
+    if to_the_letter:
+        unused = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+        others = dict.fromkeys((*unused, "encipher_only", "decipher_only"), False)
+        signs = x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **others)
+        builder = builder.add_extension(signs, critical=True)
+    certificate = builder.sign(key, hashes.SHA256())
     path = folder / "ca.pem"
     path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     return key, certificate, str(path)

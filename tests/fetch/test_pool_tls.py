@@ -50,6 +50,12 @@ def test_tls_facts(tmp_path: Path, ca: tuple[Any, Any, str], version: ssl.TLSVer
     assert ("_WITH_" in wire.cipher) == (protocol == "tls/1.2")
 
 
+def test_an_authority_that_does_not_say_what_its_key_is_for(tmp_path: Path) -> None:
+    """As browsers do, we take it, whatever the Python: 3.13 and later would not by themselves."""
+    ca = make_ca(tmp_path, to_the_letter=False)
+    assert run(fetch_tls(server_tls(tmp_path, ca, "site.test"), ca[2])).wire.status == 200
+
+
 def test_address_as_name(tmp_path: Path, ca: tuple[Any, Any, str]) -> None:
     """https://127.0.0.1/ is verified by the certificate's IP address."""
     assert run(fetch_tls(server_tls(tmp_path, ca, "127.0.0.1"), ca[2], "127.0.0.1")).wire.status == 200

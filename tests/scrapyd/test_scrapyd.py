@@ -101,7 +101,7 @@ def deploy(scrapyd: Scrapyd, folder: Path) -> subprocess.CompletedProcess[str]:
     target = f"[deploy:local]\nurl = {scrapyd.url}/\nproject = crawlerproject\n"
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = crawlerproject.settings\n" + target)
     # The tests' own environment instead of .venv.
-    command = ["make", "deploy", "READY=", f"VENV={Path(sys.executable).parent.parent}"]
+    command = ["make", "deploy", "DEV_READY=", f"VENV={Path(sys.executable).parent.parent}"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
 
 
