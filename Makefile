@@ -16,14 +16,14 @@ PEERS := .venv-bench
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
 # Debian packages that the tests drive as separate programs.
-TEST_PACKAGES := chromium debian-handbook redis-server
+TEST_PACKAGES := debian-handbook redis-server
 
 SEEDS ?=
 ARGS ?=
 TARGET ?= local
 export SEEDS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages bench
+.PHONY: help crawl test hunt check format deploy packages browser bench
 .DEFAULT_GOAL := help
 
 help:
@@ -34,7 +34,7 @@ help:
 crawl: $(READY)
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
-test: check packages $(TOOLS_READY)
+test: check packages browser $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. The crawls begin, since they are longest.
 	@$(PY) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
@@ -75,6 +75,13 @@ packages:
 	if [ -n "$$missing" ]; then \
 		echo "Installing$$missing"; $(APT) update -qq && $(APT) install -qq -y --no-install-recommends $$missing >/dev/null; \
 	fi
+
+# Ubuntu has Chromium as a snap only, which other programs cannot drive well: Playwright fetches one there.
+browser: | $(READY)
+	@$(PY) -c 'import sys; from crawlerproject.render.chromium import find_chromium as find; sys.exit(not find(""))' || { \
+		echo "Installing chromium"; $(APT) update -qq; \
+		$(APT) install -qq -y --no-install-recommends chromium >/dev/null 2>&1 || $(VENV)/bin/playwright install --with-deps chromium; \
+	}
 
 $(READY): requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import sync_playwright
+
+from crawlerproject.render.chromium import find_chromium
 
 _HEIGHT = 900
 
@@ -23,7 +24,7 @@ class Looked(NamedTuple):
 
 def look_at(url: str, width: int) -> Looked:
     """Open the page in a window of this width; the test is skipped where no Chromium is installed."""
-    program = shutil.which("chromium") or shutil.which("google-chrome")
+    program = find_chromium("")
     if program is None:
         pytest.skip("no Chromium is installed")
     messages: list[str] = []
