@@ -11,7 +11,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
-from crawlerproject.stores.redis_link import SCHEMES
+from crawlerproject.stores.redis_client import SCHEMES
 from crawlerproject.supervisor import Supervisor, Worker
 
 

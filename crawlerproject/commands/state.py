@@ -17,7 +17,7 @@ from crawlerproject.preflight import take_lock
 from crawlerproject.stores.copy_to_redis import to_redis
 from crawlerproject.stores.copy_to_rocks import to_rocks
 from crawlerproject.stores.looking import RUN_FILE
-from crawlerproject.stores.redis_link import SCHEMES, without_password
+from crawlerproject.stores.redis_client import SCHEMES, without_password
 from crawlerproject.stores.state_copy import Copied
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX
 

@@ -16,7 +16,7 @@ from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, write_facts
-from crawlerproject.stores.redis_link import without_password
+from crawlerproject.stores.redis_client import without_password
 
 if TYPE_CHECKING:
     from typing import Self

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.fleet import Fleet
 from crawlerproject.stores.redis_ahead import AheadStore
+from crawlerproject.stores.redis_client import SCHEMES
 from crawlerproject.stores.redis_fleet import RedisFleet
-from crawlerproject.stores.redis_link import SCHEMES, RedisLink
+from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.redis_store import RedisStore
 from crawlerproject.stores.redis_worker import LIFE_FILE
 

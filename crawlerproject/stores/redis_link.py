@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores.redis_client import make_client, make_cluster_client, without_password
 from crawlerproject.stores.redis_scripts import Script
 
-SCHEMES = ("redis://", "rediss://", "unix://")
 # Redis 7.0 is the first with function-free script flags and listpacks that we measured with; Valkey 7.2 says 7.2.4.
 _LEAST_VERSION = (7, 0)
-# Long enough for a server that writes its snapshot, short enough to stop fetching before a lease ends.
-_ANSWER_SECONDS = 5.0
-_CONNECT_SECONDS = 3.0
 # Calls in one round trip: bounds the memory that one reply takes on either side.
 _AT_ONCE = 2000
 
@@ -33,20 +29,16 @@ class RedisLink:
 
     def __init__(self, url: str) -> None:
         """Connect and check. Raises OperatorError with what to mend."""
-        # The package takes a tenth of a second to import: only a crawl with its frontier in Redis spends it.
-        from redis import Redis
-        from redis.cluster import RedisCluster
-
         self.place = without_password(url)
         client: Any = None
         try:
-            client = Redis.from_url(url, **_options())
+            client = make_client(url)
             info = client.info()
             _check(self.place, client, info)
             self.cluster = info.get("redis_mode") == "cluster"
             if self.cluster:
                 client.close()
-                client = RedisCluster.from_url(url, **_options())
+                client = make_cluster_client(url)
         except (_redis_error(), OSError, ValueError) as error:
             raise OperatorError(_opening(self.place, error)) from error
         self.round_trips = 0  # since the start, a pipeline as one
@@ -106,25 +98,6 @@ def _redis_error() -> type[Exception]:
     return RedisError
 
 
-def _options() -> dict[str, Any]:
-    from redis.backoff import NoBackoff
-    from redis.retry import Retry
-
-    return {
-        "socket_timeout": _ANSWER_SECONDS,
-        "socket_connect_timeout": _CONNECT_SECONDS,
-        # Once more at once: a server that restarted leaves broken connections behind. Every script may be run twice.
-        "retry": Retry(NoBackoff(), 1),
-        "health_check_interval": 0,
-    }
-
-
-def without_password(url: str) -> str:
-    """The URL without its password, for messages."""
-    parts = urlsplit(url)
-    return url if parts.password is None else url.replace(f":{parts.password}@", ":***@", 1)
-
-
 def _check(place: str, client: Any, info: dict[str, Any]) -> None:
     """What a crawl needs of a server. Kvrocks and others may lack an answer: what is not said is not refused."""
     version = str(info.get("redis_version", ""))
@@ -157,6 +130,8 @@ def _trouble(place: str, error: Exception) -> str:
         return f"{place} has no memory left (maxmemory); give it more"
     if "READONLY" in text or "ReadOnly" in type(error).__name__:
         return f"{place} is read-only now, a replica took its master's address"
+    if "NOREPLICAS" in text:
+        return f"{place} has too few replicas at hand to be written to (min-replicas-to-write)"
     if "NOAUTH" in text or "WRONGPASS" in text:
         return f"{place} wants another password ({text})"
     return f"{place} does not answer ({text})"

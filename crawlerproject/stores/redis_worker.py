@@ -8,8 +8,9 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.redis_beat_scripts import BEGIN_LIFE
+from crawlerproject.stores.redis_client import SCHEMES
 from crawlerproject.stores.redis_keys import worker_keys
-from crawlerproject.stores.redis_link import SCHEMES, RedisLink
+from crawlerproject.stores.redis_link import RedisLink
 
 #: In a worker's folder: its name, its crawl, the life under which it wrote last, and those it may be known by still.
 LIFE_FILE = "worker.json"

@@ -16,6 +16,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from tests.web.ports import free_port
+from tests.web.waiting import wait_until
 
 _START_SECONDS = 20.0
 
@@ -40,18 +41,26 @@ class RedisServer:
     def start(self) -> RedisServer:
         """Start and wait until it answers."""
         assert self.program is not None, "redis-server is not installed: make packages"
-        fixed = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "",
-                 "--appendonly", "yes", "--appendfsync", "always"]  # fmt: skip
         with (self.folder / "redis.log").open("ab") as log:
-            self.process = subprocess.Popen([self.program, *fixed, *self.options], stdout=log, stderr=log)
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until:
-            with contextlib.suppress(RedisError), Redis(port=self.port) as client:
+            with contextlib.suppress(RedisError), self.client() as client:
                 client.ping()
                 return self
             assert self.process.poll() is None, (self.folder / "redis.log").read_text()[-2000:]
             time.sleep(0.02)
         raise AssertionError("redis-server did not answer in time")
+
+    def command(self) -> list[str]:
+        """The program and its arguments."""
+        fixed = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "",
+                 "--appendonly", "yes", "--appendfsync", "always"]  # fmt: skip
+        return [self.program or "", *fixed, *self.options]
+
+    def client(self) -> Redis:
+        """A connection to it."""
+        return Redis(port=self.port)
 
     def stop(self, *, kill: bool = False) -> None:
         """End it, in good order or at once."""
@@ -59,6 +68,33 @@ class RedisServer:
             self.process.kill() if kill else self.process.terminate()
             self.process.wait(_START_SECONDS)
             self.process = None
+
+
+class SentinelServer(RedisServer):
+    """One process that watches masters; what it finds out it writes into its file."""
+
+    def __init__(self, folder: Path, *config: str, password: str = "") -> None:
+        super().__init__(folder)
+        self._password = password
+        self._file = folder / "sentinel.conf"
+        self._file.write_text("\n".join([f"port {self.port}", "bind 127.0.0.1", f"dir {folder}", *config]) + "\n")
+
+    def command(self) -> list[str]:
+        return [self.program or "", str(self._file), "--sentinel"]
+
+    def client(self) -> Redis:
+        return Redis(port=self.port, password=self._password or None)
+
+    def until_it_knows(self, master: str, *, replicas: int = 0, sentinels: int = 0) -> None:
+        """Until it sees the master alive, with so many replicas and other sentinels."""
+
+        def knows() -> bool:
+            with self.client() as client:
+                said = client.sentinel_master(master)
+            found = said["num-slaves"], said["num-other-sentinels"]
+            return found == (replicas, sentinels) and said["flags"] == "master"
+
+        wait_until(knows, f"known: {master}", seconds=_START_SECONDS, log=self.folder / "redis.log")
 
 
 def packaged(package: str, pattern: str) -> str:
@@ -131,6 +167,17 @@ def redis_server(folder: Path, *options: str, program: str = "") -> Iterator[Red
         yield server.start()
     finally:
         server.stop()
+
+
+@contextlib.contextmanager
+def sentinel(folder: Path, *config: str, password: str = "") -> Iterator[SentinelServer]:
+    """A sentinel for the length of a block; ``config`` are lines of its file, ``password`` is what clients need."""
+    server = SentinelServer(folder, *config, password=password)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop(kill=True)
 
 
 @contextlib.contextmanager

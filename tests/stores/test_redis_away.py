@@ -47,6 +47,20 @@ def test_a_full_server_changes_nothing_and_works_again_with_room(store: RedisSto
     assert store.head("a", 1) == [page]
 
 
+def test_a_master_that_may_not_write_without_replicas_is_waited_for(store: RedisStore) -> None:
+    """What keeps two masters from being written to after a failover: StorageError, nothing half-done."""
+    page = row("a", 1)
+    store.link.call("CONFIG", [], "SET", "min-replicas-to-write", "1")
+    try:
+        with pytest.raises(StorageError, match="has too few replicas at hand"):
+            store.apply(Changes(queued=[page], facts=[("warc", b"1")]))
+    finally:
+        store.link.call("CONFIG", [], "SET", "min-replicas-to-write", "0")
+    assert store.known([page.key]) == [False]
+    store.apply(Changes(queued=[page]))
+    assert store.head("a", 1) == [page]
+
+
 def test_a_missing_password_is_said(server: RedisServer, store: RedisStore) -> None:
     """NOAUTH at start is the operator's; the password is not shown when it is wrong."""
     store.link.call("CONFIG", [], "SET", "requirepass", "sesame")
