@@ -82,7 +82,7 @@ def judge(target: Target, crawl_dir: Path, alone: Captures, since: float, given:
             verdict.faults.append(f"{path.name} was left open")
     verdict.add(judge_references(crawl_dir / "warc"))
     visits = [visit for visit in read_visits(target.log) if visit.start >= since]
-    verdict.add(judge_pauses(visits, host_seconds=given.pace, ip_seconds=given.pace, floors=target.floors))
+    verdict.add(judge_pauses(visits, host_seconds=given.pace, ip_seconds=given.pace, floors=target.floors, kills=True))
     again = len(visits) - sum(sum(found.values()) for found in captures.values())
     verdict.facts.append(f"{again} answers were lost to kills and asked for again, or had nothing to archive")
     return verdict

@@ -90,10 +90,8 @@ class Crawl:
         Nothing may be leased any more. Raises NameTaken; StorageError when it must be tried again.
         """
         assert self.fleet is not None
-        logger.warning("%s: this worker forgets what it has not committed and joins again.", self.lost)
         self.archive.abandon()
         self.store.close()
-        self.ends.forget()
         spider = self.crawler.spider
         assert spider is not None
         try:
@@ -132,6 +130,8 @@ class Crawl:
             return
         self.closed = True
         try:
+            if self.lost:
+                raise StorageError(self.lost)
             self.ends.write_again()
             self.commits.whole()
             self.archive.close()
@@ -145,6 +145,13 @@ class Crawl:
         finally:
             self.store.close()
             os.close(self._lock)
+
+    def lose(self, why: str) -> None:
+        """Rely on nothing that is not committed: the next beat begins anew, and nothing is leased till then."""
+        self.pause(why)
+        if not self.lost:
+            logger.warning("%s: this worker forgets what it has not committed and joins again.", why)
+        self.lost = why
 
     # --- room on the disk -----------------------------------------------------------------------
 

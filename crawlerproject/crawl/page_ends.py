@@ -39,7 +39,10 @@ class PageEnds:
             return Duplicate("canonical", page.canonical.url)
         if page.fingerprint is None:
             return None
-        return contents.near(Fingerprint(row.host, page.fingerprint, row.key))
+        try:
+            return contents.near(Fingerprint(row.host, page.fingerprint, row.key))
+        except StorageError:
+            return None  # a page that is not compared is archived like any other
 
     def finish(self, page: Page) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is."""
@@ -52,7 +55,7 @@ class PageEnds:
             self._unwritten.append(page)
             self._crawl.pause(str(error))
             return
-        self._end(page, written)
+        self._end_or_lose(page, written)
 
     def put_back(self, page: Page) -> None:
         """Return a page whose end failed through a fault of ours, unless it did end."""
@@ -63,11 +66,24 @@ class PageEnds:
         """End the pages that found no room; StorageError when there still is none."""
         while self._unwritten:
             written = self._write(self._unwritten[0])
-            self._end(self._unwritten.pop(0), written)
+            self._end_or_lose(self._unwritten.pop(0), written)
+            if self._crawl.lost:
+                raise StorageError(self._crawl.lost)
 
     def forget(self) -> None:
-        """Drop the pages that found no room: they are another worker's now."""
-        self._unwritten.clear()
+        """Return the pages that found no room: they are another worker's now."""
+        while self._unwritten:
+            self.put_back(self._unwritten.pop())
+
+    def _end_or_lose(self, page: Page, written: Written | None) -> None:
+        """End a page; when Redis does not tell what that takes, what is half ended here is left to the next life."""
+        try:
+            self._end(page, written)
+        except StorageError as error:
+            if self._crawl.fleet is None:
+                raise
+            self.put_back(page)
+            self._crawl.lose(str(error))
 
     def _write(self, page: Page) -> Written | None:
         crawl, wire, lease = self._crawl, page.wire, page.lease

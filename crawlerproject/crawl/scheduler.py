@@ -86,6 +86,7 @@ class FrontierScheduler:
                 granted=self._address_granted,
                 refused=self._address_refused,
                 failed=lambda error: self.crawl.pause(str(error)),
+                at_hand=self.crawl.fleet.store.at_hand,
             )
 
     def close(self, reason: str) -> Deferred[None]:
@@ -182,6 +183,7 @@ class FrontierScheduler:
 
     def quit_leases(self) -> bool:
         """End every lease that nothing was sent for yet; whether none is left, those that were sent for included."""
+        self.crawl.ends.forget()
         while self._hot:
             lease = self._hot.popleft().meta.get("lease")
             if lease is not None and not lease.ended:

@@ -60,8 +60,7 @@ class CommitLoop:
             try:
                 await self.beat(scheduler)
             except LeaseLost as error:
-                scheduler.crawl.lost = str(error)
-                scheduler.crawl.pause(str(error))
+                scheduler.crawl.lose(str(error))
             except OperatorError as error:
                 logger.error("%s", error)
                 self._stop("operator_error")
@@ -110,8 +109,12 @@ class CommitLoop:
             except StorageError:
                 crawl.frontier.take_back(changes)
                 raise
+            if crawl.lost:  # meanwhile: some state of a host may be half of what it is to be
+                return
             crawl.commits.end(changes, facts)
             await asyncio.to_thread(crawl.store.sync)
+            if crawl.lost:
+                return
             crawl.commits.roll()
             if crawl.fleet is not None:
                 crawl.fleet.counts = {"pages": crawl.pages, "bytes": crawl.bytes, "errors": crawl.errors}

@@ -6,7 +6,6 @@ hand it asks Redis for, at once: memory makes it fast, never right.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock, RLock
 
@@ -14,7 +13,9 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.recent import Recent
+from crawlerproject.stores.redis_beat import host_of_fact
 from crawlerproject.stores.redis_heads import MEMBERS, Heads
+from crawlerproject.stores.redis_host_fields import HostFields
 from crawlerproject.stores.redis_known import KnownLinks
 from crawlerproject.stores.redis_members import Place
 from crawlerproject.stores.redis_pending import Pending
@@ -25,9 +26,8 @@ from crawlerproject.stores.rows import unpack_record
 # Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as
 # it saves (half a microsecond to tell a key, as much to answer for one).
 _KEYS_AT_TAKE_OVER = 50_000
-# States of hosts and robots.txt records at hand; robots records are mostly under 2 KB.
+# States of hosts at hand.
 _STATES = 100_000
-_ROBOTS = 20_000
 
 
 class AheadStore:
@@ -35,7 +35,6 @@ class AheadStore:
 
     def __init__(self, store: RedisStore) -> None:
         self.store = store
-        self.asked: Counter[str] = Counter()  # questions that memory had no answer to, by kind
         self._lock = RLock()  # around what is at hand
         self._sending = Lock()  # one beat at a time
         self._pending = Pending()
@@ -43,7 +42,7 @@ class AheadStore:
         self.heads = Heads()
         self.links = KnownLinks()
         self._hosts: Recent[str, bytes | None] = Recent(_STATES)
-        self._robots: Recent[str, bytes | None] = Recent(_ROBOTS)
+        self._fields = HostFields(self._waiting)
         self._prints = Prints(store, self._waiting)
 
     # --- partitions -----------------------------------------------------------------------------
@@ -71,7 +70,7 @@ class AheadStore:
             self.heads.leave(lambda host: self.store.partition(host) == partition)
             self.links.leave(partition)
             self._prints.forget()
-            self._robots.forget(lambda origin: self.store.partition(origin.rpartition("://")[2]) == partition)
+            self._fields.forget(lambda host: self.store.partition(host) == partition)
 
     # --- questions ------------------------------------------------------------------------------
 
@@ -94,6 +93,17 @@ class AheadStore:
                 if name not in self._hosts:
                     self._hosts[name] = packed
 
+    def at_hand(self, hosts: Iterable[str]) -> None:
+        """Have at hand what the end of a page asks about hosts of partitions that are held. In a thread.
+
+        One round trip at most, none for hosts that are known here.
+        """
+        with self._lock:
+            names = self._fields.missing(hosts)
+        found = self.store.host_fields(names) if names else []
+        with self._lock:
+            self._fields.learn(names, found)
+
     def known(self, keys: Sequence[bytes]) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
         with self._lock:
@@ -101,7 +111,6 @@ class AheadStore:
         unsure = [key for key, answer in zip(keys, answers, strict=True) if answer is None]
         if not unsure:
             return [bool(answer) for answer in answers]
-        self.asked["known"] += 1
         found = dict(zip(unsure, self.store.known(unsure), strict=True))
         return [found[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
 
@@ -118,7 +127,6 @@ class AheadStore:
 
     def _ask_for_head(self, host: str, count: int) -> int:
         """How many to ask for when these are not enough: bundles may have more rows than were needed, or fewer."""
-        self.asked["head"] += 1
         [members] = self.store.heads([host], count)
         self.heads.put(host, members, count, self._waiting())
         return 2 * count
@@ -132,7 +140,6 @@ class AheadStore:
             for pending in (self._pending, self._flying):
                 if pending is not None and key in pending.pages:
                     return unpack_record(pending.pages[key][1])
-            self.asked["page"] += 1
             return self.store.page(key, self._prints.hosts.get(key))
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
@@ -157,7 +164,6 @@ class AheadStore:
             for pending in (self._pending, self._flying):
                 if pending is not None and digest in pending.payloads:
                     return pending.payloads[digest]
-        self.asked["original"] += 1
         try:
             return self.store.original(digest)
         except StorageError:
@@ -167,7 +173,6 @@ class AheadStore:
         """The packed state of the host."""
         with self._lock:
             if host not in self._hosts:
-                self.asked["host"] += 1
                 unsent = next((each.hosts[host] for each in reversed(self._waiting()) if host in each.hosts), None)
                 self._hosts[host] = unsent or self.store.host(host)
             return self._hosts[host]
@@ -175,19 +180,15 @@ class AheadStore:
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
         with self._lock:
-            if origin not in self._robots:
-                self.asked["robots"] += 1
-                unsent = next((e.robots[origin] for e in reversed(self._waiting()) if origin in e.robots), None)
-                self._robots[origin] = unsent or self.store.robots(origin)
-            return self._robots[origin]
+            return self._fields.get(origin, self.store.robots)
 
     def fact(self, name: str) -> bytes | None:
-        """A fact of this worker."""
+        """A fact of this worker, or of a host."""
         with self._lock:
-            for pending in (self._pending, self._flying):
-                if pending is not None and name in pending.facts:
-                    return pending.facts[name]
-        return self.store.fact(name)
+            if host_of_fact(name):
+                return self._fields.get(name, self.store.fact)
+            unsent = self._fields.unsent_fact(name)
+        return self.store.fact(name) if unsent is None else unsent
 
     def hosts_with_work(self) -> Iterator[str]:
         """Every host of the partitions held with at least one queued row, each once."""
@@ -211,8 +212,7 @@ class AheadStore:
                 self._prints.add(made)
             for name, packed in changes.hosts:
                 self._hosts[name] = packed
-            for origin, packed in changes.robots:
-                self._robots[origin] = packed
+            self._fields.apply(changes)
 
     def _open_up_to(self, row: QueuedPage) -> None:
         """A row that is removed was at hand, as a rule; else it may be in a bundle."""

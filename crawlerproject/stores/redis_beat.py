@@ -20,6 +20,16 @@ _LENGTH = Struct(">I")
 _HOST_FACTS = ("traps/", "certificate/", "render/", "visits:")
 
 
+def fields_of(host: str) -> list[str]:
+    """What a partition keeps of a host beside its state: robots.txt of each scheme, by origin, and its facts."""
+    return [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+
+
+def host_of_field(name: str) -> str:
+    """The host of such a field; "" for a fact of the worker."""
+    return name.rpartition("://")[2] if "://" in name else host_of_fact(name)
+
+
 def host_of_fact(name: str) -> str:
     """The host that a fact is about; "" when it is the worker's."""
     return next((name.removeprefix(kind) for kind in _HOST_FACTS if name.startswith(kind)), "")

@@ -8,7 +8,7 @@ from itertools import islice
 from crawlerproject.rules.partitions import partition_of
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import PageRecord, QueuedPage
-from crawlerproject.stores.redis_beat import host_of_fact
+from crawlerproject.stores.redis_beat import host_of_fact, host_of_field
 from crawlerproject.stores.redis_keys import PartitionKeys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
 from crawlerproject.stores.redis_members import Place, in_order, place_of
@@ -130,6 +130,12 @@ class RedisQuestions:
         own = self._field(self._worker_keys.state, f"fact:{name}")
         # A crawl that began in RocksDB brought some.
         return own if own is not None else self._field(worker_keys(self.crawl, "").state, f"fact:{name}")
+
+    def host_fields(self, names: Sequence[str]) -> list[bytes | None]:
+        """Robots records (by origin) and facts of hosts. One round trip."""
+        keys = [self._keys[self.partition(host_of_field(name))].robots for name in names]
+        fields = [name.encode("utf-8", "surrogatepass") for name in names]
+        return self.link.many([Call("HGET", [key], [field]) for key, field in zip(keys, fields, strict=True)])
 
     def hosts_with_work(self) -> Iterator[str]:
         """Every host of the partitions held with at least one queued row, each once."""

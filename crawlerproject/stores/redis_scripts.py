@@ -156,10 +156,11 @@ return math.max(1, redis.call('PTTL', KEYS[1]))
 """
 )
 
-# KEYS address; ARGV mark of the request, ms of rest, mark of the worker's rests.
+# KEYS address; ARGV mark of the request, ms of rest (0: none), mark of the worker's rests.
 REST = script(
     """
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2]) end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2]) end
 return 1
 """
 )

@@ -201,6 +201,18 @@ def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
         store.apply(Changes(queued=[row("a", 3)]))
 
 
+def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
+    """Kept from other workers while it is asked and while it rests; a rest of nothing is none."""
+    ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
+    assert ours.addresses([("192.0.2.1", "one:1")], [], LEASE_MS, 0) == [0.0]
+    assert theirs.addresses([("192.0.2.1", "two:1")], [], LEASE_MS, 0) > [1.0]
+    assert ours.addresses([], [("192.0.2.1", "one:1")], LEASE_MS, LEASE_MS) == []
+    assert theirs.addresses([("192.0.2.1", "two:2")], [], LEASE_MS, 0) > [1.0]
+    assert ours.addresses([("192.0.2.1", "one:2")], [], LEASE_MS, 0) == [0.0]
+    ours.addresses([], [("192.0.2.1", "one:2")], LEASE_MS, 0)
+    assert theirs.addresses([("192.0.2.1", "two:3")], [], LEASE_MS, 0) == [0.0]
+
+
 def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
     """Anyone may post; letters leave with the beat that answers them, and not before."""
     from crawlerproject.stores.redis_beat import Part

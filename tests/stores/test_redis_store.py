@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores import redis_ahead
+from crawlerproject.stores import redis_ahead, redis_host_fields
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
@@ -160,7 +160,7 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
 def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts' states and robots.txt that were thrown out before they were sent are not asked of Redis."""
     monkeypatch.setattr(redis_ahead, "_STATES", 1)
-    monkeypatch.setattr(redis_ahead, "_ROBOTS", 1)
+    monkeypatch.setattr(redis_host_fields, "_FIELDS", 1)
     ahead = AheadStore(store)
     names = [(f"host-{number}", b"%d" % number) for number in range(3)]
     ahead.apply(Changes(hosts=names, robots=[(f"https://{name}", packed) for name, packed in names]))

@@ -106,21 +106,26 @@ def pauses(visits: Iterable[Visit], key: str) -> dict[str, Pauses]:
 
 def judge_pauses(
     visits: list[Visit], *, host_seconds: float, ip_seconds: float, floors: Mapping[str, float] | None = None,
-    tolerance: float = TOLERANCE_SECONDS,
+    tolerance: float = TOLERANCE_SECONDS, kills: bool = False,
 ) -> Verdict:  # fmt: skip
-    """Faults for every pause below the promise: per host (with ``floors`` and Retry-After), per IP address."""
+    """Faults for every pause below the promise: per host (with ``floors`` and Retry-After), per IP address.
+
+    After ``kills`` a robots.txt may be asked for again because its answer died with the process that had it: nobody
+    knew then which floor it sets.
+    """
     verdict, asked = Verdict(), floors or {}
     for key, least in (("host", host_seconds), ("ip", ip_seconds)):
-        last: dict[str, tuple[float, float]] = {}
+        last: dict[str, tuple[float, float, str]] = {}
         for visit in visits:
             name = getattr(visit, key)
-            end, rest = last.get(name, (float("-inf"), 0.0))
-            promised = max(least, asked.get(name, 0.0), rest if key == "host" else 0.0)
+            end, rest, path = last.get(name, (float("-inf"), 0.0, ""))
+            lost = kills and path == visit.path == "/robots.txt"
+            promised = max(least, 0.0 if lost else asked.get(name, 0.0), rest if key == "host" else 0.0)
             pause = visit.start - end
             if pause < promised - tolerance:
                 what = f"{'overlap' if pause < 0 else 'pause'} at {key} {name}"
                 verdict.faults.append(f"{what}: {pause:.4f} s before {visit.path}, promised {promised:g} s")
-            last[name] = max(end, visit.end), visit.rest
+            last[name] = max(end, visit.end), visit.rest, visit.path
         seen = pauses(visits, key)
         smallest = min((each.smallest for each in seen.values()), default=float("inf"))
         overlaps = sum(each.overlaps for each in seen.values())
@@ -272,8 +277,8 @@ def judge_folder(
     world = json.loads((folder / "world.json").read_text())
     visits = read_visits(folder / "server.jsonl")
     forbidden = (folder / "forbidden.txt").read_text().splitlines()
-    floors = {"floors": world["floors"], "tolerance": tolerance}
-    verdict = judge_pauses(visits, host_seconds=host_seconds, ip_seconds=ip_seconds, **floors)
+    known = {"floors": world["floors"], "tolerance": tolerance, "kills": not log}
+    verdict = judge_pauses(visits, host_seconds=host_seconds, ip_seconds=ip_seconds, **known)
     asked = {f"http://{visit.host}:{world['port']}{visit.path}" for visit in visits}
     verdict.faults += [f"asked for, though forbidden: {url}" for url in sorted(asked.intersection(forbidden))]
     if crawls:

@@ -1,0 +1,58 @@
+"""What a worker has at hand of its hosts beside their state: robots.txt of each scheme, and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.recent import Recent
+from crawlerproject.stores.redis_beat import fields_of, host_of_fact, host_of_field
+from crawlerproject.stores.redis_pending import Pending
+
+# Six of a host; a robots.txt is mostly under 2 KB, the others are mostly nothing.
+_FIELDS = 60_000
+
+
+class HostFields:
+    """By the name of the field: an origin, or a fact's. Not safe for threads."""
+
+    def __init__(self, waiting: Callable[[], Sequence[Pending]]) -> None:
+        """``waiting``: what Redis does not have yet, the oldest first."""
+        self._waiting = waiting
+        self._at_hand: Recent[str, bytes | None] = Recent(_FIELDS)
+
+    def missing(self, hosts: Iterable[str]) -> list[str]:
+        """Fields of these hosts that Redis must be asked for."""
+        return [name for host in set(hosts) for name in fields_of(host) if name not in self._at_hand]
+
+    def learn(self, names: Sequence[str], found: Sequence[bytes | None]) -> None:
+        """What Redis said; what was decided here meanwhile stands."""
+        said = dict(zip(names, found, strict=True))
+        for name in names:
+            self.get(name, said.__getitem__)
+
+    def get(self, name: str, ask: Callable[[str], bytes | None]) -> bytes | None:
+        """The field; ``ask`` is called when it is not at hand."""
+        if name not in self._at_hand:
+            unsent = self.unsent_fact(name) if host_of_fact(name) else self._unsent_robots(name)
+            self._at_hand[name] = ask(name) if unsent is None else unsent
+        return self._at_hand[name]
+
+    def unsent_fact(self, name: str) -> bytes | None:
+        """The newest of a fact, a worker's too, that Redis does not have yet."""
+        return next((each.facts[name] for each in reversed(self._waiting()) if name in each.facts), None)
+
+    def _unsent_robots(self, origin: str) -> bytes | None:
+        return next((each.robots[origin] for each in reversed(self._waiting()) if origin in each.robots), None)
+
+    def apply(self, changes: Changes) -> None:
+        """Take in what was decided here."""
+        for origin, packed in changes.robots:
+            self._at_hand[origin] = packed
+        for name, packed in changes.facts:
+            if host_of_fact(name):
+                self._at_hand[name] = packed
+
+    def forget(self, gone: Callable[[str], bool]) -> None:
+        """Others write about such hosts from now on."""
+        self._at_hand.forget(lambda name: gone(host_of_field(name)))
