@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from tests.stores.redis_servers import Front, RedisServer, redis_server
 from tests.web.judge import judge_captures, judge_pauses, read_captures, read_visits
 from tests.web.ports import free_port
 from tests.web.running import RunningWeb, synthetic_web
+from tests.web.waiting import wait_until
 
 _HOSTS = ("plain1.test", "plain2.test", "plain3.test", "plain4.test")
 _NAMES = ("w1", "w2")
@@ -46,36 +46,34 @@ class Server(NamedTuple):
             client.execute_command(*words)
 
 
-def until_all(fleet: Workers, words: str, times: int) -> None:
-    """Until every worker has said it so often."""
-    end = time.monotonic() + _SECONDS
-    while any(fleet.output(name).count(words) < times for name in _NAMES):
-        assert time.monotonic() < end, words
-        time.sleep(0.05)
+def until_all(fleet: Workers, words: str, since: dict[str, int]) -> dict[str, int]:
+    """Until every worker has said it after so much of its output; how much it is by then."""
+    for name in _NAMES:
+        wait_until(lambda name=name: words in fleet.output(name)[since[name] :], words, seconds=_SECONDS)
+    return {name: len(fleet.output(name)) for name in _NAMES}
 
 
 def disturb(fleet: Workers, master: Server, replica: Server, front: Front) -> None:
     """A server without room; a server that is suddenly a replica; a server that dies and has a successor."""
+    at = dict.fromkeys(_NAMES, 0)
     master.say("CONFIG", "SET", "maxmemory", "1")
-    until_all(fleet, "no memory left", 1)
+    at = until_all(fleet, "no memory left", at)
     master.say("CONFIG", "SET", "maxmemory", "0")
-    until_all(fleet, "The crawl goes on.", 1)
+    at = until_all(fleet, "The crawl goes on.", at)
 
     master.say("REPLICAOF", "127.0.0.1", "1")  # nobody there: it keeps what it has
-    until_all(fleet, "is read-only now", 1)
+    at = until_all(fleet, "is read-only now", at)
     master.say("REPLICAOF", "NO", "ONE")
-    until_all(fleet, "The crawl goes on.", 2)
+    at = until_all(fleet, "The crawl goes on.", at)
 
     replica.say("REPLICAOF", "127.0.0.1", str(master.redis.port))
     with Redis(port=master.redis.port, password=_PASSWORD) as client:
-        end = time.monotonic() + _SECONDS
-        while not client.wait(1, 1000):
-            assert time.monotonic() < end
+        wait_until(lambda: client.wait(1, 1000), "replicated", seconds=_SECONDS)
     master.redis.stop(kill=True)
-    until_all(fleet, "does not answer", 1)
+    at = until_all(fleet, "does not answer", at)
     replica.say("REPLICAOF", "NO", "ONE")
     front.switch(replica.tls_port)
-    until_all(fleet, "The crawl goes on.", 3)
+    until_all(fleet, "The crawl goes on.", at)
 
 
 @pytest.fixture(scope="module")
