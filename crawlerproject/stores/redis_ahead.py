@@ -42,7 +42,7 @@ class AheadStore:
         self.heads = Heads()
         self.links = KnownLinks()
         self._hosts: Recent[str, bytes | None] = Recent(_STATES)
-        self._fields = HostFields(self._waiting)
+        self._fields = HostFields(self._waiting, lambda host: store.partition(host) in store.held)
         self._prints = Prints(store, self._waiting)
 
     # --- partitions -----------------------------------------------------------------------------

@@ -16,14 +16,16 @@ _FIELDS = 60_000
 class HostFields:
     """By the name of the field: an origin, or a fact's. Not safe for threads."""
 
-    def __init__(self, waiting: Callable[[], Sequence[Pending]]) -> None:
-        """``waiting``: what Redis does not have yet, the oldest first."""
+    def __init__(self, waiting: Callable[[], Sequence[Pending]], held: Callable[[str], bool]) -> None:
+        """``waiting``: what Redis does not have yet, the oldest first; ``held``: whether a host is ours alone."""
         self._waiting = waiting
+        self._held = held
         self._at_hand: Recent[str, bytes | None] = Recent(_FIELDS)
 
     def missing(self, hosts: Iterable[str]) -> list[str]:
-        """Fields of these hosts that Redis must be asked for."""
-        return [name for host in set(hosts) for name in fields_of(host) if name not in self._at_hand]
+        """Fields of these hosts that Redis must be asked for; others' hosts are left out."""
+        ours = filter(self._held, set(hosts))
+        return [name for host in ours for name in fields_of(host) if name not in self._at_hand]
 
     def learn(self, names: Sequence[str], found: Sequence[bytes | None]) -> None:
         """What Redis said; what was decided here meanwhile stands."""
@@ -33,10 +35,13 @@ class HostFields:
 
     def get(self, name: str, ask: Callable[[str], bytes | None]) -> bytes | None:
         """The field; ``ask`` is called when it is not at hand."""
-        if name not in self._at_hand:
-            unsent = self.unsent_fact(name) if host_of_fact(name) else self._unsent_robots(name)
-            self._at_hand[name] = ask(name) if unsent is None else unsent
-        return self._at_hand[name]
+        if name in self._at_hand:
+            return self._at_hand[name]
+        unsent = self.unsent_fact(name) if host_of_fact(name) else self._unsent_robots(name)
+        packed = ask(name) if unsent is None else unsent
+        if self._held(host_of_field(name)):
+            self._at_hand[name] = packed
+        return packed
 
     def unsent_fact(self, name: str) -> bytes | None:
         """The newest of a fact, a worker's too, that Redis does not have yet."""
@@ -47,10 +52,9 @@ class HostFields:
 
     def apply(self, changes: Changes) -> None:
         """Take in what was decided here."""
-        for origin, packed in changes.robots:
-            self._at_hand[origin] = packed
-        for name, packed in changes.facts:
-            if host_of_fact(name):
+        of_hosts = [(name, packed) for name, packed in changes.facts if host_of_fact(name)]
+        for name, packed in (*changes.robots, *of_hosts):
+            if self._held(host_of_field(name)):
                 self._at_hand[name] = packed
 
     def forget(self, gone: Callable[[str], bool]) -> None:

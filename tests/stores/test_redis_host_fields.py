@@ -7,6 +7,7 @@ import pytest
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_store import RedisStore
+from tests.stores.redis_crawls import LEASE_MS
 
 HOSTS = [f"h{number}.example" for number in range(4)]
 
@@ -55,10 +56,17 @@ def test_what_was_decided_here_stands(ahead: AheadStore) -> None:
 
 
 def test_a_partition_that_goes_takes_its_fields_along(ahead: AheadStore) -> None:
-    """Another worker writes them from then on: here they are asked for when it comes back."""
+    """Another worker writes them from then on: they are asked for each time, until it comes back."""
     ahead.at_hand(HOSTS)
     partition = ahead.store.partition(HOSTS[0])
     ahead.give_back(partition)
+    began = asked(ahead)
+    ahead.at_hand(HOSTS[:1])
+    assert asked(ahead) == began
+    for times in (1, 2):
+        assert ahead.fact(f"traps/{HOSTS[0]}") == b"yields"
+        assert asked(ahead) == began + times
+    assert ahead.store.acquire(partition, LEASE_MS)
     began = asked(ahead)
     ahead.at_hand(HOSTS[:1])
     assert asked(ahead) == began + 1
