@@ -78,7 +78,7 @@ class Crawl:
     def _build(self, settings: BaseSettings, spider: Any) -> None:
         if shared(settings):
             self.fleet = join(settings, self.folder)
-            self._epoch = self.fleet.begin() - time.monotonic()
+            self._epoch = self.fleet.begin()
             self.store: AheadStore | RocksStore = self.fleet.store
         else:
             self.store = RocksStore(self.folder / "frontier")

@@ -72,6 +72,8 @@ class Books:
         host = Host(name, self._start_delay_seconds) if packed is None else Host.unpack(name, packed)
         if unsure_until := self.territory.unsure_until(name):
             host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
+        if packed is not None:
+            host.next_free += self.territory.doubt_seconds
         host.pace_free = host.next_free
         self.workbench.hosts[name] = host
         self.workbench.wait(host, host.next_free, work=False)

@@ -39,6 +39,8 @@ _LETTERS = 50
 _TAKEN_AT_A_TIME = 64
 # Reports that must agree that nothing is left to do; in between each worker has looked at its letters.
 _SAME_REPORTS = 3
+# Workers' ideas of the store's time differ by no more, or by what their way to Redis takes (on one machine 1 ms).
+_DOUBT_SECONDS = 0.025
 # A machine's clock that differs more from the store's is worth a warning.
 _CLOCK_SECONDS = 2.0
 
@@ -61,6 +63,7 @@ class Fleet:
         self.fleet = fleet
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
+        self.doubt_seconds = _DOUBT_SECONDS
         self.outbox: list[Found] = []
         self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for those who look on
         self._life_file = life_file
@@ -81,20 +84,22 @@ class Fleet:
         self._warned = False
 
     def begin(self) -> float:
-        """Join; the store's time (epoch seconds). Raises OperatorError when the name is taken. Blocking."""
+        """Join; the store's time when ``time.monotonic()`` was 0. Raises OperatorError: the name is taken. Blocking."""
         base = self.store.store
         before, self._life = self._lives(), uuid.uuid4().hex
         # Before Redis hears of it: killed in between, the next start must not find its name taken by itself.
         self._remember([self._life, *before])
         try:
-            told = self.fleet.begin(self._life, before, base.partitions)
+            self.fleet.begin(self._life, before, base.partitions)
         except NameTaken:
             self._remember(before)
             raise
         self._remember([self._life])
         base.begin(self._life)
         self._renewed_at = since_boot()
-        return told.now
+        epoch = self.fleet.epoch()
+        self.doubt_seconds = max(_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
+        return epoch.seconds
 
     def _lives(self) -> list[str]:
         """Under which this worker may be known, the latest first."""

@@ -10,6 +10,9 @@ from crawlerproject.frontier.letters import Letter
 class Territory(Protocol):
     """What the frontier asks about a host that a page may name."""
 
+    doubt_seconds: float
+    """By how much the clock of whoever stored a host's state may have been behind ours."""
+
     def mine(self, host: str) -> bool:
         """Whether this worker decides about the host now."""
 
@@ -28,6 +31,8 @@ class Territory(Protocol):
 
 class Alone:
     """The only process of its crawl."""
+
+    doubt_seconds = 0.0
 
     def __init__(self, unsure_until: float = 0.0) -> None:
         self._unsure_until = unsure_until

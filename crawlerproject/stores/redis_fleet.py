@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,9 @@ from crawlerproject.errors import NameTaken
 from crawlerproject.stores import redis_scripts as scripts
 from crawlerproject.stores.redis_keys import address_key, fleet_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
+
+# Questions for the time, of which the quickest counts: a busy machine holds up some.
+_CLOCK_TRIES = 8
 
 
 class Told(NamedTuple):
@@ -20,6 +24,13 @@ class Told(NamedTuple):
     activity: int  # grows whenever any of them had something to do
     rank: int  # how many of their names come before this worker's
     done: bool
+
+
+class Epoch(NamedTuple):
+    """The store's clock beside ours (``time.monotonic``)."""
+
+    seconds: float  # the store's time (epoch seconds) when ours was 0
+    doubt_seconds: float  # so much more or less, at most
 
 
 class Report(NamedTuple):
@@ -51,6 +62,16 @@ class RedisFleet:
                 "give this one another name with FLEET_WORKER."
             )
         return told
+
+    def epoch(self) -> Epoch:
+        """The store's clock, by the quickest of some answers."""
+        return min((self._asked_epoch() for _ in range(_CLOCK_TRIES)), key=lambda found: found.doubt_seconds)
+
+    def _asked_epoch(self) -> Epoch:
+        asked = time.monotonic()
+        seconds, micros = map(int, self.link.call(scripts.TELL_TIME, [self._keys.seen]))
+        doubt_seconds = (time.monotonic() - asked) / 2
+        return Epoch(seconds + micros / 1e6 - asked - doubt_seconds, doubt_seconds)
 
     def report(self, life: str, report: Report, partitions: int) -> Told | None:
         """Report, and hear how the others are; None when another goes by this name now."""

@@ -25,6 +25,13 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 """
 
+# KEYS any of the node that is asked. -> seconds, microseconds of the store's time
+TELL_TIME = script(
+    """
+return redis.call('TIME')
+"""
+)
+
 # KEYS lease, behind; ARGV worker, lease ms. -> 0, holder, ms left | token, unsure, token, worker ...
 ACQUIRE = script(
     _NOW

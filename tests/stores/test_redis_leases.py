@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,10 @@ from crawlerproject.stores.redis_view import RedisView
 from tests.stores.conformance import record, row
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
 from tests.stores.redis_servers import RedisServer
+
+_LATE_SECONDS = 0.1
+# Between two looks at two clocks a busy machine may let us wait.
+_READING_SECONDS = 0.02
 
 
 def end_lease(store: RedisStore, partition: int) -> None:
@@ -180,6 +186,32 @@ def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, 
     fleet(RedisFleet).begin()
 
     assert json.loads(life_file.read_text())["before"] == []
+
+
+class HeldUp(RedisLink):
+    """A connection of which three answers in four come late."""
+
+    def many(self, calls: Sequence[Call]) -> list[Any]:
+        """As on a machine that is busy."""
+        answers = super().many(calls)
+        if self.round_trips % 4:
+            time.sleep(_LATE_SECONDS)
+        return answers
+
+
+def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tmp_path: Path) -> None:
+    """Redis is on this machine: both clocks are one. Who hands a host on with a clock behind lets others hurry it."""
+    link = HeldUp(server.url)
+    part = RedisFleet(link, "slow", "w", LEASE_MS)
+    store = AheadStore(RedisStore(link, "slow", "w", PARTITIONS))
+    rng = random.Random(1)
+    fleet = Fleet(store, part, tmp_path / "w.json", lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
+    before = time.time() - time.monotonic()
+
+    assert abs(fleet.begin() - before) < fleet.doubt_seconds < _LATE_SECONDS
+    epoch = part.epoch()
+    assert abs(epoch.seconds - before) < epoch.doubt_seconds + _READING_SECONDS
+    link.close()
 
 
 def test_held_is_held_until_the_lease_is_over(store: RedisStore) -> None:
