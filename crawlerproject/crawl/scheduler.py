@@ -206,7 +206,7 @@ class FrontierScheduler:
         frontier = self.crawl.frontier
         while frontier.leased < self._max_in_flight and not self.crawl.paused and not self._bursts.over():
             try:
-                turn = frontier.next(self.crawl.now())
+                turn = frontier.next(self.crawl.now(), self._bursts.over)
             except StorageError as error:
                 self.crawl.pause(str(error))
                 return None

@@ -57,7 +57,7 @@ class Books:
         self.territory = territory
         self._start_delay_seconds = start_delay_seconds
         self._arrival = 0
-        self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
+        self.loading = False  # while hosts that have work are taken up one after the other
 
     def host(self, name: str) -> Host:
         """The host in memory, taken from the store or made new when it is not there."""
@@ -77,14 +77,18 @@ class Books:
         host.pace_free = host.next_free
         self.workbench.hosts[name] = host
         self.workbench.wait(host, host.next_free, work=False)
-        if self.met is not None:
+        if self.loading:
             self._meet(host)
+        elif host.rows and not host.given_up:
+            # It was forgotten with rows that a later run shall have: they count until its turn says so again.
+            self.waits(host, host.waiting_urls)
+            self.workbench.add(host)
         return host
 
     def _meet(self, host: Host) -> None:
-        assert self.met is not None
-        self.met.add(host.name)
         host.given_up = False  # it was, until this start
+        if not host.rows and self.store.head(host.name, 1):
+            host.rows = 1  # counts of a torn run: the rows themselves are the truth
         self.waits(host, host.waiting_urls)
         if host.rows:
             self.workbench.add(host)
@@ -106,18 +110,15 @@ class Books:
         rows = self.store.head(host.name, _LOOKED_THROUGH)
         return any(row.url.startswith(other + ":") and row.arrival not in host.taken for row in rows)
 
-    def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, leased: bool = False) -> None:
-        """A row's fate; it leaves its queue with the next commit."""
-        if not leased:
-            host.taken.add(row.arrival)
-            self.waits(host, -1)
+    def decide(self, row: QueuedPage, host: Host, record: PageRecord) -> None:
+        """The fate of a row that was taken; it leaves its queue with the next commit."""
         self.changes.removed.append(row)
         self.changes.pages.append((row.key, record))
         self.dirty[host.name] = host
 
-    def queue_again(self, row: QueuedPage, host: Host, now: float, *, replaces: QueuedPage | None = None) -> None:
+    def queue_again(self, row: QueuedPage, host: Host, now: float) -> None:
         """A row goes back behind its equals, with one more try."""
-        self.changes.removed.append(replaces or row)
+        self.changes.removed.append(row)
         self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), tries=row.tries + 1))
         host.unstored += 1
         self.waits(host, 1)
@@ -134,10 +135,13 @@ class Books:
             host.given_up = True
             self.given_up_hosts += 1
 
-    def leave_plain(self, row: QueuedPage, host: Host) -> None:
-        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
+    def take(self, row: QueuedPage, host: Host) -> None:
+        """A row is leased, or waits for the next commit: nobody else gets it."""
         host.taken.add(row.arrival)
         self.waits(host, -1)
+
+    def leave_plain(self, row: QueuedPage, host: Host) -> None:
+        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
         self.changes.removed.append(row)
         self.dirty[host.name] = host
 
