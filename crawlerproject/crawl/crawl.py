@@ -133,6 +133,7 @@ class Crawl:
             if self.lost:
                 raise StorageError(self.lost)
             self.ends.write_again()
+            self.frontier.add_again(self.now())
             self.commits.whole()
             self.archive.close()
             self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))

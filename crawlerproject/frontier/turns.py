@@ -164,7 +164,7 @@ class Turns:
         self._books.workbench.release(host, now, again, work=not host.given_up)
 
     def _refuse_by_rules(self, row: QueuedPage, host: Host, down: TurnedDown, now: float) -> None:
-        """What a robots.txt forbids that no commit has stored yet is stored with it: a crash forgets both or neither."""
+        """What a robots.txt forbids that is not committed yet is decided with it: a crash forgets both or neither."""
         if row.url.partition(":")[0] not in host.robots_unstored:
             down.refuse(row, Reason.ROBOTS, now)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +11,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 
+from crawlerproject.crawl.long_pages import MOST_AT_ONCE
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.lease import Lease
@@ -95,7 +97,10 @@ class WebSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""
-        self._scheduler.add_seeds(self.seeds or [])
+        seeds = self.seeds or []
+        for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
+            self._scheduler.add_seeds(seeds[first : first + MOST_AT_ONCE])
+            await asyncio.sleep(0)
         if self.recrawl:
             queued = self._scheduler.add_revisits(self.budget)
             logger.info("%d known pages are visited again", queued)
@@ -258,13 +263,11 @@ class WebSpider(Spider):
 
     def _take(self, page: Page, listed: Listed) -> None:
         """What a robots.txt, a sitemap or a feed names."""
-        page.found = listed.found
+        page.found, page.changed = listed.found, listed.changed
         page.error = listed.flaw
         stats = self.crawler.stats
         if listed.foreign:
             stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", listed.foreign)
-        if listed.changed:
-            stats.inc_value("recrawl/announced", self._scheduler.changed(listed.changed))
 
     # --- our own errors -------------------------------------------------------------------------
 
