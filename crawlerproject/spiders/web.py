@@ -28,6 +28,7 @@ from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
+from crawlerproject.setting_values import let_in_flight
 from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
 from crawlerproject.spiders.following import (
     HOP_REDIRECT,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
@@ -79,6 +81,12 @@ class WebSpider(Spider):
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
         self.token = ""
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Scrapy's way in, before the crawler's settings are frozen."""
+        super().update_settings(settings)
+        let_in_flight(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
