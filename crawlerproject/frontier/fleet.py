@@ -130,6 +130,10 @@ class Fleet:
         """Only hosts of ours, at an address that is reserved already."""
         return held and self.may_ask(host)
 
+    def crowded(self) -> bool:
+        """Whether the next beat has much to send already."""
+        return self.store.crowded
+
     def ask_until(self, host: str) -> float:
         """Until when (seconds since boot) an answer must be complete."""
         return self._valid.get(self.store.store.partition(host), 0.0)
