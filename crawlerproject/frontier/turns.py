@@ -133,11 +133,12 @@ class Turns:
     def _rows(self, host: Host) -> Iterator[QueuedPage]:
         """Rows in order that nobody has: the first, which nearly every turn is about, then some that follow."""
         taken, store = host.taken, self._books.store
-        first = next((row for row in store.head(host.name, len(taken) + 1) if row.arrival not in taken), None)
+        before = len(taken)
+        first = next((row for row in store.head(host.name, before + 1) if row.arrival not in taken), None)
         if first is None:
             return
         yield first
-        for row in store.head(host.name, len(taken) + _ROWS_PER_TURN):
+        for row in store.head(host.name, before + _ROWS_PER_TURN):
             if row.arrival not in taken and row.arrival != first.arrival:
                 yield row
 
