@@ -57,7 +57,7 @@ class Books:
         self.territory = territory
         self._start_delay_seconds = start_delay_seconds
         self._arrival = 0
-        self.loading = False  # while hosts that have work are taken up one after the other
+        self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
 
     def host(self, name: str) -> Host:
         """The host in memory, taken from the store or made new when it is not there."""
@@ -77,7 +77,7 @@ class Books:
         host.pace_free = host.next_free
         self.workbench.hosts[name] = host
         self.workbench.wait(host, host.next_free, work=False)
-        if self.loading:
+        if self.met is not None:
             self._meet(host)
         elif host.rows and not host.given_up:
             # It was forgotten with rows that a later run shall have: they count until its turn says so again.
@@ -86,6 +86,8 @@ class Books:
         return host
 
     def _meet(self, host: Host) -> None:
+        assert self.met is not None
+        self.met.add(host.name)
         host.given_up = False  # it was, until this start
         if not host.rows and self.store.head(host.name, 1):
             host.rows = 1  # counts of a torn run: the rows themselves are the truth
@@ -122,6 +124,19 @@ class Books:
         self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), tries=row.tries + 1))
         host.unstored += 1
         self.waits(host, 1)
+
+    def decide_now(self, host: Host, changes: Changes) -> None:
+        """One change of a host's queue at once: nothing in it depends on the archive. StorageError: nothing changed."""
+        more = len(changes.queued) - len(changes.removed)
+        host.rows += more
+        changes.hosts = [(host.name, host.pack())]
+        try:
+            self.store.apply(changes)
+        except StorageError:
+            host.rows -= more
+            raise
+        self.waits(host, more)
+        self.dirty[host.name] = host
 
     def waits(self, host: Host, count: int) -> None:
         """So many URLs more (or fewer) of the host wait; those of a host that was given up wait for another start."""

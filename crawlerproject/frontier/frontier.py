@@ -76,7 +76,7 @@ class Frontier:
     @property
     def loading(self) -> bool:
         """Whether hosts of an earlier run are not taken up yet."""
-        return self.books.loading
+        return self.books.met is not None
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts with work whose partition has come to us."""

@@ -42,17 +42,17 @@ class Intake:
     def begin_loading(self) -> None:
         """Whatever has work from an earlier run is to be taken up by ``load_some``."""
         self._loading = iter(self._books.store.hosts_with_work())
-        self._books.loading = True
+        self._books.met = set()
 
     def load_some(self, count: int) -> bool:
         """Take up so many more of these hosts; whether there may be others."""
-        if not self._books.loading:
+        if self._books.met is None:
             return False
         names = list(islice(self._loading, count))
         for name in names:
             self._load(name)
         if len(names) < count:
-            self._books.loading = False
+            self._books.met = None
         return len(names) == count
 
     def _load(self, name: str) -> None:
@@ -64,12 +64,12 @@ class Intake:
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""
-        self._books.loading = True
+        self._books.met = set()
         try:
             for name in names:
                 self._load(name)
         finally:
-            self._books.loading = False
+            self._books.met = None
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.host import Host
 from crawlerproject.reasons import Reason
@@ -76,16 +75,8 @@ class TurnedDown:
         """Decide all of it; how many rows were kept. On StorageError nothing has changed: they are met again."""
         if not self.arrivals:
             return 0
-        books, host, changes = self._books, self._host, self._changes
-        gone = len(changes.removed) - len(changes.queued)
-        host.rows -= gone
-        changes.hosts = [(host.name, host.pack())]
-        try:
-            books.store.apply(changes)
-        except StorageError:
-            host.rows += gone
-            raise
-        books.waits(host, -gone - self._kept)
-        host.kept += self._kept
-        books.refused.update(self._refused)
+        self._books.decide_now(self._host, self._changes)
+        self._books.waits(self._host, -self._kept)
+        self._host.kept += self._kept
+        self._books.refused.update(self._refused)
         return self._kept
