@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Of Scrapy's downloader, which holds all requests in one slot (settings.py).
 _CONCURRENCY = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN")
+# A crawler that Scrapy is given is given its project's settings once more (CrawlerRunner.create_crawler).
+_ABOVE_PROJECT = SETTINGS_PRIORITIES["project"] + 1
 
 
 def let_in_flight(settings: BaseSettings) -> None:
@@ -26,7 +28,7 @@ def let_in_flight(settings: BaseSettings) -> None:
     except ValueError:  # no number: the start says so (preflight.py)
         return
     for name in _CONCURRENCY if in_flight > 0 else ():
-        settings.set(name, in_flight, SETTINGS_PRIORITIES["project"])
+        settings.set(name, in_flight, _ABOVE_PROJECT)
 
 
 def list_of(settings: BaseSettings, name: str) -> list[str]:
