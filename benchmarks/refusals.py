@@ -1,6 +1,6 @@
 """What a long queue costs that is refused as a whole, and whom it disturbs.
 
-``python -m benchmarks.refusals [--rows 100000] [--hosts 100] [--pages 20]``
+``python -m benchmarks.refusals [--rows 100000] [--hosts 100] [--pages 8]``
 
 An earlier run left one host with very many queued pages. A real crawl takes it up beside hosts that nothing is wrong
 with, and each cause of a refusal in turn meets the long queue: its domain is in NeverCrawl.txt, its robots.txt says
@@ -31,7 +31,7 @@ from crawlerproject.stores.rocks import RocksStore
 from tests.hostile.arena import Arena, Asked, answer, arena
 from tests.web.running import many_files
 
-PACE_SECONDS = 0.5
+PACE_SECONDS = 2.0
 _LONG = "long.test"
 _SETTINGS = {
     "PACE_MIN_SECONDS": str(PACE_SECONDS),
@@ -157,7 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--hosts", type=int, default=100)
-    parser.add_argument("--pages", type=int, default=20, help="of each other host; up to 100")
+    parser.add_argument("--pages", type=int, default=8, help="of each other host; up to 100")
     options = parser.parse_args()
     many_files()
     print(f"{options.rows:,} rows beside {options.hosts} hosts of {options.pages} pages; seconds")
