@@ -12,6 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 
 from crawlerproject.crawl.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl_file import apply, read_crawl_file
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.lease import Lease
@@ -19,7 +20,7 @@ from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
-from crawlerproject.preflight import mode_and_budget, seeds_and_scope
+from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.feeds import is_feed, read_feed
@@ -62,20 +63,31 @@ class WebSpider(Spider):
     """
 
     name = "web"
+    scope = "any"  # which links are followed; a spider that derives from this one may say otherwise
 
     def __init__(
-        self, seeds: str | None = None, scope: str = "any", mode: str = "crawl", budget: str = "", **kwargs: Any
+        self,
+        seeds: str | None = None,
+        scope: str | None = None,
+        mode: str = "crawl",
+        budget: str = "",
+        accept: str = "",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)
-        self.scope = scope
+        own = type(self).scope
+        self.scope_given = scope or (own if own != WebSpider.scope else None)
+        self.scope = self.scope_given or WebSpider.scope
+        self.accept = accept  # which changes of a crawl that goes on are meant
         self.recrawl, self.budget = mode_and_budget(mode, budget)
         if self.recrawl:
             self.seeds = []
         if seeds is None and self.start_urls and self.seeds is None:  # a spider that derives from this one
             seeds = ",".join(self.start_urls)
+        self.seeds_given = absolute_seeds(seeds or "")
         if seeds is not None:
-            self.seeds, self.scope = seeds_and_scope(seeds, scope)
+            self.seeds, self.scope = seeds_and_scope(seeds, self.scope)
         self.lists = Lists()
         self.sitemaps = True
         self.errors_in_a_row = 0
@@ -84,8 +96,9 @@ class WebSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Scrapy's way in, before the crawler's settings are frozen."""
+        """The crawl's own settings, from its folder, below those of the spider and of the command line."""
         super().update_settings(settings)
+        apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
         let_in_flight(settings)
 
     @classmethod
