@@ -21,7 +21,7 @@ from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, PageRecord
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
 _ROWS_PER_TURN = 64
-# Until the host's next such turn: one long queue takes a fifth of the processor at most, and 100,000 rows eight seconds.
+# Until the next such turn of the host: its queue takes a fifth of the processor at most, 100,000 rows eight seconds.
 _BETWEEN_SECONDS = 0.005
 # A row that the next commit stores cannot be leased before: look again after a beat (COMMIT_SECONDS) and a bit.
 UNSTORED_WAIT_SECONDS = 1.3
