@@ -14,7 +14,9 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Territory
-from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.frontier.workbench import PortsClock, Workbench
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, key_of, port_of
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, FrontierStore, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
@@ -44,7 +46,10 @@ class Books:
         *,
         start_delay_seconds: float,
         territory: Territory,
+        max_ports: int = DEFAULT_MAX_PORTS,
     ) -> None:
+        """``max_ports``: other ports of one name that are taken up."""
+        self.max_ports = max_ports
         self.store = store
         self.workbench = workbench
         self.robots = robots
@@ -65,11 +70,13 @@ class Books:
         if known is not None:
             return known
         if (host := self.dirty.get(name)) is not None:  # left the workbench, its state not yet stored
+            self._share_ports(host)
             self.workbench.wait(host, host.next_free, work=False)
             self.workbench.hosts[name] = host
             return host
         packed = self.store.host(name)
         host = Host(name, self._start_delay_seconds) if packed is None else Host.unpack(name, packed)
+        self._share_ports(host)
         if unsure_until := self.territory.unsure_until(name):
             host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
         if packed is not None:
@@ -79,6 +86,64 @@ class Books:
         self.workbench.wait(host, host.next_free, work=False)
         if self.met is not None:
             self._meet(host)
+        return host
+
+    # --- ports of one name ------------------------------------------------------------------------
+
+    def too_many_ports(self, name: str) -> bool:
+        """Whether a host key is one port too many of its name."""
+        if ":" not in name or name in self.workbench.hosts or not (port := port_of(name)):
+            return False
+        clock = self.workbench.names.get(host_name(name))
+        taken = clock.numbers if clock is not None else self._kept(host_name(name)).other_ports
+        return port not in taken and len(taken) >= self.max_ports
+
+    def charge(self, host: Host, ended: float, next_free: float) -> None:
+        """The host was asked: it waits for its pace and its rest, its name for the pace and rests that were asked."""
+        host.pace_free = max(next_free, host.rest_until)
+        host.name_free = max(next_free, host.asked_until)
+        if host.ports is not None:
+            host.ports.charge(host, ended, host.name_free)
+
+    def _share_ports(self, host: Host) -> None:
+        """Have a host share the clock of its name's other ports, in memory or stored; most names have no other."""
+        name, bench = host_name(host.name), self.workbench
+        clock = bench.names.get(name)
+        if clock is None:
+            port = port_of(host.name)
+            first = self._kept(name) if port else host
+            if port and port not in first.other_ports:
+                first.other_ports += (port,)
+                self.dirty[name] = first
+            if not first.other_ports:
+                return
+            clock = bench.share(host, name)
+            clock.numbers.update(first.other_ports)
+            for key in (name, *(key_of(name, number) for number in clock.numbers)):
+                self._learn_clock(host if key == host.name else self._kept(key), clock)
+        elif (port := port_of(host.name)) and port not in clock.numbers:
+            clock.numbers.add(port)
+            first = self._kept(name)
+            first.other_ports += (port,)
+            self.dirty[name] = first
+        bench.share(host, name)
+        host.next_free = max(host.next_free, clock.free_at(host))
+
+    def _learn_clock(self, host: Host, clock: PortsClock[Host]) -> None:
+        """Take in what one port's state says of the name's clock: its last answer ended before its pause began."""
+        free = host.name_free + self.territory.doubt_seconds if host.name_free else 0.0
+        clock.known += host.known
+        clock.next_free = max(clock.next_free, free)
+        clock.ended = max(clock.ended, free - host.delay_seconds)
+        if host.name in self.workbench.hosts:
+            self.workbench.share(host, clock.name)
+
+    def _kept(self, name: str) -> Host:
+        """The host in memory or as it is stored, without taking it up."""
+        host = self.workbench.hosts.get(name) or self.dirty.get(name)
+        if host is None:
+            packed = self.store.host(name)
+            host = Host(name, self._start_delay_seconds) if packed is None else Host.unpack(name, packed)
         return host
 
     def _meet(self, host: Host) -> None:

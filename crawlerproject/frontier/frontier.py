@@ -56,6 +56,7 @@ class Frontier:
             workbench,
             robots,
             start_delay_seconds=conduct.start_delay_seconds,
+            max_ports=gates.max_ports_per_host,
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
         )
         self.embed_refusal = gates.embed_refusal

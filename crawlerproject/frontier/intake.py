@@ -14,6 +14,7 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.priority import by_rank
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
 
@@ -149,6 +150,8 @@ class Intake:
             raise
         for row in rows:
             host = hosts[row.host]
+            if host.ports is not None:
+                host.ports.known += new
             if not host.given_up:
                 self._books.waits(host, 1)
                 if not host.work or host.stage == Stage.IDLE:
@@ -170,9 +173,9 @@ class Intake:
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
         new: list[Found] = []
-        coming: dict[str, int] = {}  # by host: of these, on their way into its budget
+        coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
-            name = item.address.host
+            name = host_name(item.address.host)
             before = coming.get(name, 0)
             if self._within_rules(item, now, before):
                 coming[name] = before + 1
@@ -180,9 +183,13 @@ class Intake:
         return new
 
     def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
-        address = item.address
+        address, bounded = item.address, not item.flags & _BEYOND_BUDGET
+        if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host):
+            self._books.refused[Reason.TOO_MANY_PORTS] += 1
+            return False
         host = self._books.host(address.host)
-        if host.known + coming >= self._gates.max_urls_per_host and not item.flags & _BEYOND_BUDGET:
+        known = host.known if host.ports is None else host.ports.known
+        if bounded and known + coming >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and not self._books.robots.allows(

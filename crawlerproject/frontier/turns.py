@@ -185,8 +185,7 @@ class Turns:
             self._books.waits(host, -1)
         if row.flags & FLAG_RENDER:
             self._renders.started()
-        promised = max(host.delay_seconds, host.promised_seconds)
-        return Lease(row, host, address, now, promised, stored)
+        return Lease(row, host, address, now, host.promise_seconds, stored)
 
 
 def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:

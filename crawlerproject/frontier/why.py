@@ -48,6 +48,7 @@ _REFUSALS = frozenset(
         Reason.BUDGET,
     }
     | {Reason.TRAP, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
+    | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
 )
 
 
@@ -287,6 +288,7 @@ _RULES: dict[Reason, str] = {
     Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
     Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
+    Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
