@@ -88,6 +88,12 @@ class Books:
             self._meet(host)
         return host
 
+    def knows(self, name: str) -> bool:
+        """Whether a URL of the host, or of another port of its name, was ever accepted."""
+        if (clock := self.workbench.names.get(host_name(name))) is not None:
+            return clock.known > 0
+        return self._kept(name).known > 0 or (":" in name and self._kept(host_name(name)).known > 0)
+
     # --- ports of one name ------------------------------------------------------------------------
 
     def too_many_ports(self, name: str) -> bool:
@@ -128,11 +134,17 @@ class Books:
             self.dirty[name] = first
         bench.share(host, name)
         host.next_free = max(host.next_free, clock.free_at(host))
+        for each in clock.hosts:
+            each.rest_until = max(each.rest_until, clock.rest_until)
 
     def _learn_clock(self, host: Host, clock: PortsClock[Host]) -> None:
         """Take in what one port's state says of the name's clock: its last answer ended before its pause began."""
         free = host.name_free + self.territory.doubt_seconds if host.name_free else 0.0
+        if unsure_until := self.territory.unsure_until(host.name):  # it may have been this port that was asked
+            free = max(free, unsure_until + host.delay_seconds)
         clock.known += host.known
+        if host.rest_until <= host.name_free:  # it was asked for: what fails rests a port alone
+            clock.rest_until = max(clock.rest_until, host.rest_until)
         clock.next_free = max(clock.next_free, free)
         clock.ended = max(clock.ended, free - host.delay_seconds)
         if host.name in self.workbench.hosts:

@@ -185,7 +185,10 @@ class Conduct:
     def _asked(self, host: Host) -> None:
         """The rest was asked for: it is the name's, and with it how often such rests have doubled."""
         host.asked_until = host.rest_until
-        for other in host.ports.hosts if host.ports is not None else ():
+        if host.ports is None:
+            return
+        host.ports.rest_until = max(host.ports.rest_until, host.rest_until)
+        for other in host.ports.hosts:
             other.escalation = max(other.escalation, host.escalation)
             other.rest_until = max(other.rest_until, host.rest_until)
             other.last_trouble = max(other.last_trouble, host.last_trouble)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from crawlerproject.frontier.books import Books, unsure_until
 from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.endings import Endings
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
@@ -26,6 +27,7 @@ from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Alone, Territory
 from crawlerproject.frontier.turns import Lookup, Turns
 from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.rules.scope import bounded_domain, registered_domain
 from crawlerproject.rules.urls import origin
 from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord
 
@@ -60,7 +62,10 @@ class Frontier:
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
         )
         self.embed_refusal = gates.embed_refusal
-        self._intake = Intake(self.books, gates, less_important)
+        # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
+        domain_of = bounded_domain if territory is None else registered_domain
+        self.domains = DomainDesk(store, gates.max_hosts_per_domain, domain_of)
+        self._intake = Intake(self.books, gates, self.domains, less_important)
         self._turns = Turns(self.books, gates, self.renders)
         robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
@@ -85,7 +90,7 @@ class Frontier:
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
-        return self._intake.let_go(mine)
+        return self._intake.let_go(mine) + self.domains.let_go(mine)
 
     def allowed(self, found: Iterable[Found], now: float) -> list[Found]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""

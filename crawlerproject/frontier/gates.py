@@ -9,6 +9,7 @@ from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.filetypes import extensions_of, useless
 from crawlerproject.rules.hosts import host_name
@@ -45,6 +46,7 @@ class Gates:
         *,
         max_urls_per_host: int,
         max_ports_per_host: int = DEFAULT_MAX_PORTS,
+        max_hosts_per_domain: int = DEFAULT_MAX_HOSTS,
         traps: TrapDesk | None = None,
         hubs: bool = False,
     ) -> None:
@@ -52,6 +54,7 @@ class Gates:
         self.scope = scope
         self.max_urls_per_host = max_urls_per_host
         self.max_ports_per_host = max_ports_per_host
+        self.max_hosts_per_domain = max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
         self.never_crawl = never_crawl
         self.addresses = addresses
         self.skip_extensions = extensions_of(skip_extensions)
@@ -99,6 +102,10 @@ class Gates:
             return None
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
 
+    def any_hosts(self, domain: str, now: float) -> bool:
+        """Whether the operator says that the hosts of this domain are no farm."""
+        return self._traps is not None and self._traps.allows("*." + domain, now)
+
     def excluded(self, address: Address, now: float) -> bool:
         """Whether nothing at all may be asked of this address's host."""
         return bad_port(address.host) or self.never_crawl.current(now).excludes(host_name(address.host))
@@ -139,6 +146,7 @@ def gates_of(settings: BaseSettings, scope: str, seed_hosts: Iterable[str], trap
         list_of(settings, "SKIP_EXTENSIONS"),
         max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
         max_ports_per_host=settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+        max_hosts_per_domain=settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
         traps=traps,
         hubs=bool(settings.getint("WEBSUB_PORT")),
     )

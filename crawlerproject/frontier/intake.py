@@ -8,6 +8,7 @@ from itertools import islice
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
@@ -32,8 +33,11 @@ _BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
 class Intake:
     """Queues what is new and allowed."""
 
-    def __init__(self, books: Books, gates: Gates, less_important: LessImportant | None = None) -> None:
+    def __init__(
+        self, books: Books, gates: Gates, domains: DomainDesk, less_important: LessImportant | None = None
+    ) -> None:
         self._books = books
+        self._domains = domains
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
@@ -187,6 +191,9 @@ class Intake:
         if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host):
             self._books.refused[Reason.TOO_MANY_PORTS] += 1
             return False
+        if bounded and not coming and self._one_host_too_many(address.host, now):
+            self._books.refused[Reason.TOO_MANY_HOSTS] += 1
+            return False
         host = self._books.host(address.host)
         known = host.known if host.ports is None else host.ports.known
         if bounded and known + coming >= self._gates.max_urls_per_host:
@@ -197,6 +204,20 @@ class Intake:
         ):
             self._books.refused[Reason.ROBOTS] += 1
             return False
+        if not known and not coming:
+            self._domains.taken_up(address.host)
+        return True
+
+    def _one_host_too_many(self, name: str, now: float) -> bool:
+        """Whether a URL is the first of its host, whose domain may have no host more."""
+        known, domains = self._books.workbench.hosts.get(name), self._domains
+        if known is not None and known.known:
+            return False
+        if not domains.full(name) or self._books.knows(name):
+            return False
+        if self._gates.any_hosts(domains.domain_of(name), now):
+            return False
+        domains.refused(name)
         return True
 
     def _widened(self, new: list[Found]) -> list[tuple[str, bytes]]:

@@ -53,21 +53,29 @@ class TrapDesk:
         self._dirty[host] = yields
         return True
 
+    def allows(self, host: str, now: float) -> bool:
+        """Whether the operator says that nothing of this host is a trap."""
+        return self._allow.allows(host, "", now)
+
     def new_text(self, host: str, mark: int) -> bool:
         """Whether the host shows this text for the first time."""
         return self._yields(host).new_text(mark)
 
-    def learn(self, page: Page, digest: bytes) -> None:
-        """Take in how a page ended (``digest`` of its payload); what says nothing about its template is left out."""
+    def learn(self, page: Page, digest: bytes) -> bool:
+        """Take in how a page ended (``digest`` of its payload); what says nothing about its template is left out.
+
+        Whether its text was new.
+        """
         row = page.lease.row
         answered = page.status is not None or page.reason is Reason.RENDERED
         if page.lease.is_robots or not answered or page.reason in _SILENT:
-            return
+            return False
         if page.location and host_key(page.location) != row.host:
-            return  # a way out is worth its request
+            return False  # a way out is worth its request
         mark = int.from_bytes(digest[:4], "big") if page.text_mark is None else page.text_mark
         new = page.reason in _READ and self.new_text(row.host, mark) and not _repeats(page)
         self.heard(row.host, row.url, new, cut=page.wire is not None and page.wire.truncated == "time")
+        return new
 
     def heard(self, host: str, url: str, new: bool, *, cut: bool = False) -> None:
         """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness."""

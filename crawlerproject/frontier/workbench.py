@@ -50,7 +50,19 @@ H = TypeVar("H", bound=HostClock)
 class PortsClock(Generic[H]):
     """The clock that all ports of one name share: one of them is asked at a time, at the pace of the name."""
 
-    __slots__ = ("ended", "hosts", "known", "last", "line", "name", "next_free", "numbers", "promised_seconds", "turn")
+    __slots__ = (
+        "ended",
+        "hosts",
+        "known",
+        "last",
+        "line",
+        "name",
+        "next_free",
+        "numbers",
+        "promised_seconds",
+        "rest_until",
+        "turn",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -63,6 +75,7 @@ class PortsClock(Generic[H]):
         self.next_free = 0.0  # none is asked before this
         self.last: H | None = None  # that was asked
         self.promised_seconds = 0.0  # after its answer's end
+        self.rest_until = 0.0  # the end of the last rest that a port asked for
 
     def free_at(self, host: H) -> float:
         """From when the host may be asked, as far as the others are concerned: never sooner than its own pause."""

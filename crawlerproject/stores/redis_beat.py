@@ -18,6 +18,8 @@ _LENGTH = Struct(">I")
 # Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
 # frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py).
 _HOST_FACTS = ("traps/", "certificate/", "render/", "visits:")
+# The same of a registered domain, whose hosts all are in its partition (frontier/domain_desk.py).
+DOMAIN_FACT = "domains/"
 
 
 def fields_of(host: str) -> list[str]:
@@ -31,8 +33,9 @@ def host_of_field(name: str) -> str:
 
 
 def host_of_fact(name: str) -> str:
-    """The host that a fact is about; "" when it is the worker's."""
-    return next((name.removeprefix(kind) for kind in _HOST_FACTS if name.startswith(kind)), "")
+    """The host, or the domain, that a fact is about; "" when it is the worker's."""
+    kinds = (*_HOST_FACTS, DOMAIN_FACT)
+    return next((name.removeprefix(kind) for kind in kinds if name.startswith(kind)), "")
 
 
 class Arguments(NamedTuple):
