@@ -38,8 +38,9 @@ class Command(ScrapyCommand):
         """For the help."""
         return (
             "Lists, host by host, the templates of URLs whose budget is spent, and the links that were refused for "
-            "their shape; then the domains, written *.DOMAIN, that have more hosts than are taken up. HOST is a host key as the request log has it; none lists all. A line's host and template, "
-            "put into TRAP_ALLOW_FILE, say that this is no trap. "
+            "their shape; then the domains (*.DOMAIN) that have more hosts than are taken up. HOST is a host key as "
+            "the request log has it, or a domain; none lists all. A line's host and template, put into "
+            "TRAP_ALLOW_FILE, say that this is no trap. "
             "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
         )
 

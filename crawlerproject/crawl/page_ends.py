@@ -150,9 +150,8 @@ class PageEnds:
         )
         record = crawl.revisits.record(page, digest, now)
         crawl.frontier.finish(lease, ending, record, page.body, now)
-        if page.to_render is None and not lease.is_hub:  # a shell says nothing yet
-            if crawl.traps.learn(page, digest):
-                crawl.frontier.domains.yielded(lease.row.host)
+        if page.to_render is None and not lease.is_hub and crawl.traps.learn(page, digest):  # a shell says nothing yet
+            crawl.frontier.domains.yielded(lease.row.host)
         crawl.certificates.learn(page, now)
 
     def _count(self, page: Page) -> None:

@@ -7,6 +7,7 @@ length. So a crash at any instant returns every unfinished lease to its queue an
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from contextlib import suppress
 
@@ -17,11 +18,15 @@ from crawlerproject.frontier.territory import Territory
 from crawlerproject.frontier.workbench import PortsClock, Workbench
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, key_of, port_of
+from crawlerproject.rules.set_back import SLACK_SECONDS, Longest
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, FrontierStore, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
 _UNSURE_FACT = "unsure-until"
+_CLOCK_FACT = "clock"  # the latest moment that any commit was made at, by whatever clock the machine had then
+
+logger = logging.getLogger(__name__)
 
 
 def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
@@ -30,7 +35,7 @@ def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) 
     Kept, since a clean start may follow soon after an unclean one.
     """
     if clean_start:
-        return float(store.fact(_UNSURE_FACT) or 0.0)
+        return min(float(store.fact(_UNSURE_FACT) or 0.0), started_at)  # the clock may have been set back since
     store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
     return started_at
 
@@ -47,9 +52,19 @@ class Books:
         start_delay_seconds: float,
         territory: Territory,
         max_ports: int = DEFAULT_MAX_PORTS,
+        now: float = 0.0,
+        longest: Longest | None = None,
     ) -> None:
-        """``max_ports``: other ports of one name that are taken up."""
+        """``max_ports``: other ports of one name that are taken up.
+
+        ``longest``: what is stored may be no further away, if the clock was set back; None: it is believed.
+        """
         self.max_ports = max_ports
+        self.now = now  # of the frontier's last question
+        self._latest = float(store.fact(_CLOCK_FACT) or 0.0)  # that any commit was made at
+        # While the clock is behind that, what is stored may lie too far ahead.
+        self.longest = longest if not self._latest or self._latest > now + SLACK_SECONDS else None
+        self.set_back = 0  # hosts that were to wait for longer than anything lasts
         self.store = store
         self.workbench = workbench
         self.robots = robots
@@ -62,6 +77,7 @@ class Books:
         self.territory = territory
         self._start_delay_seconds = start_delay_seconds
         self._arrival = 0
+        self._warned = False
         self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
 
     def host(self, name: str) -> Host:
@@ -75,7 +91,7 @@ class Books:
             self.workbench.hosts[name] = host
             return host
         packed = self.store.host(name)
-        host = Host(name, self._start_delay_seconds) if packed is None else Host.unpack(name, packed)
+        host = self._unpacked(name, packed)
         self._share_ports(host)
         if unsure_until := self.territory.unsure_until(name):
             host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
@@ -154,9 +170,27 @@ class Books:
         """The host in memory or as it is stored, without taking it up."""
         host = self.workbench.hosts.get(name) or self.dirty.get(name)
         if host is None:
-            packed = self.store.host(name)
-            host = Host(name, self._start_delay_seconds) if packed is None else Host.unpack(name, packed)
+            host = self._unpacked(name, self.store.host(name))
         return host
+
+    def _unpacked(self, name: str, packed: bytes | None) -> Host:
+        """A host as the store has it, or a new one; what it waits for lies within what anything lasts."""
+        if packed is None:
+            return Host(name, self._start_delay_seconds)
+        host = Host.unpack(name, packed)
+        if self.longest is not None:
+            self.set_back += host.bring_back(self.now, self.longest)
+        return host
+
+    def warn_of_set_back(self) -> None:
+        """Say once, of the hosts taken up so far, that the clock was set back."""
+        if self.set_back and not self._warned:
+            self._warned = True
+            logger.warning(
+                "The clock was set back since the last commit: %d hosts were to wait for longer than any pause or rest "
+                "lasts; each waits for its own from now on.",
+                self.set_back,
+            )
 
     def _meet(self, host: Host) -> None:
         assert self.met is not None
@@ -250,6 +284,9 @@ class Books:
         self.dirty = {name: dirty[name] for name in names if name in dirty}
         changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
         changes.facts = facts
+        if changes:
+            self._latest = max(self._latest, self.now)
+            changes.facts = [*facts, (_CLOCK_FACT, repr(self._latest).encode())]
         try:
             if changes:
                 self.store.apply(changes)

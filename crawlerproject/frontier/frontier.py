@@ -28,6 +28,7 @@ from crawlerproject.frontier.territory import Alone, Territory
 from crawlerproject.frontier.turns import Lookup, Turns
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.scope import bounded_domain, registered_domain
+from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import origin
 from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord
 
@@ -49,8 +50,12 @@ class Frontier:
         renders: Renders | None = None,
         territory: Territory | None = None,
         less_important: LessImportant | None = None,
+        longest: Longest | None = None,
     ) -> None:
-        """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says."""
+        """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says.
+
+        ``longest``: how far ahead a stored moment may lie; None: what is stored is believed.
+        """
         self.workbench = workbench
         self.renders = renders or Renders(store, workbench, rng)
         self.books = Books(
@@ -59,6 +64,8 @@ class Frontier:
             robots,
             start_delay_seconds=conduct.start_delay_seconds,
             max_ports=gates.max_ports_per_host,
+            now=started_at,
+            longest=longest,
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
         )
         self.embed_refusal = gates.embed_refusal
@@ -98,6 +105,7 @@ class Frontier:
 
     def read(self, letter: Letter, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
+        self.books.now = now
         if isinstance(letter, Links):
             self.add(letter.found, now)
         elif isinstance(letter, RobotsWanted):
@@ -107,6 +115,7 @@ class Frontier:
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
+        self.books.now = now
         return self._intake.add(found, now)
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
@@ -119,6 +128,7 @@ class Frontier:
 
     def next(self, now: float) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits."""
+        self.books.now = now
         return self._turns.next(now)
 
     def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
@@ -134,6 +144,7 @@ class Frontier:
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
+        self.books.now = now
         self._endings.finish(lease, ending, record, body, now)
 
     def finish_render(self, lease: Lease, asked: int, now: float, *, again: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from crawlerproject.frontier.workbench import HostClock
+from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_brought_back
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
@@ -113,6 +114,24 @@ class Host(HostClock):
         clock = self.ports
         since_last = self.promised_seconds if clock is None or clock.last in (None, self) else clock.promised_seconds
         return max(self.delay_seconds, since_last)
+
+    def bring_back(self, now: float, longest: Longest) -> bool:
+        """Cut what was stored under a clock that was set back since; whether anything was."""
+        before = Waits(
+            self.next_free,
+            self.name_free,
+            self.rest_until,
+            self.last_trouble,
+            self.delay_seconds,
+            max(self.failures, self.opened),
+        )
+        after = brought_back(before, now, longest)
+        if after is not None:
+            self.next_free, self.name_free, self.rest_until, self.last_trouble = after[:4]
+        for scheme in ("http", "https"):
+            until = robots_brought_back(self.robots_until(scheme), self.rest_until, now, longest)
+            self.set_robots_until(scheme, until)
+        return after is not None
 
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""

@@ -58,6 +58,7 @@ class Intake:
             self._load(name)
         if len(names) < count:
             self._books.met = None
+            self._books.warn_of_set_back()
         return len(names) == count
 
     def _load(self, name: str) -> None:
@@ -80,6 +81,7 @@ class Intake:
             host.given_up = False
             self._books.waits(host, host.waiting_urls)
             self._books.workbench.add(host)
+        self._books.warn_of_set_back()
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""

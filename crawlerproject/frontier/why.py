@@ -219,7 +219,7 @@ class Why:
         if reason is Reason.TOO_MANY_PORTS:
             return f"{host_name(address.host)} has SCOPE_MAX_PORTS_PER_HOST={gates.max_ports_per_host:,} others already"
         if reason is Reason.TOO_MANY_HOSTS:
-            return self._domain(address.host) or "its domain had as many hosts as it may have then; it may have more now"
+            return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
         if reason is Reason.SCOPE:
             return f"-a scope={gates.scope.mode}: not of the seeds' {gates.scope.mode}s"
         return _RULES.get(reason, "")

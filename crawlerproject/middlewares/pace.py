@@ -18,6 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.clock import steady
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.resolver import Resolved, resolver_for
 from crawlerproject.middlewares.moments import Moments
@@ -48,7 +49,7 @@ class PaceMiddleware:
         ip_seconds: float | None = 0.5,  # None: IP addresses have no clock
         rests: RestLimits = _RESTS,
         clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] = steady,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         rng: random.Random | None = None,
         paces: HostPaceFile | None = None,
