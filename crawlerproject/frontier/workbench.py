@@ -66,7 +66,7 @@ class PortsClock(Generic[H]):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.hosts: set[H] = set()  # those in memory
+        self.hosts: dict[H, float] = {}  # those in memory, and when each was asked last
         self.numbers: set[int] = set()  # every other port than the default that was ever taken up
         self.known = 0  # URLs ever accepted, of all ports
         self.turn: H | None = None  # whose turn it is, from its look-up to its answer's end
@@ -81,9 +81,19 @@ class PortsClock(Generic[H]):
         """From when the host may be asked, as far as the others are concerned: never sooner than its own pause."""
         return max(self.next_free, self.ended + host.delay_seconds)
 
+    def goes_before(self, host: H, now: float) -> bool:
+        """Whether another port may be asked now that has waited for longer since it was asked."""
+        asked = self.hosts[host]
+        return any(
+            at < asked and other.work and other.stage == Stage.WAITING and other.serial
+            and max(other.next_free, self.free_at(other)) <= now
+            for other, at in self.hosts.items()
+        )  # fmt: skip
+
     def charge(self, host: H, ended: float, next_free: float) -> None:
         """The host's answer has ended: no port is asked before ``next_free``."""
         self.ended = max(self.ended, ended)
+        self.hosts[host] = ended
         self.next_free = max(self.next_free, next_free)
         self.last = host
         self.promised_seconds = next_free - ended
@@ -184,7 +194,7 @@ class Workbench(Generic[H]):
         if clock is None:
             clock = self.names[name] = PortsClock(name)
         host.ports = clock
-        clock.hosts.add(host)
+        clock.hosts.setdefault(host, 0.0)
         if host.stage not in (Stage.IDLE, Stage.WAITING):
             clock.turn = host
         return clock
@@ -284,15 +294,17 @@ class Workbench(Generic[H]):
             host.next_free = free_at
             self._push(host, free_at)
             return False
+        if clock.goes_before(host, now):
+            clock.line.append(host)
+            return False
         clock.turn = host
         return True
 
     def _turn_over(self, host: H, clock: PortsClock[H]) -> None:
         """Those who waited for this turn go before the host itself, in the order in which they came."""
-        if clock.turn is not host:
-            return
-        clock.turn = None
-        while clock.line:
+        if clock.turn is host:
+            clock.turn = None
+        while clock.line and clock.turn is None:
             other = clock.line.popleft()
             if other.stage == Stage.WAITING and not other.serial:
                 other.next_free = max(other.next_free, clock.free_at(other))
@@ -303,7 +315,7 @@ class Workbench(Generic[H]):
         clock, host.ports = host.ports, None
         if clock is None:
             return
-        clock.hosts.discard(host)
+        clock.hosts.pop(host, None)
         self._turn_over(host, clock)
         if not clock.hosts:
             del self.names[clock.name]
