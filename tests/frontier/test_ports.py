@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_ports_take_turns_at_the_pace_of_one(bench: Bench) -> None:
 
     requests = asked(bench, 12)
 
-    assert all(after - before >= PAUSE for (_, before), (_, after) in zip(requests, requests[1:], strict=False))
+    assert all(after - before >= PAUSE for (_, before), (_, after) in pairwise(requests))
     for place in range(9):
         assert len({host for host, _ in requests[place : place + 3]}) == 3
     assert requests[-1][1] - requests[0][1] == pytest.approx(11 * PAUSE, rel=0.05)
@@ -63,7 +64,8 @@ def test_no_two_at_once(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "retry_after", "for_all"), [(429, 600.0, True), (503, 600.0, True), (503, None, False), (429, None, True)]
+    ("status", "retry_after", "for_all"),
+    [(429, 600.0, True), (503, 600.0, True), (503, None, False), (429, None, True)],
 )
 def test_who_rests(bench: Bench, status: int, retry_after: float | None, for_all: bool) -> None:
     """What a port asks for holds for its name; what fails there may be that port's alone."""
@@ -134,7 +136,7 @@ def test_a_longer_pause_holds_after_another_port_too(bench: Bench) -> None:
     bench.commit()
     requests = asked(bench, 5)
 
-    for (_, before), (host, after) in zip(requests, requests[1:], strict=False):
+    for (_, before), (host, after) in pairwise(requests):
         assert after - before >= (30.0 if host == slow.host.name else PAUSE)
 
 
