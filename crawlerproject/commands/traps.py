@@ -12,6 +12,7 @@ from scrapy.exceptions import UsageError
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.rules.domain_hosts import DomainHosts
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.templates import HostYields
 
 # The names of the facts that keep a host's yields and a domain's hosts: frontier/trap_desk.py, domain_desk.py.
@@ -80,8 +81,8 @@ def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[st
 
 
 def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = name.removeprefix(FACT_PREFIX)
-    if hosts and host not in hosts:
+    host = host_name(name.removeprefix(FACT_PREFIX))  # a version before this one told ports apart
+    if hosts and host not in map(host_name, hosts):
         return
     yields = HostYields.unpack(packed)
     for found in yields.trapped():

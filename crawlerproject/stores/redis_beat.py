@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.redis_members import bundled, place_of, single
 from crawlerproject.stores.rows import PLACE_BYTES, pack_place, pack_print, pack_record
@@ -24,7 +24,10 @@ DOMAIN_FACT = "domains/"
 
 def fields_of(host: str) -> list[str]:
     """What a partition keeps of a host beside its state: robots.txt of each scheme, by origin, and its facts."""
-    return [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+    fields = [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+    if ":" in host:  # what is learnt of traps is the whole name's
+        fields.append(_HOST_FACTS[0] + host_name(host))
+    return fields
 
 
 def host_of_field(name: str) -> str:
