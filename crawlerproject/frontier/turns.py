@@ -217,8 +217,7 @@ class Turns:
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._books.leased += 1
-        promised = max(host.delay_seconds, host.promised_seconds)
-        return Lease(row, host, address, now, promised, stored)
+        return Lease(row, host, address, now, host.promise_seconds, stored)
 
 
 def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
