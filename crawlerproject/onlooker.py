@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import orjson
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -22,10 +21,12 @@ from crawlerproject.frontier.joining import shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why
 from crawlerproject.identity import identity
+from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
 from crawlerproject.stores.redis_view import RedisView
 from crawlerproject.stores.trap_allow import TrapAllowFile
 from crawlerproject.stores.worker_folders import together, workers_below
+from crawlerproject.terminal import guard_streams
 
 View = FrontierView | RedisView
 
@@ -115,6 +116,11 @@ class LookingCommand(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}
     example = ""
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Scrapy makes one of every command at each start: this one guards what all of them print, also Scrapy's own.
+        guard_streams()
+
     def long_desc(self) -> str:
         return f"{self.short_desc()}. Example: {self.example} (-s CRAWL_DIR=DIR for another crawl than crawls/web)"
 
@@ -126,7 +132,7 @@ class LookingCommand(ScrapyCommand):
         try:
             self.answer(args, opts)
         except OperatorError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None
         except BrokenPipeError:  # `| head` has seen enough
             sys.stderr.close()
 
@@ -145,8 +151,3 @@ def one_argument(args: list[str], what: str, example: str) -> str:
     if len(args) != 1:
         raise OperatorError(f"Give {what}, for example: {example}")
     return args[0]
-
-
-def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
-    print(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())

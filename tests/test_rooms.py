@@ -26,6 +26,8 @@ MAY_IMPORT = {
         "preflight",
         # Workers as processes of their own.
         "supervisor",
+        # All that is printed goes through it.
+        "terminal",
         "errors",
         "reasons",
         "fetch.wire",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from crawlerproject.onlooker import Onlooker
 from crawlerproject.rules.audit import Asked, Audit, Violation
 from crawlerproject.stores.looking import RUN_FILE
 from crawlerproject.stores.request_log import log_files, read_rows
+from crawlerproject.terminal import say, say_json
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -73,7 +73,10 @@ class Command(ScrapyCommand):
                 "give the files in the order of their days.",
                 print_help=False,
             )
-        print(json.dumps(_json(audit, unreadable), indent=1) if opts.json else "\n".join(_lines(audit, unreadable)))
+        if opts.json:
+            say_json(_json(audit, unreadable))
+        else:
+            say(*_lines(audit, unreadable))
         if audit.violations:
             self.exitcode = _EXIT_VIOLATIONS
 

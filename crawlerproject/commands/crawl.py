@@ -15,6 +15,7 @@ from scrapy.exceptions import UsageError
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.rules.printable import printable_line
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class Command(ScrapyCrawl):
             plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
             check(self.settings, crawl_folder(self.settings, "plan"))
         except OperatorError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None
 
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
@@ -113,4 +114,4 @@ class Command(ScrapyCrawl):
                 seeds_and_scope(seeds, opts.spargs.get("scope", "any"))
             check(self.settings, crawl_folder(self.settings, "web"))
         except OperatorError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
+from crawlerproject.terminal import say
 
 OUT = "processed"
 
@@ -66,5 +66,5 @@ class Command(ScrapyCommand):
                 wanted = Wanted(opts.wet, opts.wat)
                 problems = process_all(warcs, opts.out or folder / OUT, wanted, opts.workers, progress.advance)
             for problem in problems:
-                print(problem, file=sys.stderr)
+                say(problem, error=True)
             self.exitcode = 1 if problems else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -27,6 +26,7 @@ from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, has_our_nam
 from crawlerproject.stores.warc_mend import good_spans, mend
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, first_member
 from crawlerproject.stores.warc_recovery import recover
+from crawlerproject.terminal import say
 
 
 class Command(OnFolder, ScrapyCommand):
@@ -62,8 +62,8 @@ class Command(OnFolder, ScrapyCommand):
             finally:
                 os.close(lock)
             for problem in found.problems:
-                print(f"Left as it is: {problem}", file=sys.stderr)
-            print(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
+                say(f"Left as it is: {problem}", error=True)
+            say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
             self.exitcode = 1 if found.problems else 0
 
     def _cut_out(self, folder: Path) -> None:
@@ -81,7 +81,7 @@ class Command(OnFolder, ScrapyCommand):
                     if spans == [(0, committed.length)]:
                         continue
                 for message in mend(path, spans):
-                    print(message)
+                    say(message)
 
     def _committed(self, folder: Path) -> OpenFile | None:
         if not _is_workers(folder):
@@ -94,7 +94,7 @@ class Command(OnFolder, ScrapyCommand):
         index = CdxjFiles(folder / "index", parquet_of(folder))
         if _is_workers(folder):  # what is lost of it may be in other workers' hands: it is said, and not queued again
             for message in recover(folder / "warc", self._committed(folder), index).messages:
-                print(message)
+                say(message)
             return
         if not _has_frontier(folder):
             return
@@ -106,7 +106,7 @@ class Command(OnFolder, ScrapyCommand):
 
             recovery = recover(folder / "warc", committed, index, lost)
         for message in recovery.messages:
-            print(message)
+            say(message)
 
     def _index(self, folder: Path) -> None:
         index = CdxjFiles(folder / "index", parquet_of(folder))
@@ -132,7 +132,7 @@ class Command(OnFolder, ScrapyCommand):
             count = fetch_again(store, lost, places, time.time(), facts, with_more_rows)
             store.sync()
         if count:
-            print(f"{count:,} pages whose captures are gone wait in the frontier again")
+            say(f"{count:,} pages whose captures are gone wait in the frontier again")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.progress import human_bytes, human_seconds
-from crawlerproject.onlooker import LookingCommand, one_argument, print_json
+from crawlerproject.onlooker import LookingCommand, one_argument
 from crawlerproject.reports.host_story import HostStory, RobotsVersion, bare_host, host_story
+from crawlerproject.terminal import say, say_json
 
 # A robots.txt up to this many lines is printed; of a longer one the file is named.
 _LINES = 40
@@ -37,9 +38,9 @@ class Command(LookingCommand):
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
         story = host_story(crawl.logs, host, since, until, subdomains=opts.subdomains)
         if opts.json:
-            print_json([visit.as_dict() for visit in story.visits])
+            say_json([visit.as_dict() for visit in story.visits])
         else:
-            print("\n".join(_lines(story)))
+            say(*_lines(story))
 
 
 def iso(text: str, option: str) -> str:
