@@ -138,13 +138,16 @@ class GuardedRecord(logging.LogRecord):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.exc_info and self.exc_info[1] is not None:
-            self.exc_text = _shown("".join(traceback.format_exception(*self.exc_info)).rstrip("\n"), own=False)
+            self.exc_text = _below("".join(traceback.format_exception(*self.exc_info)))
         if self.stack_info:
-            self.stack_info = _shown(self.stack_info, own=False)
+            self.stack_info = _below(self.stack_info)
 
     def getMessage(self) -> str:
         """Of our own loggers one line; of others' what continues it stands below."""
-        return _shown(super().getMessage(), own=self.name.startswith("crawlerproject"))
+        text = without_passwords(super().getMessage())
+        if self.name.startswith("crawlerproject"):
+            return printable_line(text)
+        return printable(text).replace("\n", _CONTINUED)
 
 
 def guard_log() -> None:
@@ -152,6 +155,5 @@ def guard_log() -> None:
     logging.setLogRecordFactory(GuardedRecord)
 
 
-def _shown(text: str, *, own: bool) -> str:
-    text = without_passwords(text)
-    return printable_line(text) if own else printable(text).replace("\n", _CONTINUED)
+def _below(text: str) -> str:
+    return printable(without_passwords(f"\n{text.rstrip()}")).replace("\n", _CONTINUED).removeprefix("\n")

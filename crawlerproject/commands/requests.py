@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
@@ -81,7 +82,8 @@ def _lines(story: HostStory) -> list[str]:
 def _robots(title: str, versions: list[RobotsVersion]) -> list[str]:
     lines = []
     for version in versions:
-        text = version.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        # Lines as robots.txt has them (RFC 9309 2.2): str.splitlines() would also break at what is escaped here.
+        text = re.split(r"\r\n|\r|\n", version.path.read_bytes().decode("utf-8", "replace").rstrip("\r\n"))
         lines.append(f"{title}: {version.origin}/robots.txt, seen since {version.since} ({version.path})")
         lines += [f"    {line}" for line in text] if len(text) <= _LINES else [f"    {len(text):,} lines"]
     return lines
