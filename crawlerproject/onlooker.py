@@ -6,6 +6,7 @@ The base of the commands that answer questions (``why``, ``hosts``, ``status`` .
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -22,7 +23,9 @@ from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why
 from crawlerproject.identity import identity
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.stores.crawl_folder import FRONTIER
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
+from crawlerproject.stores.redis_client import without_password
 from crawlerproject.stores.redis_view import RedisView
 from crawlerproject.stores.trap_allow import TrapAllowFile
 from crawlerproject.stores.worker_folders import together, workers_below
@@ -45,6 +48,8 @@ class Onlooker:
         self.folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
         if not self.folder.is_dir():
             raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
+        if not os.access(self.folder, os.R_OK | os.X_OK) or _is_anothers(self.folder):
+            raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
         self.now = time.time()
         alone = (self.folder / RUN_FILE).exists() and not shared(settings)
         self.workers = [] if alone else workers_below(self.folder, self.now)
@@ -101,11 +106,19 @@ class Onlooker:
         """The settings of the crawl's last start; what this command line says wins."""
         merged = settings.copy()
         for name, value in self.run.get("settings", {}).items():
+            if ":***@" in str(value) and value == without_password(str(merged[name])):
+                continue  # the folder has no passwords, the settings may
             if (merged.getpriority(name) or 0) < _CMDLINE:
                 if name in _PATHS and value:
                     value = str(Path(self.run.get("cwd", "."), value))
                 merged.set(name, value, "cmdline")
         return merged
+
+
+def _is_anothers(folder: Path) -> bool:
+    """Whether what a crawl keeps for its owner is there and cannot be read."""
+    kept = (folder / FRONTIER, folder / RUN_FILE)
+    return any(path.exists() and not os.access(path, os.R_OK) for path in kept)
 
 
 class LookingCommand(ScrapyCommand):

@@ -15,7 +15,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 
@@ -101,7 +101,7 @@ class _GuardedBytes:
         self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(cast("BinaryIO", self._stream.buffer), name)
+        return getattr(self._stream.buffer, name)
 
 
 def guard_streams() -> None:

@@ -78,8 +78,8 @@ class Command(ScrapyCommand):
             )
             distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
             folder = crawl_folder(self.settings, "web")
-            (folder / "warc").mkdir(parents=True, exist_ok=True)
             lock = take_lock(folder)
+            (folder / "warc").mkdir(parents=True, exist_ok=True)
             store = RocksStore(folder / "frontier")
             try:
                 records = None

@@ -22,7 +22,7 @@ from crawlerproject.stores.looking import FrontierView
 from crawlerproject.stores.lost import Lost, fetch_again, places_of, rows_lost
 from crawlerproject.stores.redis_worker import LIFE_FILE, fact_of_worker
 from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, has_our_name, unpack_open
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.warc_mend import good_spans, mend
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, first_member
 from crawlerproject.stores.warc_recovery import recover
@@ -39,8 +39,8 @@ class Command(OnFolder, ScrapyCommand):
     def long_desc(self) -> str:
         """What ``scrapy recover -h`` says."""
         return (
-            "Cut out of a stopped crawl's WARC files what is not good and keep it in .torn files beside them; make "
-            "both indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
+            "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both "
+            "indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
             "this: the next start of the crawl mends what it left. Exit status 0 when scrapy verify finds nothing any "
             "more, 1 when something is left that cannot be mended. A worker that never comes back: "
             "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
@@ -93,8 +93,12 @@ class Command(OnFolder, ScrapyCommand):
         """What the next start of the crawl does at once."""
         index = CdxjFiles(folder / "index", parquet_of(folder))
         if _is_workers(folder):  # what is lost of it may be in other workers' hands: it is said, and not queued again
-            for message in recover(folder / "warc", self._committed(folder), index).messages:
+            recovery = recover(folder / "warc", self._committed(folder), index)
+            for message in recovery.messages:
                 say(message)
+            if recovery.open_file is not None:  # it will not go on: what is committed of it is closed and indexed
+                close_left(folder / "warc", recovery.open_file.filename)
+                say(f"{recovery.open_file.filename} is closed: {recovery.open_file.length:,} bytes")
             return
         if not _has_frontier(folder):
             return

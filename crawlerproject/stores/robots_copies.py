@@ -8,7 +8,7 @@ from hashlib import sha1
 from pathlib import Path
 from urllib.parse import quote
 
-from crawlerproject.stores.durable import storage_errors
+from crawlerproject.stores.durable import new_file, storage_errors
 
 DIGEST_LETTERS = 12
 """Letters of the sha1 in a name: enough to tell the versions of one origin apart."""
@@ -30,7 +30,8 @@ def save_robots(folder: Path, origin: str, fetched_at: float, body: bytes) -> Pa
             return home / newest
         part = path.with_suffix(".part")
         try:
-            part.write_bytes(body)
+            with new_file(part) as file:
+                file.write(body)
             part.replace(path)
         except OSError:
             part.unlink(missing_ok=True)
