@@ -103,7 +103,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "verify": [[str(folder)]],
         "index": [[str(folder)]],
         "recover": [[str(folder)]],
-        "wacz": [[str(folder), f"{out}/crawl.wacz"]],
+        "wacz": [[str(folder), "-o", f"{out}/crawl.wacz"]],
         "plan": [[f"{out}/plan.jsonl.gz", "--known", str(folder)]],
         "commoncrawl": [[source, "--fetch-records", *again] for source in (str(folder / "index"), f"{out}/bad.cdxj")],
         "state": [["copy", str(folder), no_redis.removeprefix("STATE_URL=")]],
