@@ -21,6 +21,8 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # The part of an address before its host, with a password. What cannot stand there ends it, so that the search is
 # linear: no `/` is passed, and each begins behind one.
 _PASSWORD = re.compile(r"(://[^\s/?#:@\"'<>]{0,256}):[^\s/?#\"'<>]{0,1024}@")
+_REDIS = re.compile(r"\b(?:rediss?(?:\+sentinel)?|unix)://[^\s\"'<>]*")
+_IN_QUERY = re.compile(r"([?&](?:sentinel_)?password=)[^&]*")
 
 
 def printable(text: str) -> str:
@@ -39,8 +41,17 @@ def printable_json(text: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """Addresses in ``text`` keep their user and lose their password: ``http://me:***@proxy.example:3128``."""
-    return _PASSWORD.sub(r"\1:***@", text) if "@" in text else text
+    """Addresses in ``text`` keep their user and lose their password: ``http://me:***@proxy.example:3128``.
+
+    Those of Redis may have it in their query as well.
+    """
+    if "@" in text:
+        text = _PASSWORD.sub(r"\1:***@", text)
+    return _REDIS.sub(_without_query_passwords, text) if "password=" in text else text
+
+
+def _without_query_passwords(match: re.Match[str]) -> str:
+    return _IN_QUERY.sub(r"\1***", match[0])
 
 
 def _escape(match: re.Match[str]) -> str:

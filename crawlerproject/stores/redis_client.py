@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -11,7 +10,6 @@ from crawlerproject.rules.printable import without_passwords
 _SENTINEL = "+sentinel"
 SCHEMES = ("redis://", "rediss://", "unix://", f"redis{_SENTINEL}://", f"rediss{_SENTINEL}://")
 _SENTINEL_PORT = 26379  # as redis.io has it
-_PASSWORDS = re.compile(r"([?&](?:sentinel_)?password=)[^&]*")
 # Long enough for a server that writes its snapshot, short enough to stop fetching before a lease ends.
 _ANSWER_SECONDS = 5.0
 _CONNECT_SECONDS = 3.0
@@ -39,7 +37,7 @@ def make_cluster_client(url: str) -> Any:
 
 def without_password(url: str) -> str:
     """The URL without its passwords, for messages."""
-    return _PASSWORDS.sub(r"\1***", without_passwords(url))
+    return without_passwords(url)
 
 
 def _master(url: str) -> Any:

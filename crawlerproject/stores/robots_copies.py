@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from datetime import UTC, datetime
 from hashlib import sha1
@@ -25,6 +26,8 @@ def save_robots(folder: Path, origin: str, fetched_at: float, body: bytes) -> Pa
     path = home / f"{moment}-{digest}.txt"
     with storage_errors(path):
         home.mkdir(parents=True, exist_ok=True)
+        if home.is_symlink() or home.parent.is_symlink():  # not looked for at the start: stores/crawl_folder.py
+            raise OSError(errno.ELOOP, "it is a link")
         newest = max((name for name in os.listdir(home) if name.endswith(".txt")), default="")
         if newest.endswith(f"-{digest}.txt"):
             return home / newest

@@ -16,7 +16,7 @@ import pytest
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.batch.plans import write_plan
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.preflight import take_lock
 from crawlerproject.rules.urls import parse
@@ -255,6 +255,20 @@ def test_a_robots_copy_does_not_follow_a_link(tmp_path: Path) -> None:
     save_robots(tmp_path, "http://a.test", 1_700_086_400.0, b"two")
 
     assert victim.read_bytes() == b"as it was"
+
+
+def test_a_robots_copy_does_not_follow_a_folder(tmp_path: Path) -> None:
+    """Their folders are too many to be looked at when a crawl starts."""
+    home, outside = tmp_path / "log" / "robots", tmp_path / "outside"
+    outside.mkdir()
+    first = save_robots(home, "http://a.test", 1_700_000_000.0, b"one")
+    first.parent.rename(tmp_path / "moved")
+    first.parent.symlink_to(outside)
+
+    with pytest.raises(StorageError, match="it is a link"):
+        save_robots(home, "http://a.test", 1_700_086_400.0, b"two")
+
+    assert list(outside.iterdir()) == []
 
 
 # --- who looks on --------------------------------------------------------------------------------
