@@ -27,6 +27,8 @@ MAY_IMPORT = {
         "crawl_file",
         # Workers as processes of their own.
         "supervisor",
+        # All that is printed goes through it.
+        "terminal",
         "errors",
         "reasons",
         "fetch.wire",

@@ -10,9 +10,10 @@ from typing import Any
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import Outlook, host_rows, outlook
 from crawlerproject.frontier.progress import human_bytes, human_seconds
-from crawlerproject.onlooker import LookingCommand, Onlooker, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker
 from crawlerproject.rules.bound import bound_by, load_of
 from crawlerproject.stores.redis_view import AtWork, RedisView
+from crawlerproject.terminal import say, say_json
 
 
 class Command(LookingCommand):
@@ -35,9 +36,9 @@ class Command(LookingCommand):
             workers = store.workers() if isinstance(store, RedisView) else []
         facts = status_facts(crawl, ahead) | worker_facts(crawl, workers)
         if opts.json:
-            print_json(facts)
+            say_json(facts)
         else:
-            print("\n".join(status_lines(crawl, ahead, facts)))
+            say(*status_lines(crawl, ahead, facts))
 
 
 def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:

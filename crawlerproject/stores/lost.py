@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b32decode
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.digests import sha1_of
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.rules.warc_records import Original
@@ -40,7 +40,7 @@ class PageStore(Protocol):
 
 def lost_of_row(row: Row) -> Lost:
     """The capture of an index row."""
-    return Lost(row.url, b32decode(row.digest) if len(row.digest) == 32 else b"")
+    return Lost(row.url, sha1_of(row.digest))
 
 
 class Place(NamedTuple):
