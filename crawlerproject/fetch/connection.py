@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
 from crawlerproject.fetch.limits import Limits
-from crawlerproject.fetch.tls import tcp_bytes_received
+from crawlerproject.fetch.tls import said_goodbye, tcp_bytes_received
 from crawlerproject.reasons import Reason
 
 _SPEED_CHECK_SECONDS = 1.0  # how often a slow answer is looked at after the grace
@@ -110,14 +110,15 @@ class Connection(asyncio.Protocol):
             self._finish(None)
 
     def eof_received(self) -> None:
-        """asyncio: the server closed its side in good order (with TLS: by close_notify); ours follows."""
-        self._hung_up(None, whole=True)
+        """asyncio: the server closed its side; ours follows."""
+        if self._reader is not None:
+            self._hung_up(None, whole=said_goodbye(self.transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """asyncio: the connection is gone, ``exc`` says when it was reset.
 
-        Over TLS an end without ``eof_received`` before it came without close_notify, from anybody on the way: asyncio
-        and uvloop call this with None. (A body read until close cannot be known to be whole: RFC 9112 section 9.8.)
+        Over TLS an end that was not announced came without close_notify, from anybody on the way: a body read until
+        close cannot be known to be whole (RFC 9112 section 9.8).
         """
         self._hung_up(exc, whole=exc is None and not self.endpoint.tls)
 

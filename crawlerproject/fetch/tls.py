@@ -137,6 +137,23 @@ def tls_facts(transport: Any) -> tuple[tuple[str, ...], str | None]:
     return ("http/1.1", version), iana_cipher(cipher) if cipher else None
 
 
+def said_goodbye(transport: Any) -> bool:
+    """Whether a connection whose end was announced ended by close_notify; without TLS there is no such word.
+
+    asyncio announces the end of TCP as well (uvloop does not); only OpenSSL knows which of the two it was: after
+    close_notify it reads nothing, else it would wait for more.
+    """
+    tls = transport.get_extra_info("ssl_object") if transport is not None else None
+    if tls is None:
+        return True
+    try:
+        return not tls.read(1)
+    except ssl.SSLZeroReturnError:  # we have said it too
+        return True
+    except ssl.SSLError:
+        return False
+
+
 def tcp_bytes_received(transport: Any) -> int | None:
     """All bytes that the connection below TLS has taken in so far; None where the system does not count them."""
     connection = transport.get_extra_info("socket") if transport is not None else None
