@@ -1,4 +1,4 @@
-"""The crawler's own spider, but for pages that end the process while they are read: SPIDER_MODULES of a test's crawl."""
+"""The crawler's own spider, but for pages that end the process while they are read: for SPIDER_MODULES."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that ends the process that reads it: known afterwards, and set aside after the second time; nothing is lost."""
+"""A page that ends the process that reads it: known afterwards, set aside after the second time; nothing is lost."""
 
 from __future__ import annotations
 
