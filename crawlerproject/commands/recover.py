@@ -44,7 +44,8 @@ class Command(OnFolder, ScrapyCommand):
             "Cut out of a stopped crawl's WARC files what is not good and keep it in .torn files beside them; make "
             "both indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
             "this: the next start of the crawl mends what it left. Exit status 0 when scrapy verify finds nothing any "
-            "more, 1 when something is left that cannot be mended. A worker that never comes back: "
+            "more, 1 when something is left that cannot be mended. With --poison: give pages over which the process "
+            "died another chance, and nothing else. A worker that never comes back: "
             "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
         )
 
