@@ -30,7 +30,7 @@ def grown(unit: Callable[[int], str], head: str = HEAD, size: int = MAX_BYTES) -
 
 
 SHAPES: dict[str, Callable[[], bytes]] = {
-    "/links": lambda: grown(lambda n: f'<a href="/nowhere/{n % 2000}">x</a> '),
+    "/links": lambda: grown(lambda n: f'<a href="/nowhere/{n}">x</a> ', size=1_000_000),
     "/options": lambda: grown(lambda n: f"<option>{n}", HEAD + "<select>"),
     "/some-options": lambda: grown(lambda n: f"<option>{n}", HEAD + "<select>", 120_000),
     "/nested": lambda: HEAD.encode() + b"<div>" * 13_900 + b"x" * 500_000,
