@@ -38,6 +38,7 @@ class Page:
     canonical: Address | None = None  # rel=canonical
     digest: bytes = b""  # of the payload, once it was needed
     fingerprint: int | None = None  # SimHash of the text
+    fingerprinted: bool = False  # it was looked for, where the page was read
     duplicate: Duplicate | None = None
     notes: list[tuple[str, str]] = field(default_factory=list)  # further lines of the metadata record
     to_render: tuple[int, int] | None = None  # goes back for the browser; words and links without it

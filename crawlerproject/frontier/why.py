@@ -45,6 +45,7 @@ _REFUSALS = frozenset(
     | {
         Reason.HOST_PARKED,
         Reason.FOREIGN_ENTRY,
+        Reason.POISON,
         Reason.HUB_UNPROVEN,
         Reason.EXTENSION,
         Reason.SCOPE,
@@ -333,6 +334,7 @@ _RULES: dict[Reason, str] = {
     Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
     Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
+    Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
     Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
