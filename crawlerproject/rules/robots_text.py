@@ -48,7 +48,8 @@ _UTF8_BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
 # The leading product token of one name. RFC 9309 2.2.1 has no digits; names with digits exist, so we keep them.
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+")
 _NO_BREAK = (b"\xa0", b"\xc2\xa0")  # the no-break space in Latin-1 and UTF-8, pasted in by editors
-_HIGH = re.compile(rb"[\x80-\xff]")
+_HIGH = re.compile(rb"[\x80-\xff]++")
+_ESCAPED = [b"%%%02X" % octet for octet in range(256)]
 _NUMBER = re.compile(rb"(?:\d++(?:[.,]\d++)?|[.,]\d++)(?:e\+?\d++(?!\w))?|inf(?:inity)?(?!\w)", re.IGNORECASE)
 _RATE = re.compile(rb"(\d++)\s*+/\s*+(\d++)\s*+([smhd]?)", re.IGNORECASE)
 _PERIOD = re.compile(rb"(\d{1,2}):?(\d{2})(?:\s*+(?:-|to)\s*+|\s++)(\d{1,2}):?(\d{2})", re.IGNORECASE)
@@ -210,4 +211,4 @@ def _ascii(value: bytes) -> str:
     """The value with every octet above 127 as %XX, valid UTF-8 or not (RFC 9309 2.2.2)."""
     if value.isascii():
         return value.decode("ascii")
-    return _HIGH.sub(lambda match: b"%%%02X" % match[0][0], value).decode("ascii")
+    return _HIGH.sub(lambda match: b"".join([_ESCAPED[octet] for octet in match[0]]), value).decode("ascii")
