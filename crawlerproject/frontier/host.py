@@ -5,11 +5,13 @@ from __future__ import annotations
 import struct
 
 from crawlerproject.frontier.workbench import HostClock
+from crawlerproject.rules.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
 # version 2 did not have. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
+_MOMENTS = 7  # of its values, the first ones: moments and pauses
 _ARRIVAL = struct.Struct("<Q")
 _VERSION, _WITHOUT_ARRIVAL = b"\x03", b"\x02"
 
@@ -74,6 +76,11 @@ class Host(HostClock):
         self.fetched = 0  # answers ever received
 
     @property
+    def left_alone(self) -> bool:
+        """Whether its owner asks for a pause so long that it means: do not come."""
+        return self.floor_seconds > LEAVE_ALONE_SECONDS
+
+    @property
     def waiting_urls(self) -> int:
         """URLs that still wait for their turn."""
         return self.rows + self.unstored - len(self.taken)
@@ -100,6 +107,16 @@ class Host(HostClock):
             self.robots_until_https = until
         else:
             self.robots_until_http = until
+
+    def _let_go(self) -> None:
+        """Its pause is none that ends, so its URLs must not wait for it: they are refused, which asks nothing.
+
+        Earlier versions took any Crawl-delay for a pause, and stored what came of it.
+        """
+        self.floor_seconds = min(self.floor_seconds, LONGEST_SECONDS)
+        if self.delay_seconds > LEAVE_ALONE_SECONDS:
+            self.delay_seconds = LEAVE_ALONE_SECONDS
+            self.next_free = self.rest_until
 
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
@@ -132,6 +149,8 @@ class Host(HostClock):
         """The host as it was stored."""
         host = cls(name, 0.0)
         values = _FIXED.unpack_from(packed, len(_VERSION))
+        if not sum(map(abs, values[:_MOMENTS])) < LATEST:
+            values = (*map(_bounded, values[:_MOMENTS]), *values[_MOMENTS:])
         (
             host.next_free,
             host.delay_seconds,
@@ -150,10 +169,17 @@ class Host(HostClock):
             samples,
         ) = values
         host.given_up = bool(given_up)
+        if host.left_alone:
+            host._let_go()
         host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
         if not packed.startswith(_WITHOUT_ARRIVAL):
             (host.arrival,) = _ARRIVAL.unpack_from(packed, len(packed) - _ARRIVAL.size)
         return host
+
+
+def _bounded(value: float) -> float:
+    """A stored moment or pause as one that can be shown and added to; 0 for no number."""
+    return max(-LATEST, min(LATEST, value)) if value == value else 0.0
 
 
 def with_more_rows(name: str, packed: bytes, more: int) -> bytes:

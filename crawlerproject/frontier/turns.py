@@ -100,7 +100,7 @@ class Turns:
                     robots = robots_row(host, scheme, self._books.next_arrival(host, now))
                     return self._handed_out(robots, host, address, now, stored=False)
                 rules = self._books.robots.rules(f"{scheme}://{host.name}")
-                if not rules.allowed(row.url):
+                if host.left_alone or not rules.allowed(row.url):
                     refusal = Reason.ROBOTS
                 elif rules.visit_times and (closed := rules.seconds_until_open(now)):
                     self._stay_away(host, now, now + closed)

@@ -35,6 +35,9 @@ LEAVE_ALONE_SECONDS = 31 * 86_400.0
 # What is kept of a pause that is longer still (some 30 years): sums of moments and pauses stay moments.
 LONGEST_SECONDS = 1e9
 
+# Epoch seconds of the last second of year 9999: no later moment can be written as a date.
+LATEST = 253_402_300_799.0
+
 # Chance lengthens a pause by up to this share, so that hosts do not beat in step. StormCrawler takes 10 %, which costs
 # a crawl that politeness bounds 5 % of its rate (94.8 % of the limit by our measurement); answers' own times differ
 # by more than these 2 %.

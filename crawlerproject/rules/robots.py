@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, Self
 
 from crawlerproject.rules.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
-from crawlerproject.rules.robots_matcher import Matcher, Verdict, rule_matches, spelled
-from crawlerproject.rules.robots_text import RobotsText, Rule, VisitTime, read_robots_text
+from crawlerproject.rules.payload_type import payload_type
+from crawlerproject.rules.robots_matcher import MAX_WILDCARD_RULES, Matcher, Verdict, rule_matches, spelled
+from crawlerproject.rules.robots_text import MAX_BYTES, RobotsText, Rule, VisitTime, read_robots_text
 
 # RFC 9309 2.3.1.2: "crawlers SHOULD follow at least five consecutive redirects".
 MAX_REDIRECTS = 5
@@ -23,6 +25,8 @@ STALE_SECONDS = 30 * 86400.0
 # million hosts. Sets above this many characters are rarely equal and would make the memory unbounded.
 _SHARED_MATCHERS = 4096
 _SHARED_CHARACTERS = 2000
+KEPT_BYTES = 2 * MAX_BYTES + 2
+"""Of a body so much is kept: enough to be read to the same end (UTF-16 is read to twice the bound)."""
 # What a rule takes apart from its characters, in the same unit.
 _RULE_SIZE = 16
 # The same answer is read by the spider (sitemaps), the frontier (rules) and the pace (floor), within one turn.
@@ -130,13 +134,34 @@ _RECORD = struct.Struct("<BHddB")
 _RECORD_FORMAT = 1
 
 
-@lru_cache(maxsize=_KEPT_FOR_OTHERS)
 def parse_robots(body: bytes, token: str) -> RobotsRules:
     """The rules that ``body`` holds for product token ``token``. Cost is linear in the body; call on cache misses."""
+    return _parsed(body[:KEPT_BYTES], token)
+
+
+@lru_cache(maxsize=_KEPT_FOR_OTHERS)
+def _parsed(body: bytes, token: str) -> RobotsRules:
     text = read_robots_text(body, token)
     if text == _SILENT:
         return ALLOW_ALL
     return RobotsRules(_matcher(text.rules), text)
+
+
+def refusing_line(body: bytes, token: str, url: str) -> str:
+    """What in ``body`` forbids ``url``, as its owner wrote it or in our words; "" when nothing does. Slow."""
+    rules = parse_robots(body, token)
+    if rules.allowed(url):
+        return ""
+    if rules.left_alone:
+        delay, rate = rules.crawl_delay_seconds or 0.0, rules.request_rate_seconds or 0.0
+        wish = f"Crawl-delay: {delay:g}" if delay >= rate else f"Request-rate: one in {rate:g} s"
+        return f"{wish}: beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
+    if rules.verdict(url) is Verdict.DOUBT:
+        return "wildcard rules that would take too long to try on this address: doubt means no"
+    rule = deciding_rule(body, token, url)
+    if rule is None or rule.allow:
+        return f"more than {MAX_WILDCARD_RULES:,} wildcard rules, of which the last are read as wider than they are"
+    return f"Disallow: {rule.pattern}"
 
 
 def deciding_rule(body: bytes, token: str, url: str) -> Rule | None:
@@ -158,6 +183,23 @@ def robots_verdict(status: int | None) -> RobotsVerdict:
     return RobotsVerdict.ALLOW if 400 <= status < 500 and status != 429 else RobotsVerdict.WAIT
 
 
+def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
+    """What of a 2xx answer's body is read as robots.txt; None when it counts as unreachable: doubt means no.
+
+    ``flags`` are the response's (fetch/handler.py). What came too slowly or broke off may lack the very line that
+    forbids (RFC 9309 2.3.1.4); what was cut for its length is read as far as it goes (2.5), but for half a line.
+    """
+    if not _BROKEN.isdisjoint(flags):
+        return None
+    if not _UNREAD.isdisjoint(flags) and not (payload_type(body) or "").startswith("text/"):
+        return None  # the coding is none that we can undo, and the octets are no text as they are
+    if "truncated-length" in flags and len(body) <= MAX_BYTES:
+        return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    return body
+
+
+_BROKEN = frozenset({"truncated-time", "truncated-disconnect", "encoding-damaged"})
+_UNREAD = frozenset({"encoding-unknown", "encoding-wrong"})
 _SILENT = RobotsText()
 
 

@@ -98,7 +98,7 @@ _resolved: dict[tuple[str, str], Address | None] = {}
 """What links of pages lately read mean, by the page's folder and the link as written: a site's pages repeat theirs."""
 _MOST_RESOLVED = 32_768  # some 400 bytes each
 _REMEMBERED = 512
-"""Longer texts of others are not remembered (98 % of links are below 200 characters): caches count entries, not bytes."""
+"""Characters: longer texts of others are not remembered, for the caches here count entries, not bytes (ours)."""
 
 
 class Base:
