@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice, product
 from pathlib import Path
 from re import _constants as sre  # type: ignore[attr-defined]
@@ -15,13 +16,14 @@ ROOT = Path(__file__).resolve().parents[1]
 _METHODS = {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 # Characters of which one is in nearly every class, and one outside of it.
 _USUAL = "a1 -/<>=;,.%\"'&_:Aé世\n\t\r\x00!zZ9"
-_MOST_ATTACKS = 120
+_MOST_ATTACKS = 150  # of one pattern
 
 
 class Found(NamedTuple):
     """One expression of the code: where it stands, what it is, and what is asked of it."""
 
-    place: str  # file:line, and the name it is bound to
+    place: str  # file:line
+    name: str  # that it is bound to; "" for none
     pattern: re.Pattern[Any]
     methods: frozenset[str]
 
@@ -30,34 +32,44 @@ def all_patterns(package: Path) -> Iterator[Found]:
     """Every ``re.compile`` and every direct ``re.`` call under ``package``; unreadable ones raise."""
     for path in sorted(package.rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
-        for node, bound in _calls(tree):
-            method = node.func.attr  # type: ignore[attr-defined]
-            place = f"{path.relative_to(package.parent)}:{node.lineno} {bound}".strip()
-            pattern = _built(path, node, bound)
-            methods = frozenset({method}) if method in _METHODS else _asked(package, tree, bound)
-            yield Found(place, pattern, methods)
+        bound = dict(_bound(tree))
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not _is_of_re(node.func, _METHODS | {"compile"}):
+                continue
+            name, methods = bound.get(id(node), ("", set()))
+            method: str = node.func.attr  # type: ignore[attr-defined]
+            if method in _METHODS:
+                methods = {method}
+            elif name:
+                methods = methods | set(re.findall(rf"\b{name}\.(\w+)", _whole_text(package))) & _METHODS
+            yield Found(
+                f"{path.relative_to(package.parent)}:{node.lineno}",
+                name,
+                _built(path, node),
+                frozenset(methods or {"match", "fullmatch", "search"}),
+            )
 
 
-def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
-    """Calls of functions of ``re`` that take an expression, with the name that the result is bound to."""
-    names = {
-        id(call): target.id
-        for statement in ast.walk(tree)
-        if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Name)
-        for call in ast.walk(statement.value)
-    }
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-            and node.func.value.id == "re"
-            and node.func.attr in _METHODS | {"compile"}
-        ):
-            yield node, names.get(id(node), "")
+def _bound(tree: ast.Module) -> Iterator[tuple[int, tuple[str, set[str]]]]:
+    """By the call's id: the name that it, or a method of what it makes, is bound to, and that method."""
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Name):
+            value = statement.value
+            method = {value.attr} if isinstance(value, ast.Attribute) else set[str]()
+            for call in ast.walk(value):
+                yield id(call), (target.id, method)
 
 
-def _built(path: Path, node: ast.Call, bound: str) -> re.Pattern[Any]:
+def _is_of_re(function: ast.expr, names: set[str]) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "re"
+        and function.attr in names
+    )
+
+
+def _built(path: Path, node: ast.Call) -> re.Pattern[Any]:
     """The compiled expression: computed from the module's own names where it is no literal."""
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     names = vars(__import__(module, fromlist=["_"]))
@@ -68,77 +80,59 @@ def _built(path: Path, node: ast.Call, bound: str) -> re.Pattern[Any]:
     return re.compile(text, *flags)
 
 
-def _asked(package: Path, tree: ast.Module, bound: str) -> frozenset[str]:
-    """The methods that any module calls by this name; all of them when there is no telling."""
-    found = set()
-    for path in package.rglob("*.py"):
-        found |= set(re.findall(rf"\b{bound}\.(\w+)", path.read_text("utf-8"))) if bound else set()
-    for node in ast.walk(tree):  # NAME = re.compile(...).fullmatch
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call) and node.attr in _METHODS:
-            function = node.value.func
-            if isinstance(function, ast.Attribute) and function.attr == "compile":
-                found |= {node.attr} if re.search(rf"^{bound} = re\.compile", ast.unparse(tree), re.M) and _is(
-                    tree, bound, node
-                ) else set()
-    return frozenset(found & _METHODS) or frozenset({"match", "fullmatch", "search"})
+@cache
+def _whole_text(package: Path) -> str:
+    return "\n".join(path.read_text("utf-8") for path in package.rglob("*.py"))
 
 
-def _is(tree: ast.Module, bound: str, node: ast.Attribute) -> bool:
-    return any(
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.targets[0], ast.Name)
-        and statement.targets[0].id == bound
-        and statement.value is node
-        for statement in ast.walk(tree)
-    )
+class Attack(NamedTuple):
+    """A text to be made in any size: ``unit`` is what is repeated."""
+
+    start: str
+    unit: str
+    end: str
+    plain: bool  # nothing but a run of one of the pattern's own characters or literals
+
+    def text(self, pattern: re.Pattern[Any], size: int) -> Any:
+        """About ``size`` characters, or octets where the pattern wants these."""
+        made = self.start + self.unit * (size // len(self.unit)) + self.end
+        return made.encode("utf-8", "surrogatepass") if isinstance(pattern.pattern, bytes) else made
 
 
-def attacks(pattern: re.Pattern[Any], size: int) -> Iterator[Any]:
-    """Texts of about ``size`` characters made for the pattern: runs of what it has, prefixes, near misses."""
-    seen = set()
-    for start, unit, end in islice(_plans(pattern), 10 * _MOST_ATTACKS):
-        if not unit or (start, unit, end) in seen:
-            continue
-        seen.add((start, unit, end))
-        text = start + unit * (size // len(unit)) + end
-        try:
-            yield text.encode("latin-1") if isinstance(pattern.pattern, bytes) else text
-        except UnicodeEncodeError:
-            continue
-        if len(seen) == _MOST_ATTACKS:
-            return
+def attacks(pattern: re.Pattern[Any]) -> list[Attack]:
+    """What may hurt the pattern: runs of what it has, behind what it begins with, with near misses at their end."""
+    return list(dict.fromkeys(islice((a for a in _attacks(pattern) if a.unit), _MOST_ATTACKS)))
 
 
-def _plans(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
-    """(start, what is repeated, end)."""
+def _attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
     tree = parser.parse(pattern.pattern, pattern.flags & ~(re.UNICODE if isinstance(pattern.pattern, bytes) else 0))
-    singles = list(dict.fromkeys(_characters(tree)))
+    singles = list(dict.fromkeys(_characters(tree, literals=False)))
     literals = list(dict.fromkeys(text for text in _literals(tree) if text))
     repeats = list(_repeats(tree, ""))
     for unit in [*singles, *literals]:
-        yield "", unit, ""
+        yield Attack("", unit, "", True)
     for start, units in repeats:
         for unit, end in product(units, ("", "\x00", "!")):
-            yield start, unit, end  # one start, a run, a near miss
-            yield "", f"{start}{unit * 1000}{end}", ""  # some hundreds of them
+            yield Attack(start, unit, end, False)  # one start, a run, a near miss
+            yield Attack("", f"{start}{unit * 1000}{end}", "", False)  # some of them
         for unit in units:
-            yield "", start + unit, ""  # many starts
-            yield start * 1000 if start else "", unit, ""
+            yield Attack("", start + unit, "", False)  # many starts
+            yield Attack(start * 1000, unit, "", False)
     for start, units in repeats:
         for one, other in product(units, ("a", " ", "/", "<", "1", "\n")):
-            yield start, one + other, "\x00"
+            yield Attack(start, one + other, "\x00", False)
     for literal, unit in product(literals, singles):
-        yield "", literal + unit, ""
-        yield literal, unit, "\x00"
+        yield Attack("", literal + unit, "", False)
+        yield Attack(literal, unit, "\x00", False)
 
 
-def _characters(tree: Any) -> Iterator[str]:
-    """Members of each class and literal of a parsed expression."""
+def _characters(tree: Any, *, literals: bool = True) -> Iterator[str]:
+    """Members of each class (and literal) of a parsed expression."""
     for op, argument in tree:
-        if op in (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY):
+        if op in (sre.NOT_LITERAL, sre.IN, sre.ANY) or (op is sre.LITERAL and literals):
             yield from _members(op, argument)
         for inner in _inner(op, argument):
-            yield from _characters(inner)
+            yield from _characters(inner, literals=literals)
 
 
 def _members(op: Any, argument: Any) -> list[str]:
