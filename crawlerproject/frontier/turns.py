@@ -115,7 +115,7 @@ class Turns:
                 if until <= now:
                     return partial(self._robots_first, scheme, host, address, now)
                 rules = self._books.robots.rules(f"{scheme}://{host.name}")
-                if not rules.allowed(row.url):
+                if host.left_alone or not rules.allowed(row.url):
                     self._refuse_by_rules(row, host, down, now)
                     continue
                 if rules.visit_times and (closed := rules.seconds_until_open(now)):

@@ -31,7 +31,7 @@ from crawlerproject.rules.robots import parse_robots
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
 from crawlerproject.setting_values import let_in_flight
-from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
+from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub, take_robots
 from crawlerproject.spiders.following import (
     HOP_REDIRECT,
     MAX_REDIRECTS,
@@ -154,8 +154,10 @@ class WebSpider(Spider):
         try:
             if response.status in REDIRECTS:
                 self._redirect(page, header(response.headers, b"Location"))
-            elif response.status == 200 and lease.is_robots:
-                if self.sitemaps:
+            elif lease.is_robots:
+                if 200 <= response.status < 300:
+                    take_robots(page, response.flags)
+                if self.sitemaps and response.status == 200 and not page.unusable:
                     self._take(page, self.lists.of_robots(lease.row, parse_robots(page.body, self.token)))
             elif response.status == 200 and "unread" in meta:
                 _not_read(page, meta["unread"])
