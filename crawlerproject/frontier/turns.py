@@ -77,6 +77,9 @@ class Turns:
         if host.given_up or not self._books.territory.may_ask(host.name):
             self._pass_by(host, now)
             return None
+        if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
+            self._books.workbench.release(host, now, host.pace_free, work=True)
+            return None
         for _ in range(_REFUSALS_PER_TURN):
             row = self._first_row(host)
             if row is not None and row.flags & FLAG_RENDER and (self._renders.closed or self._renders.full):
