@@ -25,7 +25,7 @@ from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Alone, Territory
-from crawlerproject.frontier.turns import Lookup, Turns
+from crawlerproject.frontier.turns import Lookup, Turns, never
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.scope import bounded_domain, registered_domain
 from crawlerproject.rules.set_back import Longest
@@ -126,10 +126,13 @@ class Frontier:
         """Queue what was found while the store had no room."""
         self._intake.add_again(now)
 
-    def next(self, now: float) -> Lease | Lookup | None:
-        """The next thing to do for a host that is free now; None when every host waits."""
+    def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
+        """The next thing to do for a host that is free now; None when every host waits.
+
+        ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
+        """
         self.books.now = now
-        return self._turns.next(now)
+        return self._turns.next(now, enough)
 
     def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
         """Which of the addresses that the resolver found the host is to be asked at, for ``looked_up``."""
