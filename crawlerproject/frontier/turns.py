@@ -87,6 +87,9 @@ class Turns:
         if host.given_up or not self._books.territory.may_ask(host.name):
             self._pass_by(host, now)
             return None
+        if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
+            self._books.workbench.release(host, now, host.pace_free, work=True)
+            return None
         down = TurnedDown(self._books, host)
         act = self._look(host, address, now, down)
         self._renders.kept += down.store()
