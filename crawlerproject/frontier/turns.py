@@ -129,9 +129,9 @@ class Turns:
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
-        if down.arrivals and not self._books.territory.crowded():
+        if down and not self._books.territory.crowded():
             return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
-        if down.arrivals or down.put_off:
+        if down or down.put_off:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
         return partial(self._line_up, host, now) if busy else partial(self._nothing_now, host, now, kept=kept)
 
