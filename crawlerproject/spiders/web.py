@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +11,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 
+from crawlerproject.crawl.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl_file import apply, read_crawl_file
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
@@ -27,6 +29,7 @@ from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
+from crawlerproject.setting_values import let_in_flight
 from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
 from crawlerproject.spiders.following import (
     HOP_REDIRECT,
@@ -96,6 +99,7 @@ class WebSpider(Spider):
         """The crawl's own settings, from its folder, below those of the spider and of the command line."""
         super().update_settings(settings)
         apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
+        let_in_flight(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -114,7 +118,10 @@ class WebSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""
-        self._scheduler.add_seeds(self.seeds or [])
+        seeds = self.seeds or []
+        for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
+            self._scheduler.add_seeds(seeds[first : first + MOST_AT_ONCE])
+            await asyncio.sleep(0)
         if self.recrawl:
             queued = self._scheduler.add_revisits(self.budget)
             logger.info("%d known pages are visited again", queued)
@@ -277,13 +284,11 @@ class WebSpider(Spider):
 
     def _take(self, page: Page, listed: Listed) -> None:
         """What a robots.txt, a sitemap or a feed names."""
-        page.found = listed.found
+        page.found, page.changed = listed.found, listed.changed
         page.error = listed.flaw
         stats = self.crawler.stats
         if listed.foreign:
             stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", listed.foreign)
-        if listed.changed:
-            stats.inc_value("recrawl/announced", self._scheduler.changed(listed.changed))
 
     # --- our own errors -------------------------------------------------------------------------
 
