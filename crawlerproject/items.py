@@ -28,7 +28,7 @@ class Page:
     last_modified: str = ""
     freshness: dict[str, str] = field(default_factory=dict)  # headers that say how long it stays fresh
     body: bytes = b""  # content-decoded
-    text_mark: int | None = None  # of an HTML page's text, rules/templates.py
+    text_marks: tuple[int, ...] = ()  # of an HTML page's text, rules/text_marks.py
     error: str = ""  # one line for humans
     found: list[Found] = field(default_factory=list)  # its links, queued when it ends
     text: bytes | None = None  # in UTF-8, what near duplicates are told by; None: not an HTML page that was read

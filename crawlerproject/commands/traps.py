@@ -11,10 +11,12 @@ from scrapy.exceptions import UsageError
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.onlooker import Onlooker
+from crawlerproject.rules.strangers import Strangers
 from crawlerproject.rules.templates import HostYields
 
-# The name of the fact that keeps a host's yields: frontier/trap_desk.py.
+# The names of the facts that keep a host's yields, and what strangers named: frontier/trap_desk.py.
 FACT_PREFIX = "traps/"
+STRANGERS_PREFIX = "strangers/"
 
 
 class Command(ScrapyCommand):
@@ -35,8 +37,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """For the help."""
         return (
-            "Lists, host by host, the templates of URLs whose budget is spent, and the links that were refused for "
-            "their shape. HOST is a host key as the request log has it; none lists all. A line's host and template, "
+            "Lists, host by host, the templates of URLs whose budget is spent, the links that were refused for "
+            "their shape, sitemaps that name nothing new, and domains that name URLs of others' hosts (@DOMAIN). "
+            "HOST is a host key as the request log has it; none lists all. A line's host and template, "
             "put into TRAP_ALLOW_FILE, say that this is no trap. "
             "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
         )
@@ -52,6 +55,8 @@ class Command(ScrapyCommand):
         try:
             with Onlooker(self.settings).store() as view:
                 rows = [row for name, packed in view.facts(FACT_PREFIX) for row in _rows(name, packed, args)]
+                strangers = view.facts(STRANGERS_PREFIX)
+                rows += [row for name, packed in strangers for row in _rows_of_strangers(name, packed, args)]
         except (OperatorError, StorageError) as error:
             raise UsageError(str(error), print_help=False) from None
         except ValueError as error:
@@ -60,7 +65,7 @@ class Command(ScrapyCommand):
             for row in rows:
                 print(json.dumps(row))
             return
-        for row in rows:
+        for row in sorted(rows, key=lambda row: str(row["host"])):
             print(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
         if not rows:
             print("No traps so far.")
@@ -76,3 +81,9 @@ def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, obje
     if yields.shapes:
         why = f"links with an endless path, the last of them {yields.example}"
         yield {"host": host, "template": "-", "fetched": 0, "new": 0, "refused": yields.shapes, "why": why}
+
+
+def _rows_of_strangers(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
+    host = name.removeprefix(STRANGERS_PREFIX)
+    if not hosts or host in hosts:
+        yield from ({"host": host, **found._asdict()} for found in Strangers.unpack(packed).trapped())

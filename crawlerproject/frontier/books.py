@@ -12,9 +12,11 @@ from contextlib import suppress
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Territory
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, FrontierStore, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
@@ -48,6 +50,7 @@ class Books:
         self.store = store
         self.workbench = workbench
         self.robots = robots
+        self.recent = RecentKeys()
         self.refused: Counter[str] = Counter()  # by reason, since the last look
         self.waiting_urls = 0  # queued, not leased, of hosts not given up
         self.leased = 0
@@ -112,7 +115,9 @@ class Books:
             host.taken.add(row.arrival)
             self.waits(host, -1)
         self.changes.removed.append(row)
-        self.changes.pages.append((row.key, record))
+        # What is refused for the stranger who named it may still be named by the host itself.
+        key = row.key if record.reason == Reason.STRANGER else row.page_key
+        self.changes.pages.append((key, record))
         self.dirty[host.name] = host
 
     def queue_again(self, row: QueuedPage, host: Host, now: float, *, replaces: QueuedPage | None = None) -> None:
@@ -144,7 +149,7 @@ class Books:
     def queue_to_render(self, row: QueuedPage, host: Host, record: PageRecord, place: str, now: float) -> None:
         """A fetched page waits for its host's turn once more, for the browser; ``place`` is where its answer is."""
         self.changes.removed.append(row)
-        self.changes.pages.append((row.key, record))
+        self.changes.pages.append((row.page_key, record))
         marked = row._replace(arrival=self.next_arrival(host, now), tries=0, flags=row.flags | FLAG_RENDER, note=place)
         self.changes.queued.append(marked)
         host.unstored += 1
@@ -172,7 +177,7 @@ class Books:
         names |= {origin.partition("://")[2] for origin, _ in later.robots}
         self.dirty = {name: dirty[name] for name in names if name in dirty}
         changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
-        changes.facts = facts
+        decided, changes.facts = changes.facts, [*changes.facts, *facts]
         try:
             if changes:
                 self.store.apply(changes)
@@ -182,6 +187,7 @@ class Books:
             self._settle(changes, -1)
             dirty.update(self.dirty)
             self.dirty = dirty
+            changes.facts = decided
             self.take_back(changes)
             raise
 
@@ -192,6 +198,7 @@ class Books:
         changes.queued.extend(later.queued)
         changes.pages.extend(later.pages)
         changes.robots.extend(later.robots)
+        changes.facts.extend(later.facts)
         changes.fingerprints.extend(later.fingerprints)
         changes.payloads.extend(later.payloads)
 

@@ -60,8 +60,8 @@ class Frontier:
         )
         self.embed_refusal = gates.embed_refusal
         self._intake = Intake(self.books, gates, less_important)
-        self._turns = Turns(self.books, gates, self.renders)
         robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
+        self._turns = Turns(self.books, gates, self.renders, robots_answers.refused)
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
         self.loans = Loans(self.books, conduct, robots_answers, rng)
 

@@ -11,11 +11,19 @@ from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.priority import by_rank
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
+from crawlerproject.rules.priority import by_rank, of_later_list, of_stranger
+from crawlerproject.stores.protocols import (
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_SEED,
+    FLAG_SITEMAP,
+    FLAG_STRANGER,
+    Changes,
+    PageRecord,
+    QueuedPage,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +33,8 @@ LessImportant = Callable[[str], float | None]
 SCOPE_FACT = "scope"
 """Host keys that redirects of seeds have added to the scope, a line each."""
 
-_BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
+# A stranger's URLs have a budget of their own.
+_BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB | FLAG_STRANGER
 
 
 class Intake:
@@ -36,7 +45,7 @@ class Intake:
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
-        self._recent = RecentKeys()
+        self._recent = books.recent
         self._loading: Iterator[str] = iter(())
 
     def begin_loading(self) -> None:
@@ -96,7 +105,7 @@ class Intake:
         for item in found:
             refusal = self._gates.refusal(item, now, elsewhere=elsewhere)
             if refusal is None:
-                kept.setdefault(item.address.key, item)
+                kept.setdefault(item.queue_key, item)
             else:
                 self._books.refused[refusal] += 1
         return list(kept.values())
@@ -111,7 +120,7 @@ class Intake:
         except StorageError:
             self._refused_adds.extend(new)
             raise
-        self._recent.add([item.address.key for item in new])
+        self._recent.add([item.queue_key for item in new])
         return queued
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
@@ -138,14 +147,14 @@ class Intake:
             if host is None:
                 host = hosts[row.host] = self._books.host(row.host)
             host.rows += 1
-            host.known += new
+            host.known += 0 if row.flags & FLAG_STRANGER else new
         states = [(name, host.pack()) for name, host in hosts.items()]
         try:
             self._books.store.apply(Changes(queued=rows, pages=pages, hosts=states, facts=facts))
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
-                hosts[row.host].known -= new
+                hosts[row.host].known -= 0 if row.flags & FLAG_STRANGER else new
             raise
         for row in rows:
             host = hosts[row.host]
@@ -169,20 +178,44 @@ class Intake:
         known = self._books.store.known(keys)
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
+        if any(item.flags & FLAG_STRANGER for item in unknown):
+            unknown = self._not_waiting(unknown)
         new: list[Found] = []
         coming: dict[str, int] = {}  # by host: of these, on their way into its budget
         for item in unknown:
             name = item.address.host
             before = coming.get(name, 0)
-            if self._within_rules(item, now, before):
-                coming[name] = before + 1
-                new.append(item)
+            if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
+                coming[name] = before + (0 if item.flags & FLAG_STRANGER else 1)
+                new.append(admitted)
         return new
+
+    def _not_waiting(self, unknown: list[Found]) -> list[Found]:
+        """Without the strangers' URLs that are queued: these are known by keys of their own until they are fetched."""
+        recent = self._recent
+        keys = [key for item in unknown if item.flags & FLAG_STRANGER and (key := item.queue_key) not in recent]
+        waiting = [key for key, is_known in zip(keys, self._books.store.known(keys), strict=True) if is_known]
+        recent.add(waiting)
+        return [item for item in unknown if item.queue_key not in recent]
+
+    def _admitted(self, item: Found, now: float) -> Found | None:
+        """With the place that it has earned: what the host itself names comes before what strangers name."""
+        if not item.flags & (FLAG_STRANGER | FLAG_SITEMAP):
+            return item
+        refusal = self._gates.room_refusal(item, now)
+        if refusal is not None:
+            self._books.refused[refusal] += 1
+            return None
+        if item.flags & FLAG_STRANGER:
+            return item._replace(priority=of_stranger(item.priority))
+        if self._gates.comes_later(item):
+            return item._replace(priority=of_later_list(item.priority))
+        return item
 
     def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
         address = item.address
         host = self._books.host(address.host)
-        if host.known + coming >= self._gates.max_urls_per_host and not item.flags & _BEYOND_BUDGET:
+        if not item.flags & _BEYOND_BUDGET and host.known + coming >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and not self._books.robots.allows(
@@ -207,4 +240,6 @@ class Intake:
         arrival = self._books.next_arrival(self._books.host(address.host), now)
         if self._less_important is not None and (share := self._less_important(address.url)) is not None:
             priority = by_rank(priority, share)
-        return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags, note)
+        return QueuedPage(
+            address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
+        )

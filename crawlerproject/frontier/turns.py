@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
@@ -15,7 +15,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import FAILURES
 from crawlerproject.rules.priority import LAST
 from crawlerproject.rules.urls import parse
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_STRANGER, PageRecord, QueuedPage
 
 # Rows of one host that may be refused in a single turn before others get theirs (ours: 20 refusals cost 1 ms).
 _REFUSALS_PER_TURN = 20
@@ -36,10 +36,14 @@ class Lookup(NamedTuple):
 class Turns:
     """Leases: robots.txt first, then the host's queue in its order."""
 
-    def __init__(self, books: Books, gates: Gates, renders: Renders) -> None:
+    def __init__(
+        self, books: Books, gates: Gates, renders: Renders, robots_refused: Callable[[QueuedPage, float], None]
+    ) -> None:
+        """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
         self._books = books
         self._gates = gates
         self._renders = renders
+        self._robots_refused = robots_refused
 
     def next(self, now: float) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits. StorageError: not now."""
@@ -89,10 +93,16 @@ class Turns:
                     return None
             if row is None:
                 break
+            if row.flags & FLAG_STRANGER and self._is_the_hosts_own(row):
+                self._books.leave_plain(row, host)
+                continue
             refusal = self._gates.refusal_again(row, now)
-            if refusal is None and not row.flags & FLAG_ROBOTS:
+            if refusal is None and not (row.flags & FLAG_ROBOTS and _judged_by_itself(row)):
                 scheme = row.url.partition(":")[0]
                 until = host.robots_until(scheme)
+                if -until > now and row.flags & FLAG_ROBOTS:
+                    self._refuse(row, host, Reason.ROBOTS_UNREACHABLE, now)
+                    continue
                 if -until > now and self._other_scheme(host, scheme, now):
                     self._let_others_first(row, host, now)
                     continue
@@ -130,6 +140,12 @@ class Turns:
             self._books.leave_plain(row, host)
         else:
             self._books.decide(row, host, PageRecord(row.url, refusal, 0, now))
+        if row.flags & FLAG_ROBOTS:
+            self._robots_refused(row, now)
+
+    def _is_the_hosts_own(self, row: QueuedPage) -> bool:
+        """Whether the host itself has named a stranger's URL meanwhile, or it was fetched before."""
+        return not row.flags & FLAG_RENDER and self._books.store.known([row.page_key], [row.host])[0]
 
     def _line_up(self, host: Host, now: float) -> None:
         """All that is left here waits for the browser, which is busy."""
@@ -183,10 +199,18 @@ class Turns:
         if stored:
             host.taken.add(row.arrival)
             self._books.waits(host, -1)
+        if row.flags & FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
+            self._books.recent.add([row.page_key])
         if row.flags & FLAG_RENDER:
             self._renders.started()
         promised = max(host.delay_seconds, host.promised_seconds)
         return Lease(row, host, address, now, promised, stored)
+
+
+def _judged_by_itself(row: QueuedPage) -> bool:
+    """Whether a redirected robots.txt needs no other one's leave: it is its host's own, or asked for on its behalf."""
+    place = row.url.partition("://")[2]
+    return place == f"{row.host}/robots.txt" or row.note.partition("://")[2] == row.host
 
 
 def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:

@@ -32,6 +32,9 @@ SKIP_EXTENSIONS = frozenset(
     " ".join((_PICTURES, _SOUND, _FILM, _ARCHIVES, _PROGRAMS, _PAGE_PARTS, _DATA)).split()
 )  # lower-case, without the dot
 
+# How sitemaps are packed (sitemaps.org): of a sitemap no reason to leave it.
+_PACKED_SITEMAPS = frozenset({"gz"})
+
 
 def useless(path: str, extensions: Collection[str] = SKIP_EXTENSIONS) -> bool:
     """Whether the last segment of a URL's path (no query) ends in one of ``extensions`` (lower-case, no dot)."""
@@ -43,3 +46,8 @@ def useless(path: str, extensions: Collection[str] = SKIP_EXTENSIONS) -> bool:
 def extensions_of(listed: Collection[str]) -> frozenset[str]:
     """An operator's list as ``useless`` wants it: ".PNG" and "png" are the same."""
     return frozenset(word.strip().lower().lstrip(".") for word in listed if word.strip(" ."))
+
+
+def of_sitemaps(extensions: Collection[str]) -> frozenset[str]:
+    """What of a list is useless as a sitemap too."""
+    return frozenset(extensions) - _PACKED_SITEMAPS

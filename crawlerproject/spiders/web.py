@@ -24,7 +24,7 @@ from crawlerproject.rules.feeds import is_feed, read_feed
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.templates import text_mark
+from crawlerproject.rules.text_marks import text_marks
 from crawlerproject.rules.urls import Address, Base
 from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
 from crawlerproject.spiders.following import (
@@ -212,7 +212,7 @@ class WebSpider(Spider):
         page.to_render = meta.get("to_render")
         if page.to_render is None:
             page.text, page.canonical = facts.text, facts.canonical
-            page.text_mark = text_mark(facts.title, facts.text)
+            page.text_marks = text_marks(facts.title, facts.text, page.url)
         page.found += linked(page.lease.row, facts)
 
     def _read_feed(self, page: Page, response: Response) -> None:
@@ -242,7 +242,7 @@ class WebSpider(Spider):
             page.notes = page_notes(facts)
             page.gained = (facts.words, len(facts.links))
             page.text, page.canonical = facts.text, facts.canonical
-            page.text_mark = text_mark(facts.title, facts.text)
+            page.text_marks = text_marks(facts.title, facts.text, page.url)
             if wall := meta.get("challenge"):
                 page.reason = Reason.CHALLENGE
                 page.notes.append(("challenge", wall))

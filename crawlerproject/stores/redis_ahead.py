@@ -104,8 +104,10 @@ class AheadStore:
         with self._lock:
             self._fields.learn(names, found)
 
-    def known(self, keys: Sequence[bytes]) -> list[bool]:
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
+        if hosts is not None:  # asks one partition each, and none for what is surely new
+            self.look_up(zip(keys, hosts, strict=True))
         with self._lock:
             answers = [self.links.answer(key, self._waiting()) for key in keys]
         unsure = [key for key, answer in zip(keys, answers, strict=True) if answer is None]
@@ -185,7 +187,9 @@ class AheadStore:
     def fact(self, name: str) -> bytes | None:
         """A fact of this worker, or of a host."""
         with self._lock:
-            if host_of_fact(name):
+            if host := host_of_fact(name):
+                if host in self._hosts and self._hosts[host] is None and self._fields.unsent_fact(name) is None:
+                    return None  # nothing was ever decided about it
                 return self._fields.get(name, self.store.fact)
             unsent = self._fields.unsent_fact(name)
         return self.store.fact(name) if unsent is None else unsent

@@ -16,8 +16,8 @@ _LENGTH = Struct(">I")
 
 
 # Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
-# frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py).
-_HOST_FACTS = ("traps/", "certificate/", "render/", "visits:")
+# frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py, frontier/robots_redirects.py).
+_HOST_FACTS = ("traps/", "strangers/", "certificate/", "render/", "visits:", "robots-sent/")
 
 
 def fields_of(host: str) -> list[str]:
