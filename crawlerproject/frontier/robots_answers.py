@@ -39,16 +39,17 @@ class RobotsAnswers:
         """Take in an answer, or the failure to get one."""
         origin, status = lease.row.note, ending.status
         target = _target(ending.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
+        asked: Host | None = lease.host
         if target is not None:
             if self._follow(lease, origin, target, now):
                 return
             # The rules are where we may not ask. RFC 9309 would let us take them for missing, which is to say that
             # anything is allowed; but the owner has some, so that doubt means no.
-            status = None
+            status, asked = None, None  # a failure of the origin's, though this host has answered well
         name = origin.partition("://")[2]
         if name == lease.host.name or self._books.territory.mine(name):
             answer = RobotsGiven(origin, status, body, ending.reason)
-            self._take_in(answer, now, asked=lease.host, other_good=ending.other_scheme_good)
+            self._take_in(answer, now, asked=asked, other_good=ending.other_scheme_good)
         else:
             self._books.territory.send(name, RobotsGiven(origin, status, body, ending.reason))
 

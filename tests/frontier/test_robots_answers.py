@@ -93,6 +93,7 @@ def test_a_redirected_robots_is_followed_at_the_other_host(bench: Bench) -> None
     assert lease is not None
     bench.answer(lease, 301, location=B + "robots-of-a")
     bench.commit()
+    bench.through_robots()
 
     target = bench.next()
 
