@@ -51,7 +51,7 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
         # Scripts without blanks between words are found within a text, all others as whole words.
         words, blank = (words, b" ") if words[0] >= _OTHER_SCRIPTS and b" " not in words else (b" %b " % words, b" ")
         left = left.replace(words, blank).replace(words, blank)  # two neighbours share a blank
-    return (mark, _mark(_without_counters(left)))
+    return (mark, _mark(_without_counters(left))) if len(left) < len(said) + 2 else (mark,)
 
 
 def _mark(said: bytes) -> int:
