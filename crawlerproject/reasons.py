@@ -36,6 +36,7 @@ class Reason(StrEnum):
     PACE_GUARD = "pace-guard"
     HOST_PARKED = "host-parked"
     FOREIGN_ENTRY = "foreign-entry"
+    HUB_UNPROVEN = "hub-unproven"
 
     # Failures: asked for, no usable answer.
     DNS_NOT_FOUND = "dns-not-found"
