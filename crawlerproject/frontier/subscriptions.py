@@ -139,7 +139,8 @@ class Subscriptions:
             if (address := base.join(entry.url)) is not None:
                 flags = FLAG_STRANGER if strangers(address.host, host_key(subscription.topic)) else FLAG_LISTED
                 found.append(Found(address, subscription.depth + 1, hops, subscription.topic, SEED, flags))
-                changed.append((address, entry.modified or now))
+                if not flags & FLAG_STRANGER:  # of others' pages it knows nothing
+                    changed.append((address, entry.modified or now))
         return answer, found, changed
 
     def expects(self, token: str) -> bool:

@@ -62,7 +62,7 @@ class Lists:
             if address is not None:
                 flags = FLAG_STRANGER if strangers(address.host, row.host) else FLAG_LISTED
                 listed.found.append(Found(address, depth, hops, row.url, priority(depth, "E"), flags))
-                if entry.modified:
+                if entry.modified and not flags & FLAG_STRANGER:  # of others' pages it knows nothing
                     listed.changed.append((address, entry.modified))
         return listed
 
