@@ -54,6 +54,7 @@ class Bench:
         less_important: LessImportant | None = None,
         load: bool = True,
         traps: TrapDesk | None = None,
+        max_urls: int = 50,
     ) -> None:
         self.store = store
         self.now = now
@@ -64,7 +65,7 @@ class Bench:
         self.frontier = Frontier(
             store,
             Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5),
-            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=50, traps=traps),
+            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=max_urls, traps=traps),
             self.conduct,
             RobotsDesk(store, "TestBed", 86400.0),
             rng=random.Random(1),
