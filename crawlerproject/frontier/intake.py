@@ -171,7 +171,9 @@ class Intake:
 
     def _new(self, found: Iterable[Found], now: float) -> list[Found]:
         recent = self._recent
-        allowed = self.allowed([item for item in found if item.address.key not in recent], now)
+        fresh = [item for item in found if item.address.key not in recent]
+        fresh = [item for item in fresh if not item.flags & FLAG_STRANGER or item.queue_key not in recent]
+        allowed = self.allowed(fresh, now)
         if not allowed:
             return []
         keys = [item.address.key for item in allowed]
