@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from crawlerproject.frontier.letters import RobotsWanted
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots_redirects import MOST_ASKED
 from tests.frontier.conftest import Bench
 
 A, B = "http://a.example/", "http://b.example/"
@@ -251,3 +253,15 @@ def test_two_hosts_that_send_us_to_each_other_both_wait(bench: Bench) -> None:
             bench.answer(lease, 302, location=there + "rules")
         bench.commit()
     assert bench.frontier.waiting_urls == 0  # both given up
+
+
+def test_what_another_worker_wants_is_judged_here(bench: Bench) -> None:
+    """By the gates, and by a count for each domain that sends; the origin is answered."""
+    for number in range(MOST_ASKED + 3):
+        origin = f"http://h{number}.evil.org"
+        bench.frontier.read(RobotsWanted(origin, f"{B}{number}", "PR", f"{origin}/robots.txt"), bench.now)
+    bench.frontier.read(RobotsWanted("http://o.org", B + "x.zip", "PR", "http://o.org/robots.txt"), bench.now)
+
+    assert bench.frontier.refused == {Reason.ROBOTS_REDIRECT: 3, Reason.EXTENSION: 1}
+    assert bench.frontier.workbench.hosts["o.org"].robots_until("http") < 0
+    assert bench.frontier.workbench.hosts["b.example"].waiting_urls == MOST_ASKED
