@@ -166,7 +166,8 @@ EXTENSIONS = {
     "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }
 
-# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB.
+# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB. Another value of
+# FRONTIER_MAX_IN_FLIGHT becomes theirs when a crawl begins (setting_values.py).
 CONCURRENT_REQUESTS = OURS["FRONTIER_MAX_IN_FLIGHT"]
 CONCURRENT_REQUESTS_PER_DOMAIN = OURS["FRONTIER_MAX_IN_FLIGHT"]
 DOWNLOAD_DELAY = 0

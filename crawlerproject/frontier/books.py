@@ -35,6 +35,14 @@ def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) 
     return started_at
 
 
+def decided_key(row: QueuedPage, reason: str) -> bytes:
+    """Under which a row's fate is known: the page's own, unless it is the stranger's fate who named it, not the page's.
+
+    What is refused for a stranger may still be named by the host itself.
+    """
+    return row.key if reason == Reason.STRANGER else row.page_key
+
+
 class Books:
     """Shared by intake, turns and endings; ``now`` is epoch seconds everywhere."""
 
@@ -82,12 +90,18 @@ class Books:
         self.workbench.wait(host, host.next_free, work=False)
         if self.met is not None:
             self._meet(host)
+        elif host.rows and not host.given_up:
+            # It was forgotten with rows that a later run shall have: they count until its turn says so again.
+            self.waits(host, host.waiting_urls)
+            self.workbench.add(host)
         return host
 
     def _meet(self, host: Host) -> None:
         assert self.met is not None
         self.met.add(host.name)
         host.given_up = False  # it was, until this start
+        if not host.rows and self.store.head(host.name, 1):
+            host.rows = 1  # counts of a torn run: the rows themselves are the truth
         self.waits(host, host.waiting_urls)
         if host.rows:
             self.workbench.add(host)
@@ -109,23 +123,31 @@ class Books:
         rows = self.store.head(host.name, _LOOKED_THROUGH)
         return any(row.url.startswith(other + ":") and row.arrival not in host.taken for row in rows)
 
-    def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, leased: bool = False) -> None:
-        """A row's fate; it leaves its queue with the next commit."""
-        if not leased:
-            host.taken.add(row.arrival)
-            self.waits(host, -1)
+    def decide(self, row: QueuedPage, host: Host, record: PageRecord) -> None:
+        """The fate of a row that was taken; it leaves its queue with the next commit."""
         self.changes.removed.append(row)
-        # What is refused for the stranger who named it may still be named by the host itself.
-        key = row.key if record.reason == Reason.STRANGER else row.page_key
-        self.changes.pages.append((key, record))
+        self.changes.pages.append((decided_key(row, record.reason), record))
         self.dirty[host.name] = host
 
-    def queue_again(self, row: QueuedPage, host: Host, now: float, *, replaces: QueuedPage | None = None) -> None:
+    def queue_again(self, row: QueuedPage, host: Host, now: float) -> None:
         """A row goes back behind its equals, with one more try."""
-        self.changes.removed.append(replaces or row)
+        self.changes.removed.append(row)
         self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), tries=row.tries + 1))
         host.unstored += 1
         self.waits(host, 1)
+
+    def decide_now(self, host: Host, changes: Changes) -> None:
+        """One change of a host's queue at once: nothing in it depends on the archive. StorageError: nothing changed."""
+        more = len(changes.queued) - len(changes.removed)
+        host.rows += more
+        changes.hosts = [(host.name, host.pack())]
+        try:
+            self.store.apply(changes)
+        except StorageError:
+            host.rows -= more
+            raise
+        self.waits(host, more)
+        self.dirty[host.name] = host
 
     def waits(self, host: Host, count: int) -> None:
         """So many URLs more (or fewer) of the host wait; those of a host that was given up wait for another start."""
@@ -139,10 +161,13 @@ class Books:
             host.given_up = True
             self.given_up_hosts += 1
 
-    def leave_plain(self, row: QueuedPage, host: Host) -> None:
-        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
+    def take(self, row: QueuedPage, host: Host) -> None:
+        """A row is leased, or waits for the next commit: nobody else gets it."""
         host.taken.add(row.arrival)
         self.waits(host, -1)
+
+    def leave_plain(self, row: QueuedPage, host: Host) -> None:
+        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
         self.changes.removed.append(row)
         self.dirty[host.name] = host
 

@@ -64,7 +64,7 @@ class Endings:
         elif lease.stored and ending.render:
             self._books.queue_to_render(lease.row, host, record, ending.render, now)
         elif lease.stored:
-            self._books.decide(lease.row, host, record, leased=True)
+            self._books.decide(lease.row, host, record)
         self._books.dirty[host.name] = host
         host.delay_seconds = self._conduct.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)

@@ -24,7 +24,7 @@ from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Alone, Territory
-from crawlerproject.frontier.turns import Lookup, Turns
+from crawlerproject.frontier.turns import Lookup, Turns, never
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.urls import origin
 from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord
@@ -111,9 +111,12 @@ class Frontier:
         """Queue what was found while the store had no room."""
         self._intake.add_again(now)
 
-    def next(self, now: float) -> Lease | Lookup | None:
-        """The next thing to do for a host that is free now; None when every host waits."""
-        return self._turns.next(now)
+    def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
+        """The next thing to do for a host that is free now; None when every host waits.
+
+        ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
+        """
+        return self._turns.next(now, enough)
 
     def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
         """Which of the addresses that the resolver found the host is to be asked at, for ``looked_up``."""

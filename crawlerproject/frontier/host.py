@@ -29,6 +29,7 @@ class Host(HostClock):
         "floor_seconds",
         "given_up",
         "held_until",
+        "kept",
         "known",
         "last_trouble",
         "opened",
@@ -70,13 +71,14 @@ class Host(HostClock):
         self.arrival = 0  # the last that a row of its was given
         self.unstored = 0  # rows that the next commit adds
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
+        self.kept = 0  # of its rows, those that a later run shall have; not stored
         self.known = 0  # URLs ever accepted
         self.fetched = 0  # answers ever received
 
     @property
     def waiting_urls(self) -> int:
         """URLs that still wait for their turn."""
-        return self.rows + self.unstored - len(self.taken)
+        return self.rows + self.unstored - len(self.taken) - self.kept
 
     def rests_until(self, now: float) -> float:
         """Until when it is left alone for another reason than its pace; 0 when it is not."""

@@ -65,25 +65,20 @@ class Intake:
         return len(names) == count
 
     def _load(self, name: str) -> None:
-        books = self._books
-        assert books.met is not None
-        met = name in books.met
-        host = books.host(name)
-        # Counts of a torn run: the rows themselves are the truth. To a host that was met before, links may have come.
-        if len(books.store.head(name, host.rows + 1)) > host.rows if met else not host.rows:
-            host.rows += 1
-            books.waits(host, 1)
-        books.workbench.add(host)
+        host = self._books.host(name)
+        if not host.rows:  # it was met without its rows
+            host.rows = 1
+            self._books.waits(host, 1)
+        self._books.workbench.add(host)
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""
-        for name in names:
-            host = self._books.host(name)
-            if not host.rows:  # counts of a torn run: the rows themselves are the truth
-                host.rows = 1
-            host.given_up = False
-            self._books.waits(host, host.waiting_urls)
-            self._books.workbench.add(host)
+        self._books.met = set()
+        try:
+            for name in names:
+                self._load(name)
+        finally:
+            self._books.met = None
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""

@@ -26,6 +26,9 @@ from crawlerproject.stores.rows import unpack_record
 # Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as
 # it saves (half a microsecond to tell a key, as much to answer for one).
 _KEYS_AT_TAKE_OVER = 50_000
+# Rows queued and removed by one beat, beyond which no more are refused: Redis serves nobody else meanwhile (some 5 µs
+# a row).
+_ROWS_A_BEAT = 10_000
 # States of hosts at hand.
 _STATES = 100_000
 
@@ -106,15 +109,24 @@ class AheadStore:
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
-        if hosts is not None:  # asks one partition each, and none for what is surely new
-            self.look_up(zip(keys, hosts, strict=True))
         with self._lock:
             answers = [self.links.answer(key, self._waiting()) for key in keys]
         unsure = [key for key, answer in zip(keys, answers, strict=True) if answer is None]
         if not unsure:
             return [bool(answer) for answer in answers]
-        found = dict(zip(unsure, self.store.known(unsure), strict=True))
+        found = dict(zip(unsure, self._asked_known(unsure, keys, hosts), strict=True))
         return [found[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
+
+    def _asked_known(self, unsure: list[bytes], keys: Sequence[bytes], hosts: Sequence[str] | None) -> list[bool]:
+        """What Redis says: all partitions without ``hosts``, else one for each key and none for what is surely new."""
+        if hosts is None:
+            return self.store.known(unsure)
+        host_of = dict(zip(keys, hosts, strict=True))
+        with self._lock:
+            new = self.links.surely_new(unsure, [self.store.partition(host_of[key]) for key in unsure])
+        asked = [key for key in unsure if key not in new]
+        said = dict(zip(asked, self.store.known(asked, [host_of[key] for key in asked]), strict=True)) if asked else {}
+        return [said.get(key, False) for key in unsure]
 
     def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
@@ -122,16 +134,16 @@ class AheadStore:
             self.sync()
             return self.store.head(host, limit, after)
         with self._lock:
-            count = self.heads.count(host, limit, self._waiting())
             while (rows := self.heads.first(host, limit)) is None:
-                count = self._ask_for_head(host, count)
+                self._ask_for_head(host, limit)
             return rows
 
-    def _ask_for_head(self, host: str, count: int) -> int:
-        """How many to ask for when these are not enough: bundles may have more rows than were needed, or fewer."""
-        [members] = self.store.heads([host], count)
-        self.heads.put(host, members, count, self._waiting())
-        return 2 * count
+    def _ask_for_head(self, host: str, limit: int) -> None:
+        """Have more of a queue at hand, maybe still not enough: rows may be gone, or stand behind what was read."""
+        waiting, start = self._waiting(), self.heads.known_to(host)
+        count = self.heads.count(host, limit, waiting)
+        [members] = self.store.heads({host: start}, count)
+        self.heads.put(host, members, count, waiting, start)
 
     def _waiting(self) -> list[Pending]:
         return [self._pending] if self._flying is None else [self._flying, self._pending]
@@ -220,9 +232,8 @@ class AheadStore:
 
     def _open_up_to(self, row: QueuedPage) -> None:
         """A row that is removed was at hand, as a rule; else it may be in a bundle."""
-        count = MEMBERS
         while not self.heads.is_open(row, self._waiting()):
-            count = self._ask_for_head(row.host, count)
+            self._ask_for_head(row.host, MEMBERS)
 
     def post(self, partition: int, letter: bytes) -> None:
         """Send a letter with the next ``sync``, before anything of that beat counts."""
@@ -239,6 +250,11 @@ class AheadStore:
         """So many letters of a partition are answered by what was applied since."""
         with self._lock:
             self._pending.letters_read[partition] = count
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many rows wait to be sent that the next should not be decided before these are."""
+        return self._pending.rows >= _ROWS_A_BEAT
 
     @property
     def unsent(self) -> bool:
@@ -289,12 +305,12 @@ class AheadStore:
 
     def _refill(self) -> None:
         with self._lock:
-            wanted = sorted(self.heads.wanted)
+            wanted = {host: self.heads.known_to(host) for host in sorted(self.heads.wanted)}
             self.heads.wanted.clear()
         if not wanted:
             return
         found = self.store.heads(wanted, MEMBERS)
         with self._lock:
-            for host, members in zip(wanted, found, strict=True):
-                if self.heads.has(host):
-                    self.heads.put(host, members, MEMBERS, self._waiting())
+            for (host, start), members in zip(wanted.items(), found, strict=True):
+                if self.heads.lacks(host, start):  # else it was asked for meanwhile
+                    self.heads.put(host, members, MEMBERS, self._waiting(), start)

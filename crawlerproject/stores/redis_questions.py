@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from crawlerproject.rules.partitions import partition_of
@@ -11,7 +11,7 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage
 from crawlerproject.stores.redis_beat import host_of_fact, host_of_field
 from crawlerproject.stores.redis_keys import PartitionKeys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
-from crawlerproject.stores.redis_members import Place, in_order, place_of
+from crawlerproject.stores.redis_members import NOWHERE, Place, behind, in_order, place_of
 from crawlerproject.stores.rows import host_fingerprints_prefix, unpack_original, unpack_print, unpack_record
 
 _HOSTS_AT_A_TIME = 1000
@@ -80,10 +80,10 @@ class RedisQuestions:
             yield from found
             start = b"(" + found[-1]
 
-    def heads(self, hosts: Sequence[str], limit: int) -> list[list[bytes]]:
-        """The first members of many hosts' queues in one call."""
-        calls = [Call("ZRANGEBYLEX", [self._queue(host)], [b"-", b"+", b"LIMIT", 0, limit]) for host in hosts]
-        return self.link.many(calls)
+    def heads(self, hosts: Mapping[str, Place], limit: int) -> list[list[bytes]]:
+        """The first members of many hosts' queues behind a place of each, in one call."""
+        starts = [(self._queue(host), b"-" if start == NOWHERE else behind(start)) for host, start in hosts.items()]
+        return self.link.many([Call("ZRANGEBYLEX", [key], [start, b"+", b"LIMIT", 0, limit]) for key, start in starts])
 
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first.

@@ -20,6 +20,7 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS, Lookup
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.robots import MAX_REDIRECTS
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
@@ -83,7 +84,7 @@ class Schedule:
         acts: list[Callable[[], None]] = [self.add, self.answer, self.answer, self.answer, self.wait, self.wait]
         acts += [self.commit, self.move, self.resolve, self.resolve]
         if self.chance.random() < 0.03:
-            acts = [self.restart]
+            acts = [self.restart, self.exclude]
         self.chance.choice(acts)()
         self.pump()
 
@@ -154,6 +155,11 @@ class Schedule:
             if lease is not None:
                 self.account.starts(lease, self.bench.now)
 
+    def exclude(self) -> None:
+        """The operator changes NeverCrawl.txt: what waits at an excluded host is refused, however much it is."""
+        excluded = self.chance.sample(HOSTS, self.chance.choice((0, 0, 1, 2)))
+        self.bench.never.list = Exclusion.parse(excluded)[0]
+
     def restart(self) -> None:
         """The process ends, in good order or not, and another takes the store up."""
         clean = self.chance.random() < 0.5
@@ -219,6 +225,7 @@ class Schedule:
 
     def drain(self) -> None:
         """Every answer is good from now on: all that is queued is fetched, but for hosts that were given up."""
+        self.bench.never.list = Exclusion.parse([])[0]
         for _ in range(6000):
             self.pump()
             if self.account.in_flight:
