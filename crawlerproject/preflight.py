@@ -55,6 +55,7 @@ _POSITIVE = frozenset(
         "FLEET_PARTITIONS",
         "FRONTIER_MAX_IN_FLIGHT",
         "SCOPE_MAX_URL_LENGTH",
+        "SCOPE_MAX_HOSTS_PER_DOMAIN",
     }
 )
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.

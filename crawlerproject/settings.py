@@ -34,6 +34,8 @@ OURS = {
     "SCOPE_MAX_DEPTH": 20,
     "SCOPE_MAX_URLS_PER_HOST": 100_000,
     "SCOPE_MAX_URL_LENGTH": 2000,
+    "SCOPE_MAX_PORTS_PER_HOST": 8,
+    "SCOPE_MAX_HOSTS_PER_DOMAIN": 1000,
     # Fetching.
     "FETCH_MAX_BYTES": 5 * 1024 * 1024,
     "FETCH_TIMEOUT_SECONDS": 30,
@@ -117,6 +119,7 @@ DOWNLOAD_HANDLERS = {
 # The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's:
 # Scrapy's own would ask a host again at once, behind the workbench's back.
 DOWNLOADER_MIDDLEWARES = {
+    "crawlerproject.middlewares.ports.PortsMiddleware": 10,
     "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
     "crawlerproject.middlewares.robots.RobotsMiddleware": 40,

@@ -93,8 +93,8 @@ class RenderEnds:
         if page.gained is not None and not row.flags & FLAG_STRANGER:
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
-        if page.text_marks:
-            crawl.traps.learn_rendered(row, page.text_marks)
+        if page.text_marks and crawl.traps.learn_rendered(row, page.text_marks):
+            crawl.frontier.domains.yielded(row.host)
         crawl.frontier.finish_render(lease, rendered.asked_own if rendered else 0, now, again=again)
 
     def embedded(

@@ -100,7 +100,7 @@ class Endings:
         """The host's and its address's pause begin where the answer ended; a debt makes the host's longer."""
         ended += _SERVERS_VIEW_SECONDS
         delay = self._conduct.jittered(host.delay_seconds, self._rng) + debt_seconds
-        host.pace_free = max(ended + delay, host.rest_until)
+        self._books.charge(host, ended, ended + delay)
         next_free = max(host.pace_free, host.held_until)
         self._books.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.priority import SEED, after_duplicate
-from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.scope import bounded_domain
 from crawlerproject.rules.strangers import OTHERS, stranger_key
 from crawlerproject.rules.urls import Address
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_SITEMAP, FLAG_STRANGER
@@ -45,7 +45,7 @@ def seed_found(address: Address) -> Found:
 
 def strangers(host: str, other: str) -> bool:
     """Whether two host keys are of different registered domains, so that neither speaks for the other."""
-    return host != other and registered_domain(host) != registered_domain(other)
+    return host != other and bounded_domain(host) != bounded_domain(other)
 
 
 def inventor(host: str, via: str, flags: int, note: str) -> str:
@@ -53,13 +53,13 @@ def inventor(host: str, via: str, flags: int, note: str) -> str:
     if not flags & FLAG_STRANGER:
         return ""
     if flags & FLAG_SITEMAP:
-        return registered_domain(note.rpartition("://")[2]) or OTHERS
+        return bounded_domain(note.rpartition("://")[2]) or OTHERS
     if note and not flags & FLAG_RENDER:  # the note of a page to be rendered says where its plain answer is
         return note
     domain = _domain_of(via)
-    return domain if domain and domain != registered_domain(host) else OTHERS
+    return domain if domain and domain != bounded_domain(host) else OTHERS
 
 
 @lru_cache(maxsize=_KEPT)
 def _domain_of(url: str) -> str:
-    return registered_domain(host_key(url))
+    return bounded_domain(host_key(url))

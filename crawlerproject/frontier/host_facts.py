@@ -1,4 +1,4 @@
-"""What is kept of every host as one fact each: that of busy hosts at hand, all of it in the store."""
+"""What is kept of every host name as one fact each: that of busy hosts at hand, all of it in the store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.stores.protocols import FrontierStore
 
 
@@ -19,7 +20,7 @@ Kept = TypeVar("Kept", bound=Packed)
 
 
 class HostFacts(Generic[Kept]):
-    """Facts by host key; their name is ``prefix`` and the host. ``unpack`` reads what the store has, if anything."""
+    """What all ports of a name share; ``prefix`` and the name. ``unpack`` reads what the store has, if anything."""
 
     def __init__(self, store: FrontierStore, prefix: str, unpack: Callable[[bytes | None], Kept], most: int) -> None:
         """At hand are those of at most ``most`` hosts."""
@@ -32,19 +33,23 @@ class HostFacts(Generic[Kept]):
         self._storing: dict[str, Kept] = {}  # in a commit that has not ended
 
     def of(self, host: str) -> Kept:
-        """What is kept of a host."""
-        found = self._kept.get(host) or self._dirty.get(host) or self._storing.get(host)
+        """What is kept of a host (a key), and of the other ports of its name."""
+        name = host_name(host)
+        found = self._kept.get(name) or self._dirty.get(name) or self._storing.get(name)
         if found is None:
-            found = self._unpack(self._store.fact(self._prefix + host))
-        self._kept[host] = found
-        self._kept.move_to_end(host)
+            packed = self._store.fact(self._prefix + name)
+            if packed is None and name != host:
+                packed = self._store.fact(self._prefix + host)  # of a version that told ports apart
+            found = self._unpack(packed)
+        self._kept[name] = found
+        self._kept.move_to_end(name)
         if len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return found
 
     def changed(self, host: str) -> Kept:
         """The same, which the next commit stores."""
-        found = self._dirty[host] = self.of(host)
+        found = self._dirty[host_name(host)] = self.of(host)
         return found
 
     def unstored(self) -> set[str]:

@@ -8,11 +8,13 @@ from itertools import islice
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.priority import by_rank, of_later_list, of_stranger
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
@@ -33,15 +35,17 @@ LessImportant = Callable[[str], float | None]
 SCOPE_FACT = "scope"
 """Host keys that redirects of seeds have added to the scope, a line each."""
 
-# A stranger's URLs have a budget of their own.
-_BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB | FLAG_STRANGER
+_BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
 
 
 class Intake:
     """Queues what is new and allowed."""
 
-    def __init__(self, books: Books, gates: Gates, less_important: LessImportant | None = None) -> None:
+    def __init__(
+        self, books: Books, gates: Gates, domains: DomainDesk, less_important: LessImportant | None = None
+    ) -> None:
         self._books = books
+        self._domains = domains
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
@@ -62,6 +66,7 @@ class Intake:
             self._load(name)
         if len(names) < count:
             self._books.met = None
+            self._books.warn_of_set_back()
         return len(names) == count
 
     def _load(self, name: str) -> None:
@@ -79,6 +84,7 @@ class Intake:
                 self._load(name)
         finally:
             self._books.met = None
+        self._books.warn_of_set_back()
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
@@ -125,6 +131,8 @@ class Intake:
             for item, record in found
             if self._gates.refusal_known(item, now) is None and self._within_rules(item, now)
         ]
+        for item, _ in allowed:
+            self._meet(item.address.host)
         rows = [self._row(item, now) for item, _ in allowed]
         return self._queue(rows, [(item.address.key, record) for item, record in allowed], 0, []) if rows else 0
 
@@ -153,6 +161,8 @@ class Intake:
             raise
         for row in rows:
             host = hosts[row.host]
+            if host.ports is not None:
+                host.ports.known += 0 if row.flags & FLAG_STRANGER else new
             if not host.given_up:
                 self._books.waits(host, 1)
                 if not host.work or host.stage == Stage.IDLE:
@@ -178,12 +188,14 @@ class Intake:
         if any(item.flags & FLAG_STRANGER for item in unknown):
             unknown = self._not_waiting(unknown)
         new: list[Found] = []
-        coming: dict[str, int] = {}  # by host: of these, on their way into its budget
+        coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
-            name = item.address.host
-            before = coming.get(name, 0)
+            name = host_name(item.address.host)
+            before = coming.get(name)
             if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
-                coming[name] = before + (0 if item.flags & FLAG_STRANGER else 1)
+                if before is None:
+                    self._meet(item.address.host)
+                coming[name] = (before or 0) + (0 if item.flags & FLAG_STRANGER else 1)
                 new.append(admitted)
         return new
 
@@ -209,10 +221,24 @@ class Intake:
             return item._replace(priority=of_later_list(item.priority))
         return item
 
-    def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
-        address = item.address
+    def _meet(self, name: str) -> None:
+        """A URL of the host will be queued: the first of it counts for its domain."""
+        if not self._books.host(name).met and not self._books.knows(name):
+            self._domains.taken_up(name)
+
+    def _within_rules(self, item: Found, now: float, coming: int | None = None) -> bool:
+        """``coming``: of its host's name, on their way into its budget; None: it is the first."""
+        address, bounded = item.address, not item.flags & _BEYOND_BUDGET
+        stranger = bool(item.flags & FLAG_STRANGER)  # with a budget of its own
+        if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host, stranger=stranger):
+            self._books.refused[Reason.TOO_MANY_PORTS] += 1
+            return False
+        if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
+            self._books.refused[Reason.TOO_MANY_HOSTS] += 1
+            return False
         host = self._books.host(address.host)
-        if not item.flags & _BEYOND_BUDGET and host.known + coming >= self._gates.max_urls_per_host:
+        known = host.known if host.ports is None else host.ports.known
+        if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and not self._books.robots.allows(
@@ -220,6 +246,18 @@ class Intake:
         ):
             self._books.refused[Reason.ROBOTS] += 1
             return False
+        return True
+
+    def _one_host_too_many(self, name: str, now: float, *, stranger: bool) -> bool:
+        """Whether a URL is the first of its host, whose domain may have no host more."""
+        known, domains = self._books.workbench.hosts.get(name), self._domains
+        if known is not None and known.met:
+            return False
+        if not domains.full(name, stranger=stranger) or self._books.knows(name):
+            return False
+        if self._gates.any_hosts(domains.domain_of(name), now):
+            return False
+        domains.refused(name)
         return True
 
     def _widened(self, new: list[Found]) -> list[tuple[str, bytes]]:

@@ -7,6 +7,7 @@ import random
 
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.found import strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
@@ -15,6 +16,7 @@ from crawlerproject.frontier.robots_redirects import RobotsRedirects
 from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.robots import MAX_REDIRECTS
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
@@ -62,8 +64,10 @@ class RobotsAnswers:
         target = _target(letter.target)
         if target is None:
             return
-        if self._books.host(target.host).given_up or self._refused(
-            letter.origin, target, self._redirects.refusal_here(letter.via, target, now)
+        if (
+            self._books.too_many_ports(target.host, stranger=strangers(host_key(letter.via), target.host))
+            or self._books.host(target.host).given_up
+            or self._refused(letter.origin, target, self._redirects.refusal_here(letter.via, target, now))
         ):
             self._give_up(letter.origin, now)
         else:
@@ -116,6 +120,8 @@ class RobotsAnswers:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
         mine = self._books.territory.mine(target.host)
+        if mine and self._books.too_many_ports(target.host, stranger=strangers(waits.name, target.host)):
+            return False
         host = self._books.host(target.host) if mine else None
         # No answer can come before that host may be asked.
         answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS

@@ -12,7 +12,7 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.robots_redirects import MOST_ASKED, sent_on
-from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.scope import bounded_domain
 from crawlerproject.rules.urls import Address
 
 FACT_PREFIX = "robots-sent/"  # and the host key: where a host has sent us, and until when that counts
@@ -54,7 +54,7 @@ class RobotsRedirects:
         sender = host_key(via)
         if refusal is not None or not strangers(sender, target.host):
             return refusal
-        name = target.host, registered_domain(sender)
+        name = target.host, bounded_domain(sender)
         until, count = self._asked.get(name, (0.0, 0))
         if until <= now:
             until, count = now + self._books.robots.ttl_seconds, 0

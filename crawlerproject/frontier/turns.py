@@ -237,8 +237,7 @@ class Turns:
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._books.leased += 1
-        promised = max(host.delay_seconds, host.promised_seconds)
-        return Lease(row, host, address, now, promised, stored)
+        return Lease(row, host, address, now, host.promise_seconds, stored)
 
 
 def _judged_by_itself(row: QueuedPage) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock, RLock
 
 from crawlerproject.errors import StorageError
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.recent import Recent
@@ -85,16 +86,21 @@ class AheadStore:
         with self._lock:
             waiting = self._waiting()
             asked = {key: host for key, host in pages if not self.links.has(key, waiting)}
-            names = [name for name in dict.fromkeys(asked.values()) if name not in self._hosts]
+            wanted = dict.fromkeys(asked.values())
+            # The name without its port knows of the others (frontier/books.py).
+            wanted.update(dict.fromkeys(host_name(name) for name in asked.values() if ":" in name))
+            names = [name for name in wanted if name not in self._hosts]
+            fields = self._fields.missing_of_domains(names)
             new = self.links.surely_new(list(asked), [self.store.partition(host) for host in asked.values()])
         keys = [key for key in asked if key not in new]
         answers = self.store.known(keys, [asked[key] for key in keys]) if keys else []
-        states = self.store.states(names) if names else []
+        states, found = self.store.states_and_fields(names, fields) if names else ([], [])
         with self._lock:
             self.links.learn(new, zip(keys, answers, strict=True))
             for name, packed in zip(names, states, strict=True):
                 if name not in self._hosts:
                     self._hosts[name] = packed
+            self._fields.learn(fields, found)
 
     def at_hand(self, hosts: Iterable[str]) -> None:
         """Have at hand what the end of a page asks about hosts of partitions that are held. In a thread.

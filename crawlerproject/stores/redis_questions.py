@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from crawlerproject.rules.partitions import partition_of
 from crawlerproject.rules.warc_records import Original
@@ -113,11 +114,18 @@ class RedisQuestions:
 
     def states(self, hosts: Sequence[str]) -> list[bytes | None]:
         """The packed states of many hosts."""
-        calls = [
+        return self.link.many(self._state_calls(hosts))
+
+    def _state_calls(self, hosts: Sequence[str]) -> list[Call]:
+        return [
             Call("HGET", [self._keys[self.partition(host)].hosts], [host.encode("utf-8", "surrogatepass")])
             for host in hosts
         ]
-        return self.link.many(calls)
+
+    def states_and_fields(self, hosts: Sequence[str], names: Sequence[str]) -> tuple[list[Any], list[Any]]:
+        """As ``states`` and ``host_fields``, in one round trip."""
+        found = self.link.many([*self._state_calls(hosts), *self._field_calls(names)])
+        return found[: len(hosts)], found[len(hosts) :]
 
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
@@ -133,9 +141,12 @@ class RedisQuestions:
 
     def host_fields(self, names: Sequence[str]) -> list[bytes | None]:
         """Robots records (by origin) and facts of hosts. One round trip."""
+        return self.link.many(self._field_calls(names))
+
+    def _field_calls(self, names: Sequence[str]) -> list[Call]:
         keys = [self._keys[self.partition(host_of_field(name))].robots for name in names]
         fields = [name.encode("utf-8", "surrogatepass") for name in names]
-        return self.link.many([Call("HGET", [key], [field]) for key, field in zip(keys, fields, strict=True)])
+        return [Call("HGET", [key], [field]) for key, field in zip(keys, fields, strict=True)]
 
     def hosts_with_work(self) -> Iterator[str]:
         """Every host of the partitions held with at least one queued row, each once."""

@@ -24,6 +24,7 @@ from crawlerproject.rules.backoff import RestLimits
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.pace import PRESETS
 from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
@@ -55,6 +56,7 @@ class Bench:
         load: bool = True,
         traps: TrapDesk | None = None,
         max_urls: int = 50,
+        longest: Longest | None = None,
     ) -> None:
         self.store = store
         self.now = now
@@ -72,6 +74,7 @@ class Bench:
             started_at=now,
             clean_start=clean,
             less_important=less_important,
+            longest=longest,
         )
         self.frontier.begin_loading()
         while load and self.frontier.load_some(100):

@@ -268,3 +268,21 @@ def test_the_lease_of_a_strangers_page_names_the_page(bench: Bench) -> None:
     lease = bench.next()
     assert isinstance(lease, Lease)
     assert lease.row.page_key == parse(SITE + "/1").key != lease.row.key
+
+
+def test_strangers_take_up_half_of_a_names_ports_and_of_a_domains_hosts(bench: Bench) -> None:
+    """And no host twice, however many of its URLs they name."""
+    ports = [Found(parse(f"http://a.org:{9000 + n}/"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(8)]
+    assert bench.frontier.add(ports, bench.now) == 4
+    assert bench.frontier.add([Found(parse("http://a.org:8008/"), 1, "L", SITE, 9)], bench.now) == 1
+    assert bench.frontier.refused == {Reason.TOO_MANY_PORTS: 4}
+
+    bench.frontier.domains._max_hosts = 10
+    urls = [f"http://h{n}.b.org/{path}" for n in range(20) for path in "xyz"]
+    named = [Found(parse(url), 1, "L", EVIL, 9, FLAG_STRANGER) for url in urls]
+    assert bench.frontier.add(named[:30], bench.now) == 15
+    assert bench.frontier.add(named, bench.now) == 0
+    more = [Found(parse(f"http://h{n}.b.org/more"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(20)]
+    assert bench.frontier.add(more, bench.now) == 5
+    own = [Found(parse(f"http://own{n}.b.org/"), 1, "L", "http://b.org/", 9) for n in range(20)]
+    assert bench.frontier.add(own, bench.now) == 5
