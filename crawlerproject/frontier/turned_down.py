@@ -6,11 +6,11 @@ it stand among the taken ones until a commit would make every look at a long que
 
 from __future__ import annotations
 
-from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.books import Books, decided_key
 from crawlerproject.frontier.host import Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.priority import LAST
-from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
 
 # Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
 # the epoch reach this in 146,000 years.
@@ -30,7 +30,7 @@ def was_put_last(row: QueuedPage, since: float) -> bool:
 class TurnedDown:
     """Rows of one host's queue, in one turn; ``store`` makes one atomic change of them."""
 
-    __slots__ = ("_books", "_host", "_kept", "_pages", "_queued", "_reasons", "_removed", "others", "put_off")
+    __slots__ = ("_books", "_host", "_kept", "_pages", "_queued", "_reasons", "_removed", "others", "put_off", "robots")
 
     def __init__(self, books: Books, host: Host) -> None:
         self._books = books
@@ -41,6 +41,7 @@ class TurnedDown:
         self._reasons: list[Reason] = []
         self._kept = 0
         self.put_off = False  # whether other rows wait for the next commit
+        self.robots: list[QueuedPage] = []  # refused rows of robots.txt files that other hosts wait for
         self.others: dict[str, bool] = {}  # scheme that cannot be reached -> whether there is work over the other
 
     def __bool__(self) -> bool:
@@ -50,11 +51,13 @@ class TurnedDown:
         """It will not be fetched; a page that was to be rendered stays what its plain answer said."""
         self._removed.append(row)
         self._reasons.append(reason)
+        if row.flags & FLAG_ROBOTS:
+            self.robots.append(row)
         if not row.flags & FLAG_RENDER:
-            self._pages.append((row.key, PageRecord(row.url, reason, 0, now)))
+            self._pages.append((decided_key(row, reason), PageRecord(row.url, reason, 0, now)))
 
     def leave_plain(self, row: QueuedPage) -> None:
-        """A page is not worth its render any more: what is known of it stays what its plain answer said."""
+        """A page is not worth its render any more, or a stranger's is the host's own: what is known of it stands."""
         self._removed.append(row)
 
     def put_last(self, row: QueuedPage, now: float) -> None:
