@@ -112,7 +112,11 @@ class Books:
         """Whether a URL of the host, or of another port of its name, was ever accepted."""
         if (clock := self.workbench.names.get(host_name(name))) is not None:
             return clock.known > 0
-        return self._kept(name).known > 0 or (":" in name and self._kept(host_name(name)).known > 0)
+        host = self._kept(name)
+        if host.known or host.other_ports or ":" not in name:
+            return bool(host.known or host.other_ports)
+        first = self._kept(host_name(name))
+        return bool(first.known or first.other_ports)
 
     # --- ports of one name ------------------------------------------------------------------------
 
@@ -142,6 +146,9 @@ class Books:
                 first.other_ports += (port,)
                 self.dirty[name] = first
             if not first.other_ports:
+                return
+            unheard_of = name not in bench.hosts and not (first.known or first.fetched or first.name_free)
+            if first.other_ports == (port,) and unheard_of:  # the only port of its name shares its clock with nobody
                 return
             clock = bench.share(host, name)
             clock.numbers.update(first.other_ports)

@@ -87,6 +87,9 @@ class Turns:
         if host.given_up or not self._books.territory.may_ask(host.name):
             self._pass_by(host, now)
             return None
+        if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
+            self._books.workbench.release(host, now, host.pace_free, work=True)
+            return None
         down = TurnedDown(self._books, host)
         act = self._look(host, address, now, down)
         self._renders.kept += down.store()
@@ -115,7 +118,7 @@ class Turns:
                 if until <= now:
                     return partial(self._robots_first, scheme, host, address, now)
                 rules = self._books.robots.rules(f"{scheme}://{host.name}")
-                if not rules.allowed(row.url):
+                if host.left_alone or not rules.allowed(row.url):
                     self._refuse_by_rules(row, host, down, now)
                     continue
                 if rules.visit_times and (closed := rules.seconds_until_open(now)):
