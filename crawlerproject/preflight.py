@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from crawlerproject.crawl_file import refuse_unknown
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.frontier.joining import answer_seconds, shared, worker_name
@@ -22,6 +23,7 @@ from crawlerproject.rules.permuted_tables import MAX_BITS
 from crawlerproject.rules.seeds import read_seeds
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
+from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
 from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.rocks import RocksStore
 
@@ -38,6 +40,7 @@ logger = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 _PROJECT = SETTINGS_PRIORITIES["project"]
+_CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 MODES = ("crawl", "recrawl")
 SCOPES = ("any", "domain", "host")
 # Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
@@ -47,12 +50,15 @@ _POSITIVE = frozenset(
         "FETCH_CONNECT_TIMEOUT_SECONDS",
         "FETCH_FIRST_BYTE_TIMEOUT_SECONDS",
         "FETCH_MAX_BYTES",
+        "READ_TIMEOUT_SECONDS",
+        "READ_MAX_MEMORY_BYTES",
         "WARC_MAX_BYTES",
         "COMMIT_SECONDS",
         "FLEET_LEASE_SECONDS",
         "FLEET_PARTITIONS",
         "FRONTIER_MAX_IN_FLIGHT",
         "SCOPE_MAX_URL_LENGTH",
+        "SCOPE_MAX_HOSTS_PER_DOMAIN",
     }
 )
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
@@ -79,6 +85,11 @@ def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
         detail = "" if not problems else f": line {problems[0].line_number} is {problems[0].reason}"
         raise OperatorError(f"No usable seed in {source}{detail}; give at least one http or https URL.")
     return addresses, scope
+
+
+def absolute_seeds(seeds: str) -> str:
+    """``-a seeds=`` as a later start can read it from another folder: a file by its absolute path."""
+    return str(Path(seeds).absolute()) if seeds and Path(seeds).is_file() else seeds
 
 
 def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
@@ -134,11 +145,13 @@ def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
 def check(settings: BaseSettings, folder: Path) -> None:
     """Refuse a crawl that cannot go well. Raises OperatorError."""
     check_settings(settings)
-    _check_folder(folder, embedded=not shared(settings))
+    fleet = shared(settings)
+    _check_folder(folder, embedded=not fleet, within=folder.parent if fleet else None)
 
 
 def check_settings(settings: BaseSettings) -> None:
     """The part of ``check`` that needs no folder; every crawl of ours passes it, whatever started it."""
+    refuse_unknown((name for name in settings if settings.getpriority(name) == _CMDLINE), "The command line")
     _check_types(settings)
     if settings.getint("WARC_MAX_BYTES") > _WARC_MAX_BYTES:
         raise OperatorError(
@@ -230,9 +243,10 @@ def _check_types(settings: BaseSettings) -> None:
             raise OperatorError(f"{name} is 0; it must be above zero.")
 
 
-def _check_folder(folder: Path, *, embedded: bool) -> None:
+def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        refuse_links_out(folder, within)
         for part in _PARTS:
             (folder / part).mkdir(exist_ok=True)
     except OSError as error:
@@ -253,11 +267,15 @@ def _check_folder(folder: Path, *, embedded: bool) -> None:
 
 
 def take_lock(folder: Path) -> int:
-    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none)."""
+    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none).
+
+    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed.
+    """
     descriptor = -1
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        refuse_links_out(folder)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
@@ -268,4 +286,9 @@ def take_lock(folder: Path) -> int:
         raise OperatorError(
             f"The crawl folder {folder} cannot be locked ({error.strerror}); set CRAWL_DIR to another."
         ) from error
+    try:
+        close_to_others(folder)
+    except OperatorError:
+        os.close(descriptor)
+        raise
     return descriptor

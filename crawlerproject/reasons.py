@@ -33,6 +33,10 @@ class Reason(StrEnum):
     PACE_GUARD = "pace-guard"
     HOST_PARKED = "host-parked"
     FOREIGN_ENTRY = "foreign-entry"
+    BAD_PORT = "bad-port"
+    TOO_MANY_PORTS = "too-many-ports"
+    TOO_MANY_HOSTS = "too-many-hosts"
+    POISON = "poison"
     HUB_UNPROVEN = "hub-unproven"
 
     # Failures: asked for, no usable answer.

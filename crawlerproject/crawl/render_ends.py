@@ -93,7 +93,10 @@ class RenderEnds:
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
         if page.text_mark is not None:
-            crawl.traps.heard(row.host, row.url, crawl.traps.new_text(row.host, page.text_mark))
+            new = crawl.traps.new_text(row.host, page.text_mark)
+            crawl.traps.heard(row.host, row.url, new)
+            if new:
+                crawl.frontier.domains.yielded(row.host)
         crawl.frontier.finish_render(lease, rendered.asked_own if rendered else 0, now, again=again)
 
     def embedded(

@@ -38,6 +38,8 @@ class Loans:
         """The host, if it and its address are free now; ``held`` are addresses that this render has already."""
         if not self._books.territory.may_borrow(name, held=address in held):
             return None
+        if self._books.too_many_ports(name):
+            return None
         host = self._books.host(name)
         if host.given_up:
             return None
@@ -45,14 +47,14 @@ class Loans:
         owns = address not in held
         if not self._books.workbench.borrow(host, address if owns else "", now):
             return None
-        return Loan(host, address, owns, free_from, max(host.delay_seconds, host.promised_seconds))
+        return Loan(host, address, owns, free_from, host.promise_seconds)
 
     def give_back(self, loan: Loan, now: float) -> None:
         """The render has ended; the host rests once for every request."""
         host = loan.host
         if loan.asked:
             host.promised_seconds = host.delay_seconds * loan.asked
-            host.pace_free = max(now + self.debt_seconds(host, loan.asked), host.rest_until)
+            self._books.charge(host, now, now + self.debt_seconds(host, loan.asked))
         next_free = max(host.pace_free, host.held_until) if loan.asked else loan.free_from
         address = loan.address if loan.owns_address else ""
         self._books.workbench.returned(host, address, now, next_free, work=_has_work(host), asked=bool(loan.asked))

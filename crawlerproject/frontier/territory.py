@@ -22,6 +22,9 @@ class Territory(Protocol):
     def may_borrow(self, host: str, *, held: bool) -> bool:
         """Whether a page in the browser may ask the host; ``held``: its address is in the hands of that page."""
 
+    def crowded(self) -> bool:
+        """Whether so much is decided and not yet stored that no more should be before the next beat."""
+
     def unsure_until(self, host: str) -> float:
         """Before this moment (epoch seconds) someone may have asked the host without a trace; 0: nobody has."""
 
@@ -48,6 +51,10 @@ class Alone:
     def may_borrow(self, host: str, *, held: bool) -> bool:
         """Nobody else asks."""
         return True
+
+    def crowded(self) -> bool:
+        """What is decided is stored at once."""
+        return False
 
     def unsure_until(self, host: str) -> float:
         """The start, when the run before did not end in good order."""

@@ -33,6 +33,9 @@ def page_of(lease: Lease, response: Response, wire: Wire) -> Page:
     page.retry_after = header(headers, b"Retry-After")
     page.etag = header(headers, b"Etag")
     page.last_modified = header(headers, b"Last-Modified")
+    if wire.flaw:
+        page.error = wire.flaw
+        page.notes.append(("cut", wire.flaw))
     if wire.unverified:
         page.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
     page.freshness = {name: value for name, known_as in _FRESHNESS_NAMES if (value := header(headers, known_as))}
