@@ -186,7 +186,7 @@ class RobotsMiddleware:
                 return _Known(ALLOW_ALL, 0.0)
             body = usable_body(response.body, response.flags)
             if body is None:
-                return _Known(None, 0.0, why=f"it did not come whole ({', '.join(response.flags)})")
+                return _Known(None, 0.0, why=f"it cannot be used ({', '.join(response.flags)})")
             large = len(body) > _READ_AT_ONCE_BYTES
             rules = await asyncio.to_thread(parse_robots, body, self.token) if large else parse_robots(body, self.token)
             return _Known(rules, 0.0, body if len(body) <= _NAMED_BYTES else b"")

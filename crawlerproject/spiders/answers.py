@@ -50,7 +50,7 @@ def take_robots(page: Page, flags: Collection[str]) -> None:
         return
     page.unusable = True
     page.reason = Reason.DISCONNECTED if page.wire is not None and page.wire.truncated else Reason.BAD_RESPONSE
-    page.error = f"robots.txt did not come whole ({', '.join(flags)}): as if it could not be reached"
+    page.error = f"robots.txt cannot be used ({', '.join(flags)}): as if it could not be reached"
 
 
 def page_of_hub(lease: Lease, response: Response, wire: Wire) -> Page:
