@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.embeds import Embed, Embeds
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
@@ -36,8 +37,9 @@ class Lookup(NamedTuple):
 class Turns:
     """Leases: robots.txt first, then the host's queue in its order."""
 
-    def __init__(self, books: Books, gates: Gates, renders: Renders) -> None:
+    def __init__(self, books: Books, gates: Gates, renders: Renders, embeds: Embeds) -> None:
         self._books = books
+        self._embeds = embeds
         self._gates = gates
         self._renders = renders
 
@@ -75,11 +77,14 @@ class Turns:
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
         if host.given_up or not self._books.territory.may_ask(host.name):
+            self._embeds.refuse_all(host, Reason.HOST_PARKED if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
+        if host.embeds and (lease := self._embed(host, address, now)) is not None:
+            return lease
         for _ in range(_REFUSALS_PER_TURN):
             row = self._first_row(host)
-            if row is not None and row.flags & FLAG_RENDER and (self._renders.closed or self._renders.full):
+            if row is not None and row.flags & FLAG_RENDER and self._no_place(host):
                 if self._renders.closed:
                     self._keep_for_later(row, host)
                     continue
@@ -114,6 +119,29 @@ class Turns:
         self._nothing_now(host, now, stored=row is not None or not host.unstored)
         return None
 
+    def _no_place(self, host: Host) -> bool:
+        """Whether no page of the host can go into the browser now; one at a time does."""
+        return bool(self._renders.closed or self._renders.full or host.rendering)
+
+    def _embed(self, host: Host, address: str, now: float) -> Lease | None:
+        """This turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
+        while (embed := self._embeds.next(host, now)) is not None:
+            scheme = embed.address.scheme
+            until = host.robots_until(scheme)
+            if -until > now:
+                self._embeds.refuse_first(host, Reason.ROBOTS_UNREACHABLE)
+            elif until <= now:
+                robots = robots_row(host, scheme, self._books.next_arrival(host, now))
+                return self._handed_out(robots, host, address, now, stored=False)
+            elif self._books.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
+                self._embeds.refuse_first(host, Reason.RENDER_PACE)
+            elif self._embeds.take(host) is not None:
+                row = _embed_row(embed, host, self._books.next_arrival(host, now))
+                lease = self._handed_out(row, host, address, now, stored=False)
+                lease.embed = embed
+                return lease
+        return None
+
     def _nothing_now(self, host: Host, now: float, *, stored: bool) -> None:
         """All that was looked at is refused, or what waits is not ``stored`` yet."""
         again = now if stored else now + UNSTORED_WAIT_SECONDS
@@ -132,9 +160,10 @@ class Turns:
             self._books.decide(row, host, PageRecord(row.url, refusal, 0, now))
 
     def _line_up(self, host: Host, now: float) -> None:
-        """All that is left here waits for the browser, which is busy."""
-        self._renders.line_up(host)
-        self._books.workbench.release(host, now, now + LINE_SECONDS, work=True)
+        """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
+        if not host.rendering:
+            self._renders.line_up(host)
+        self._books.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
 
     def _stay_away(self, host: Host, now: float, until: float) -> None:
         """robots.txt names the hours of visits."""
@@ -183,9 +212,12 @@ class Turns:
         if stored:
             host.taken.add(row.arrival)
             self._books.waits(host, -1)
+        promised = max(host.delay_seconds, host.promised_seconds)
         if row.flags & FLAG_RENDER:
             self._renders.started()
-        promised = max(host.delay_seconds, host.promised_seconds)
+            host.rendering = True
+            # It asks the host for nothing itself: its document is here, and what that loads has turns of its own.
+            self._books.workbench.release(host, now, now, work=host.waiting_urls > 0)
         return Lease(row, host, address, now, promised, stored)
 
 
@@ -194,3 +226,9 @@ def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
     origin = f"{scheme}://{host.name}"
     url = origin + "/robots.txt"
     return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)
+
+
+def _embed_row(embed: Embed, host: Host, arrival: int) -> QueuedPage:
+    """The row of a sub-request, which no queue holds either."""
+    address, page = embed.address, embed.page
+    return QueuedPage(host.name, address.key, address.url, 0, arrival, page.depth + 1, "E", page.url)

@@ -42,7 +42,11 @@ class TriageMiddleware:
         meta = request.meta
         lease = meta.get("lease")
         meta.pop("to_render", None)
-        if (lease is not None and lease.is_robots) or not response.body or response.status in (301, 302, 303, 307, 308):
+        if (
+            (lease is not None and (lease.is_robots or lease.embed))
+            or not response.body
+            or response.status in (301, 302, 303, 307, 308)
+        ):
             return response
         answer, get = response.headers, dict.get  # names in title case, as Scrapy keeps them
         content_type = get(answer, b"Content-Type", [b""])[-1].decode("latin-1") or None

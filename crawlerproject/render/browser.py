@@ -10,13 +10,12 @@ from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import TimeoutError as PlaywrightTimeout
 from scrapy import Request
 
 from crawlerproject.reasons import Reason
 from crawlerproject.render.chromium import NOT_PLAYWRIGHTS, arguments
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
-from crawlerproject.render.playwright_handler import PlaywrightHandler
+from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
 from crawlerproject.render.rendered import RenderFailed
 from crawlerproject.render.slots import Slot
 from crawlerproject.render.visit import Visit
@@ -94,13 +93,13 @@ class Browser:
         shown = False
         try:
             visit.rendered.started_at = time()
-            until = asyncio.get_running_loop().time() + self._limits.timeout_seconds
-            async with asyncio.timeout_at(until):
-                page = await self._load(handler, slot, visit, host)
-            shown = not self._limits.screenshot or await _take_picture(page, visit, until)
-        except (TimeoutError, PlaywrightTimeout) as error:
+            visit.time.begin()
+            until = visit.time.now() + self._limits.timeout_seconds
+            page = await visit.time.within(self._limits.timeout_seconds, self._load(handler, slot, visit, host))
+            shown = not self._limits.screenshot or await _take_picture(page, visit, until - visit.time.now())
+        except (TimeoutError, NotLoaded) as error:
             detail = f"not done within {self._limits.timeout_seconds:g} s"
-            if isinstance(error, PlaywrightTimeout):
+            if isinstance(error, NotLoaded):
                 detail = f"not loaded within {self._limits.navigation_seconds:g} s"
             raise RenderFailed(Reason.RENDER_TIMEOUT, detail, visit.rendered) from error
         except (PlaywrightError, AttributeError) as error:  # without its browser the handler has lost an attribute
@@ -209,10 +208,10 @@ class Browser:
                 self._draining = True
 
 
-async def _take_picture(page: Page, visit: Visit, until: float) -> bool:
+async def _take_picture(page: Page, visit: Visit, seconds: float) -> bool:
     """A screenshot, if it comes in time: the page has been read, so without one it counts as rendered all the same."""
     try:
-        async with asyncio.timeout_at(until):
+        async with asyncio.timeout(seconds):
             visit.rendered.screenshot = await page.screenshot(timeout=0)
     except (PlaywrightError, TimeoutError):
         return False

@@ -21,10 +21,9 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch or render one request."""
-        fetch = super().download_request
         if not request.meta.get("render"):
-            return await fetch(request)
-        return await renderer_for(self.crawler).render(request, fetch)
+            return await super().download_request(request)
+        return await renderer_for(self.crawler).render(request)
 
     async def close(self) -> None:
         """Scrapy: the crawl ends."""
