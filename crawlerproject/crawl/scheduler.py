@@ -204,12 +204,7 @@ class FrontierScheduler:
 
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
-        # A page in the browser asks for nothing itself, and must not keep out what it waits for.
-        while (
-            frontier.leased - frontier.renders.in_flight < self._max_in_flight
-            and not self.crawl.paused
-            and not self._bursts.over()
-        ):
+        while self._room() and not self.crawl.paused and not self._bursts.over():
             try:
                 turn = frontier.next(self.crawl.now())
             except StorageError as error:
@@ -224,6 +219,11 @@ class FrontierScheduler:
                 continue
             self._lookups.begin(turn.host)
         return None
+
+    def _room(self) -> bool:
+        """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
+        frontier = self.crawl.frontier
+        return frontier.leased - frontier.renders.in_flight < self._max_in_flight
 
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
         spider: Any = self.crawler.spider

@@ -42,11 +42,8 @@ class TriageMiddleware:
         meta = request.meta
         lease = meta.get("lease")
         meta.pop("to_render", None)
-        if (
-            (lease is not None and (lease.is_robots or lease.embed))
-            or not response.body
-            or response.status in (301, 302, 303, 307, 308)
-        ):
+        no_page = lease is not None and (lease.is_robots or lease.embed is not None)
+        if no_page or not response.body or response.status in (301, 302, 303, 307, 308):
             return response
         answer, get = response.headers, dict.get  # names in title case, as Scrapy keeps them
         content_type = get(answer, b"Content-Type", [b""])[-1].decode("latin-1") or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -57,12 +58,16 @@ class PageEmbeds(ABC):
         async def fetch() -> Embedded:
             return await self._follow(address, kind, headers, rendered)
 
-        answer, cached = await self._cache.get(address.url, fetch)
+        answer, cached = await self._cache.get(address.url, fetch, self._waiting)
         rendered.cached += cached
         return answer
 
     def close(self) -> None:  # noqa: B027 - only a crawl has something to give back
         """The page is gone."""
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        """While another page's request brings what this one wants as well."""
+        return nullcontext()
 
     def _refuse(self, address: Address, kind: str, method: str, rendered: Rendered) -> None:
         name = host_name(address.host)
@@ -136,6 +141,9 @@ class CrawlEmbeds(PageEmbeds):
         finally:
             self._under_way.discard(task)
             rendered.waited_seconds = self._time.waited_seconds
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        return self._time.waiting() if self._time.waited_seconds < self._wait_seconds else nullcontext()
 
     async def _answer(self, address: Address, headers: dict[str, str]) -> Response:
         """Wait for the turn, then for the answer. Raises FetchError, also where there will be no turn."""
