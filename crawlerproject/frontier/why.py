@@ -41,6 +41,7 @@ _REFUSALS = frozenset(
     | {
         Reason.HOST_PARKED,
         Reason.FOREIGN_ENTRY,
+        Reason.RENDER_PACE,
         Reason.EXTENSION,
         Reason.SCOPE,
         Reason.DEPTH,
@@ -289,5 +290,6 @@ _RULES: dict[Reason, str] = {
     Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
+    Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }
