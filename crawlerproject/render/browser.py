@@ -15,6 +15,7 @@ from scrapy import Request
 from crawlerproject.reasons import Reason
 from crawlerproject.render.chromium import NOT_PLAYWRIGHTS, arguments
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
+from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
 from crawlerproject.render.rendered import RenderFailed
 from crawlerproject.render.slots import Slot
@@ -55,6 +56,8 @@ class Browser:
         self._user_agent = user_agent
         self._limits = limits
         self._handler: PlaywrightHandler | None = None
+        self._launcher: Launcher | None = None
+        self._confined = True  # until the system has refused a namespace
         self._starting = asyncio.Lock()
         self._free: list[Slot] = []
         self._slots = 0
@@ -86,6 +89,8 @@ class Browser:
         if self._watch is not None:
             self._watch.cancel()
         await self._stop()
+        if self._launcher is not None:
+            self._launcher.close()
 
     async def _in_slot(self, handler: PlaywrightHandler, visit: Visit, host: str) -> None:
         slot = self._free.pop() if self._free else self._new_slot()
@@ -161,8 +166,20 @@ class Browser:
             return self._handler
 
     async def _start(self) -> PlaywrightHandler:
+        """In a network namespace where there is one to be had; Chromium's arguments close its network in any case."""
+        if self._confined:
+            try:
+                if self._launcher is None:
+                    self._launcher = await asyncio.to_thread(Launcher, self._path)
+                return await self._start_as(self._launcher.path)
+            except (NoNamespace, BrowserMissing) as refused:
+                self._confined = False
+                logger.warning("The browser gets no network namespace, its own settings keep it offline: %s", refused)
+        return await self._start_as(self._path)
+
+    async def _start_as(self, path: str) -> PlaywrightHandler:
         options = {
-            "executable_path": self._path,
+            "executable_path": path,
             "args": arguments(self._limits.page_memory_bytes),
             "ignore_default_args": NOT_PLAYWRIGHTS,
             "timeout": _START_SECONDS * 1000,
