@@ -101,6 +101,12 @@ class Why:
                 answer.state, answer.reason = State.REFUSED, Reason.NEVERCRAWL
         return answer
 
+    def embedded(self, last: PageRecord, page: str) -> Answer:
+        """What became of a file that ``page`` wanted in the browser, of which no more is kept than log and capture."""
+        answer = self._decided(parse(last.url), last)
+        answer.facts["for"] = f"{page} in the browser"
+        return answer
+
     def host(self, name: str) -> dict[str, Any]:
         """What is known of one host (its key: name, with the port when it is not the scheme's default)."""
         packed = self._store.host(name)
