@@ -82,7 +82,8 @@ class RenderEnds:
             now,
         )
         again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
-        if page.gained is not None:
+        if page.gained is not None and not (rendered and Reason.RENDER_PACE in rendered.blocked):
+            # Without all of its files it says nothing of what its template gains.
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
         if page.text_mark is not None:

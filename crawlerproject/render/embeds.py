@@ -33,8 +33,9 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 3
 # One slow file must not use up the page's time.
 _TIMEOUT_SECONDS = 10.0
-# How long a page waits for turns of other sites' hosts: at the default pace two requests each, or three (ours).
-_FOREIGN_WAIT_SECONDS = 10.0
+# How long a page waits, all in all, for turns of other sites' hosts: at the default pace two files of each and its
+# robots.txt (ours).
+_FOREIGN_WAIT_SECONDS = 15.0
 # A script is as good for the host's next page, and one that is not there will not be there for that either.
 _KEPT_STATUSES = frozenset({200, 404, 410})
 # Framing that no longer holds, and what would have the browser keep or refuse something.
@@ -115,6 +116,7 @@ class CrawlEmbeds(PageEmbeds):
         self._proxies = proxies
         self._proxy = proxies.choose(monotonic())
         self._time = time
+        self._foreign_time = PageTime()
         self._wait_seconds = wait_seconds
         self._closed = False
         self._under_way: set[asyncio.Task[object]] = set()
@@ -150,7 +152,7 @@ class CrawlEmbeds(PageEmbeds):
         embeds = self._crawl.frontier.embeds
         turn, answer = _Turn(), asyncio.get_running_loop().create_future()
         embed = self._embed(address, headers, turn, answer)
-        with self._time.waiting():
+        with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
             try:
                 if (refusal := embeds.ask(embed, self._crawl.now())) is not None:
                     raise FetchError(refusal)
@@ -175,10 +177,12 @@ class CrawlEmbeds(PageEmbeds):
     def _embed(self, address: Address, headers: dict[str, str], turn: _Turn, answer: asyncio.Future[object]) -> Embed:
         own = registered_domain(address.host) == self._site
         most = self._wait_seconds - self._time.waited_seconds
+        if not own:
+            most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
         return Embed(
             address,
             self._lease.row,
-            self._crawl.now() + (most if own else min(most, _FOREIGN_WAIT_SECONDS)),
+            self._crawl.now() + most,
             own,
             {"Accept": "*/*"} | ({"Origin": headers["origin"]} if "origin" in headers else {}),
             self._proxy,
