@@ -34,6 +34,7 @@ class Reason(StrEnum):
     RENDER_PACE = "render-pace"
     HOST_PARKED = "host-parked"
     FOREIGN_ENTRY = "foreign-entry"
+    HUB_UNPROVEN = "hub-unproven"
 
     # Failures: asked for, no usable answer.
     DNS_NOT_FOUND = "dns-not-found"

@@ -72,7 +72,14 @@ class Pushes:
         subscriptions = self._crawl.subscriptions
         if subscriptions is None or self._crawl.closed or self._crawl.paused:
             return _NOT_NOW
-        return subscriptions.verify(token, asked, self._crawl.now())
+        answer = subscriptions.verify(token, asked, self._crawl.now())
+        self._scheduler.wake()  # feeds that waited for this hub to prove itself
+        return answer
+
+    def expects(self, token: str) -> bool:
+        """Whether a push to this callback can be one of ours: what cannot is refused before its body is read."""
+        subscriptions = self._crawl.subscriptions
+        return subscriptions is not None and subscriptions.expects(token)
 
     def pushed(self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str]) -> Answer:
         """Take in what a hub pushes."""

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from twisted.internet.error import CannotListenError
+from twisted.internet.protocol import connectionDone
+from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from twisted.internet.interfaces import IAddress
+    from twisted.python.failure import Failure
     from twisted.web.server import Site
 
 logger = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 64
+"""At once to one port (ours): a dashboard, a scraper of metrics and some hubs need a few each."""
+CONNECTION_SECONDS = 60.0
+"""Longest life of a connection (ours): a push of 5 MB takes seconds; one that drips holds its place no longer."""
 
 
 class Listener:
@@ -49,7 +58,8 @@ class Listener:
         if site is None:
             return
         try:
-            self._listening = cast("Any", reactor).listenTCP(self._port, site, interface=self._address)
+            door = Door(site)  # type: ignore[no-untyped-call]  # Twisted's
+            self._listening = cast("Any", reactor).listenTCP(self._port, door, interface=self._address)
         except CannotListenError as error:
             logger.warning("%s %s:%d: %s", self.unheard, self._address, self._port, error.socketError)
             return
@@ -71,3 +81,30 @@ class Listener:
 
     def ended(self) -> None:
         """It is about to listen no more."""
+
+
+class _Visitor(ProtocolWrapper):
+    """One connection, ended when its time is over whatever it does."""
+
+    def connectionMade(self) -> None:
+        from twisted.internet import reactor
+
+        super().connectionMade()  # type: ignore[no-untyped-call]  # Twisted's
+        self._end = cast("Any", reactor).callLater(CONNECTION_SECONDS, self.abortConnection)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self._end.active():
+            self._end.cancel()
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
+
+
+class Door(WrappingFactory):
+    """Lets in so many connections at once, each for so long: more than that is hung up on at once."""
+
+    protocol = _Visitor
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """None, which closes the connection, when all places are taken."""
+        if len(self.protocols) >= MAX_CONNECTIONS:
+            return None
+        return super().buildProtocol(addr)

@@ -14,7 +14,7 @@ from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.workbench import Stage
-from crawlerproject.rules.backoff import ADDRESS_FAILURES, PORT_FAILURES
+from crawlerproject.rules.backoff import ADDRESS_FAILURES, PORT_FAILURES, UNSENT_FAILURES
 from crawlerproject.stores.protocols import PageRecord
 
 _AGAIN = Verdict(again=True, give_up=False)
@@ -56,6 +56,8 @@ class Endings:
             ending = replace(ending, robots=True, other_scheme_good=spare)
         next_address = self._next_address(lease, ending)
         verdict = _AGAIN if next_address else self._conduct.after(host, ending, now, self._rng)
+        if lease.is_hub and ending.reason not in UNSENT_FAILURES:
+            verdict = replace(verdict, again=False)  # a POST, which may have done its work: never sent twice
         if lease.is_robots and not next_address:
             self._robots_answers.answered(lease, ending, body, now)
         if lease.stored and verdict.again and (next_address or not lease.is_robots):

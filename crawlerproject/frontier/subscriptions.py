@@ -5,16 +5,20 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import orjson
 from xxhash import xxh3_128_digest
 
 from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.hubs import Hubs
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds import Feed, is_feed, read_feed
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.priority import SEED
+from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.urls import Address, Base, parse
 from crawlerproject.rules.websub import Answer, Subscription, asking, hub_and_topic, pushed, verified
 from crawlerproject.stores.protocols import FLAG_HUB, Changes, PageRecord, QueuedPage
@@ -30,6 +34,10 @@ logger = logging.getLogger(__name__)
 _FACT = "websub"
 MAX_SUBSCRIPTIONS = 1000
 """At once (ours): their list is one value of the store, 300 bytes each."""
+MAX_UNVERIFIED_PER_DOMAIN = 5
+"""Requests that a hub has not confirmed yet, by the registered domain of the feeds (ours)."""
+MAX_WAITING_PER_DOMAIN = 50
+"""Feeds of one registered domain that are remembered until a hub may be asked for them (ours)."""
 _HOST_KEY_BYTES = 8
 # Heritrix keeps as many letters of a discovery path.
 _MAX_HOPS = 50
@@ -45,6 +53,8 @@ class Subscriptions:
         kept = orjson.loads(store.fact(_FACT) or b"[]")
         self._by_topic = {one.topic: one for one in (Subscription(*row) for row in kept)}
         self._by_token = {one.token: one.topic for one in self._by_topic.values()}
+        verified_at = [(_name(one.hub), one.verified_at) for one in self._by_topic.values() if one.verified_at]
+        self._hubs = Hubs(store, verified_at)
 
     def met(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
         """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
@@ -53,27 +63,45 @@ class Subscriptions:
             return False
         hub, topic = found
         old = self._by_topic.get(topic)
-        if old is None and len(self._by_topic) >= MAX_SUBSCRIPTIONS:
-            return False
         if old is not None and old.hub == hub and now < old.due_at():
+            return False
+        if old is None and not self._has_room(topic):
+            self._refuse(hub, topic)
             return False
         token = old.token if old else secrets.token_urlsafe(24)
         # A renewal keeps its secret: pushes that are on their way stay good.
         secret = old.secret if old else secrets.token_hex(32)
         kept = (old.verified_at, old.lease_until) if old and old.hub == hub else (0.0, 0.0)
-        self._ask(Subscription(topic, hub, token, secret, now, *kept, "", row.depth, row.hops), now)
-        return True
+        wanted = Subscription(topic, hub, token, secret, 0.0, *kept, "", row.depth, row.hops)
+        if self._may_ask(wanted, now):
+            self._ask(wanted._replace(asked_at=now), now)
+            return True
+        if old is None or old.hub != hub:
+            self._refuse(hub, topic)
+            self._keep(wanted)  # until its hub has proved to be one
+        return False
 
     def renew(self, now: float) -> int:
-        """Ask for those again whose lease is nearly over; how many."""
-        due = [one for one in self._by_topic.values() if one.lease_until and now >= one.due_at()]
-        for one in due:
-            self._ask(one._replace(asked_at=now), now)
-        return len(due)
+        """Ask for those again whose lease is nearly over, and for those whose hub may be asked by now; how many."""
+        asked = 0
+        for one in list(self._by_topic.values()):
+            due = now >= one.due_at() if one.lease_until else not one.asked_at and self._may_ask(one, now)
+            if due:
+                self._ask(one._replace(asked_at=now), now)
+                asked += 1
+        return asked
 
     def moved(self, row: QueuedPage, target: Address, hops: str, now: float) -> None:
-        """The hub sends us to another one: the same is asked there. The next renewal begins at the hub of the feed."""
-        self._queue(target, row.note, hops, now)
+        """The hub sends us to another one: the same is asked there, unless it was asked before and is no hub.
+
+        The next renewal begins at the hub of the feed.
+        """
+        if host_name(target.host) == host_name(row.host) or self._hubs.may_ask(
+            host_name(target.host), _domain(row.note), now
+        ):
+            self._queue(target, row.note, hops, now)
+        else:
+            self._refuse(target.url, row.note)
 
     def form(self, row: QueuedPage) -> bytes:
         """The body of the request to a hub."""
@@ -88,6 +116,9 @@ class Subscriptions:
             self._keep(new)
             if new.denied:
                 logger.warning("The hub %s denies %s: %s", new.hub, new.topic, new.denied)
+            else:
+                self._hubs.proved(_name(new.hub), now)
+                self.renew(now)  # other feeds that name this hub wait for it
         return answer
 
     def push(
@@ -110,6 +141,33 @@ class Subscriptions:
                 changed.append((address, entry.modified or now))
         return answer, found, changed
 
+    def expects(self, token: str) -> bool:
+        """Whether a callback with this token is one of ours."""
+        return token in self._by_token
+
+    def _has_room(self, topic: str) -> bool:
+        """Whether one more feed is remembered; of each domain only so many wait for their hub."""
+        domain = _domain(topic)
+        waiting = sum(not one.asked_at and _domain(one.topic) == domain for one in self._by_topic.values())
+        return len(self._by_topic) < MAX_SUBSCRIPTIONS and waiting < MAX_WAITING_PER_DOMAIN
+
+    def _may_ask(self, wanted: Subscription, now: float) -> bool:
+        """Whether the hub may be asked on behalf of the topic's domain."""
+        domain = _domain(wanted.topic)
+        open_requests = sum(
+            bool(one.asked_at) and not one.verified_at and one.topic != wanted.topic and _domain(one.topic) == domain
+            for one in self._by_topic.values()
+        )
+        return open_requests < MAX_UNVERIFIED_PER_DOMAIN and self._hubs.may_ask(_name(wanted.hub), domain, now)
+
+    def _refuse(self, hub: str, topic: str) -> None:
+        self._frontier.refused[Reason.HUB_UNPROVEN] += 1
+        logger.info(
+            "The hub %s is not asked to push %s: it has been asked before and has not verified a subscription",
+            hub,
+            topic,
+        )
+
     def _ask(self, subscription: Subscription, now: float) -> None:
         """Queue the request at the hub's host; what is asked is kept first."""
         self._keep(subscription)
@@ -119,6 +177,7 @@ class Subscriptions:
         # Not the key of the hub's own page, and one for each topic.
         mark = xxh3_128_digest(f"{address.url}\0{topic}".encode())
         address = address._replace(key=address.key[:_HOST_KEY_BYTES] + mark)
+        self._hubs.asked(host_name(address.host), _domain(topic), address.key, now)
         found = Found(address, 0, hops, topic, SEED, FLAG_HUB, topic)
         self._frontier.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
 
@@ -127,3 +186,14 @@ class Subscriptions:
         self._by_token[subscription.token] = subscription.topic
         rows = orjson.dumps([list(one) for one in self._by_topic.values()])
         self._store.apply(Changes(facts=[(_FACT, rows)]))
+
+
+def _name(url: str) -> str:
+    """Host name of a hub's URL."""
+    return host_name(parse(url).host)
+
+
+@lru_cache(maxsize=2 * MAX_SUBSCRIPTIONS)
+def _domain(topic: str) -> str:
+    """The registered domain that a topic's requests are charged to."""
+    return registered_domain(parse(topic).host)

@@ -15,6 +15,7 @@ from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.host_state import host_state, pace_source
+from crawlerproject.frontier.hubs import read_hubs
 from crawlerproject.frontier.progress import moment
 from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.reasons import Reason
@@ -42,6 +43,7 @@ _REFUSALS = frozenset(
         Reason.HOST_PARKED,
         Reason.FOREIGN_ENTRY,
         Reason.RENDER_PACE,
+        Reason.HUB_UNPROVEN,
         Reason.EXTENSION,
         Reason.SCOPE,
         Reason.DEPTH,
@@ -131,6 +133,9 @@ class Why:
         }
         if (certificate := bad_certificate(self._store, name)) is not None:
             facts["certificate"] = f"{certificate[0]}, seen {moment(certificate[1])}"
+        if (hub := read_hubs(self._store).get(host_name(name))) is not None:
+            proven = f"proved to be one {moment(hub.proven_at)}" if hub.proven_at else "has not proved to be one"
+            facts["hub"] = f"asked to push {moment(hub.asked_at)}, {proven}; {Reason.HUB_UNPROVEN} until then"
         if waiting is not None:
             facts["next"] = waiting.url
         for scheme in ("http", "https"):
@@ -297,5 +302,6 @@ _RULES: dict[Reason, str] = {
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
     Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
+    Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }

@@ -16,10 +16,12 @@ from urllib.parse import urlencode
 
 import pytest
 
+from crawlerproject.extensions.listening import MAX_CONNECTIONS
 from crawlerproject.rules.feeds import MAX_BYTES
 from crawlerproject.stores.request_log import read_log
 from tests.web.hub import ask
 from tests.web.ports import free_port
+from tests.web.pushed import CLOSED_HUB
 from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web, wait_for
 from tests.web.waiting import wait_until
 
@@ -74,7 +76,7 @@ def servers(folder: Path) -> Iterator[RunningWeb]:
     with synthetic_web(folder / "web", "--profile", "pushed") as web:
         (web.folder / "entries").write_text("/entry/1")
         with (web.folder / "hosts").open("a") as hosts:
-            hosts.write(f"{HUB_ADDRESS}\thub.test\n")
+            hosts.write(f"{HUB_ADDRESS}\thub.test {CLOSED_HUB}\n")
         command = [sys.executable, "-m", "tests.web.hub", "--folder", str(web.folder), "--address", HUB_ADDRESS]
         hub = subprocess.Popen(command, cwd=PROJECT)
         try:
@@ -223,6 +225,12 @@ def test_a_wrong_intent_is_not_confirmed(pushed: Pushed, change: dict[str, str],
     assert why in body.decode()
 
 
+def post(pushed: Pushed, length: int) -> bytes:
+    """The head of a push to a callback that exists."""
+    path = pushed.callback.rpartition("/")[2]
+    return b"POST /%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (path.encode(), length)
+
+
 def test_strangers_find_nothing(pushed: Pushed) -> None:
     """Another path is nobody's; a body that is too large is not read; nothing but loopback listens."""
     base = pushed.callback.rpartition("/")[0]
@@ -231,7 +239,38 @@ def test_strangers_find_nothing(pushed: Pushed) -> None:
     assert ask("GET", f"{base}/guess?hub.mode=subscribe")[0] == 404
     assert ask("POST", f"{base}/guess", {}, b"<feed></feed>")[0] == 404
     with socket.create_connection(("127.0.0.1", port), timeout=10) as large:
-        large.sendall(b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (MAX_BYTES + 1))
+        large.sendall(post(pushed, MAX_BYTES + 1))
         assert large.recv(100).startswith(b"HTTP/1.1 413 ")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", port), timeout=10)
+
+
+def test_bodies_and_connections_are_bounded_in_total(pushed: Pushed) -> None:
+    """Unknown callbacks are refused before the body; of bodies at once a fifth of the largest size finds no room; and
+    of a hundred connections 64 are held. Afterwards pushes are taken in as before."""
+    port = int(re.findall(r":(\d+)", pushed.callback.rpartition("/")[0])[-1])
+    with contextlib.ExitStack() as stack:
+        held = []
+        for number in range(5):
+            held.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)))
+            held[-1].sendall(post(pushed, MAX_BYTES - 1) + b"x" * 1000)
+            assert number < 4 or held[-1].recv(100).startswith(b"HTTP/1.1 503 ")
+        stranger = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+        stranger.sendall(b"POST /guess HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+        assert stranger.recv(100).startswith(b"HTTP/1.1 404 ")
+        many = [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in range(100)]
+        for connection in many:
+            connection.setblocking(False)
+        wait_until(lambda: sum(hung_up(connection) for connection in many) >= 100 - MAX_CONNECTIONS)
+    pushed.publish("/entry/1", "/entry/after-the-flood")
+    wait_until(lambda: "/entry/after-the-flood" in pushed.asked())
+
+
+def hung_up(connection: socket.socket) -> bool:
+    """Whether the other side has closed it."""
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True

@@ -7,6 +7,10 @@ from pathlib import Path
 
 from tests.web.answers import answer, page_html
 from tests.web.graph import Answer, Page, World
+from tests.web.hub import NAME as HUB
+
+#: Another name of the hub's: nothing that is asked there may count against the hub itself.
+CLOSED_HUB = "closed-hub.test"
 
 
 def pushed_world(port: int, folder: Path) -> World:
@@ -20,8 +24,8 @@ def pushed_world(port: int, folder: Path) -> World:
         world.seeds.append(world.url(name))
     news, closed, thief = (world.sites[name] for name in ("news.test", "closed.test", "thief.test"))
 
-    def hub(path: str = "/") -> str:
-        return (folder / "hub").read_text().strip() + path
+    def hub(path: str = "/", name: str = HUB) -> str:
+        return (folder / "hub").read_text().strip().replace(HUB, name) + path
 
     def of_news(path: str, head: bytes) -> Answer | None:
         if path.startswith("/entry/"):
@@ -35,13 +39,13 @@ def pushed_world(port: int, folder: Path) -> World:
         """The hub is named by a header alone, and its robots.txt forbids that address."""
         if path != "/feed.atom":
             return None
-        links = f'Link: <{hub("/closed/")}>; rel="hub", <{world.url("closed.test", path)}>; rel="self"'
+        links = f'Link: <{hub("/closed/", CLOSED_HUB)}>; rel="hub", <{world.url("closed.test", path)}>; rel="self"'
         return answer(b"<feed></feed>", kind="application/atom+xml", headers=[links])
 
     def of_thief(path: str, head: bytes) -> Answer | None:
         """The topic is somebody else's."""
         stolen = world.url("news.test", "/feed.atom")
-        return feed(f'<link rel="hub" href="{hub("/thief/")}"/><link rel="self" href="{stolen}"/>', [])
+        return feed(f'<link rel="hub" href="{hub("/thief/", CLOSED_HUB)}"/><link rel="self" href="{stolen}"/>', [])
 
     def of_moved(path: str, head: bytes) -> Answer | None:
         """The hub that is named redirects to where it is."""
