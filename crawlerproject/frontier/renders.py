@@ -20,8 +20,8 @@ _HOSTS_KEPT = 5_000
 _TEMPLATES_KEPT = 100
 _REST = "(others)"
 # Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
-# (some 100 MB each) and no processor (ours).
-_PAGES_A_PLACE = 4
+# (some 100 MB each) and, unless they mean harm, no processor (ours).
+_PAGES_A_PLACE = 3
 # A host that waits for a place is looked at again after this even if nobody ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 

@@ -12,10 +12,12 @@ T = TypeVar("T")
 
 # How exactly a limit is kept that stands still now and then.
 _STEP_SECONDS = 0.05
+# A page that has waited for so long leaves its place to another; for less the two would only be in each other's way.
+_LONG_SECONDS = 1.0
 
 
 class PageTime:
-    """Seconds since it began, waits left out; ``waits`` is called as the first begins, ``goes_on`` as the last ends."""
+    """Seconds since it began, waits left out. ``waits`` is called in a long wait, ``goes_on`` at its end."""
 
     def __init__(
         self,
@@ -28,6 +30,8 @@ class PageTime:
         self._waiting = 0
         self._since = 0.0
         self._waited = 0.0
+        self._long: asyncio.TimerHandle | None = None
+        self._left = False  # ``waits`` was called
 
     def begin(self) -> None:
         """The page comes into the browser now."""
@@ -47,7 +51,7 @@ class PageTime:
         """While a request waits for its turn."""
         if not self._waiting:
             self._since = self._clock()
-            self._waits()
+            self._long = asyncio.get_running_loop().call_later(_LONG_SECONDS, self._leave)
         self._waiting += 1
         try:
             yield
@@ -55,7 +59,18 @@ class PageTime:
             self._waiting -= 1
             if not self._waiting:
                 self._waited += self._clock() - self._since
-                self._goes_on()
+                self._return()
+
+    def _leave(self) -> None:
+        self._left = True
+        self._waits()
+
+    def _return(self) -> None:
+        if self._long is not None:
+            self._long.cancel()
+        if self._left:
+            self._left = False
+            self._goes_on()
 
     async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
         """The result of ``work``; TimeoutError when the page has had so many more seconds without one."""

@@ -158,18 +158,18 @@ def test_budgets_and_history_survive_a_restart() -> None:
 
 
 def test_a_page_that_waits_for_a_turn_lets_another_work() -> None:
-    """Up to four times as many are in the browser, of which no more than the setting says do not wait."""
+    """Up to three times as many are in the browser, of which no more than the setting says do not wait."""
     renders = Renders(MemoryStore(), Workbench(), random.Random(1), mode="auto", max_in_flight=1)
     renders.started()
     assert renders.full
 
-    for _ in range(3):
+    for _ in range(2):
         renders.waits(0.0)
         assert not renders.full
         renders.started()
         assert renders.full
     renders.waits(0.0)
-    assert renders.full  # four are as many as the machine holds
+    assert renders.full  # three are as many as the machine holds
 
     renders.goes_on()
     renders.ended(0.0)

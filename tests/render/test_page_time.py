@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import ExitStack
 
 import pytest
 
@@ -23,25 +24,40 @@ class Clock:
 
 def test_waits_that_overlap_count_once_and_not_as_the_pages_time() -> None:
     """Two requests wait for 3 s and 4 s, 2 s of them together: the page waits from the first to the last."""
-    clock, told = Clock(), list[str]()
-    page = PageTime(lambda: told.append("waits"), lambda: told.append("goes on"), clock)
-    clock.now += 7
-    page.begin()
-    clock.now += 1
-    first, second = page.waiting(), page.waiting()
 
-    first.__enter__()
-    clock.now += 1
-    second.__enter__()
-    clock.now += 2
-    assert (page.now(), page.waited_seconds) == (1.0, 3.0)
-    first.__exit__(None, None, None)
-    clock.now += 2
-    assert told == ["waits"]
-    second.__exit__(None, None, None)
-    clock.now += 10
+    async def waits() -> None:
+        clock = Clock()
+        page = PageTime(clock=clock)
+        clock.now += 7
+        page.begin()
+        clock.now += 1
+        with ExitStack() as second:
+            with page.waiting():
+                clock.now += 1
+                second.enter_context(page.waiting())
+                clock.now += 2
+                assert (page.now(), page.waited_seconds) == (1.0, 3.0)
+            clock.now += 2
+        clock.now += 10
 
-    assert (page.now(), page.waited_seconds) == (11.0, 5.0)
+        assert (page.now(), page.waited_seconds) == (11.0, 5.0)
+
+    asyncio.run(waits())
+
+
+def test_only_a_long_wait_leaves_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that ends before it is long says nothing; one that is long says so, and when it has ended."""
+    told: list[str] = []
+
+    async def waits(seconds: float) -> None:
+        with PageTime(lambda: told.append("waits"), lambda: told.append("goes on")).waiting():
+            await asyncio.sleep(seconds)
+
+    asyncio.run(waits(0))
+    assert told == []
+    monkeypatch.setattr("crawlerproject.render.page_time._LONG_SECONDS", 0.0)
+    asyncio.run(waits(0.01))
+
     assert told == ["waits", "goes on"]
 
 
