@@ -31,6 +31,7 @@ class Page:
     text_mark: int | None = None  # of an HTML page's text, rules/templates.py
     error: str = ""  # one line for humans
     found: list[Found] = field(default_factory=list)  # its links, queued when it ends
+    changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that it says changed, and when
     text: bytes | None = None  # in UTF-8, what near duplicates are told by; None: not an HTML page that was read
     is_feed: bool = False
     new_links: int = 0  # of ``found``, once they are queued

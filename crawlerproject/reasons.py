@@ -34,6 +34,9 @@ class Reason(StrEnum):
     RENDER_PACE = "render-pace"
     HOST_PARKED = "host-parked"
     FOREIGN_ENTRY = "foreign-entry"
+    BAD_PORT = "bad-port"
+    TOO_MANY_PORTS = "too-many-ports"
+    TOO_MANY_HOSTS = "too-many-hosts"
     HUB_UNPROVEN = "hub-unproven"
 
     # Failures: asked for, no usable answer.

@@ -34,6 +34,8 @@ OURS = {
     "SCOPE_MAX_DEPTH": 20,
     "SCOPE_MAX_URLS_PER_HOST": 100_000,
     "SCOPE_MAX_URL_LENGTH": 2000,
+    "SCOPE_MAX_PORTS_PER_HOST": 8,
+    "SCOPE_MAX_HOSTS_PER_DOMAIN": 1000,
     # Fetching.
     "FETCH_MAX_BYTES": 5 * 1024 * 1024,
     "FETCH_TIMEOUT_SECONDS": 30,
@@ -118,6 +120,7 @@ DOWNLOAD_HANDLERS = {
 # The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's:
 # Scrapy's own would ask a host again at once, behind the workbench's back.
 DOWNLOADER_MIDDLEWARES = {
+    "crawlerproject.middlewares.ports.PortsMiddleware": 10,
     "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
     "crawlerproject.middlewares.robots.RobotsMiddleware": 40,
@@ -167,7 +170,8 @@ EXTENSIONS = {
     "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }
 
-# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB.
+# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB. Another value of
+# FRONTIER_MAX_IN_FLIGHT becomes theirs when a crawl begins (setting_values.py).
 CONCURRENT_REQUESTS = OURS["FRONTIER_MAX_IN_FLIGHT"]
 CONCURRENT_REQUESTS_PER_DOMAIN = OURS["FRONTIER_MAX_IN_FLIGHT"]
 DOWNLOAD_DELAY = 0

@@ -85,7 +85,7 @@ def test_a_spider_of_another_project(project: Path, tmp_path: Path) -> None:
     """Its items come out as ever; its pages are archived, each once, at the promised pace, robots.txt obeyed."""
     with synthetic_web(tmp_path / "web") as web:
         items, crawl = tmp_path / "titles.jsonl", tmp_path / "crawl"
-        seeds = ["-a", f"seeds={web.folder / 'seeds.txt'}"]
+        seeds = ["-a", f"seeds={web.folder / 'seeds.txt'}", "-a", "scope=any"]
 
         ended = scrapy(project, "crawl", "titles", *seeds, "-O", str(items), *options(web, crawl))
 

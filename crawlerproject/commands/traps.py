@@ -11,10 +11,13 @@ from scrapy.exceptions import UsageError
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.onlooker import Onlooker
+from crawlerproject.rules.domain_hosts import DomainHosts
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.templates import HostYields
 
-# The name of the fact that keeps a host's yields: frontier/trap_desk.py.
+# The names of the facts that keep a host's yields and a domain's hosts: frontier/trap_desk.py, domain_desk.py.
 FACT_PREFIX = "traps/"
+DOMAIN_PREFIX = "domains/"
 
 
 class Command(ScrapyCommand):
@@ -36,8 +39,9 @@ class Command(ScrapyCommand):
         """For the help."""
         return (
             "Lists, host by host, the templates of URLs whose budget is spent, and the links that were refused for "
-            "their shape. HOST is a host key as the request log has it; none lists all. A line's host and template, "
-            "put into TRAP_ALLOW_FILE, say that this is no trap. "
+            "their shape; then the domains (*.DOMAIN) that have more hosts than are taken up. HOST is a host key as "
+            "the request log has it, or a domain; none lists all. A line's host and template, put into "
+            "TRAP_ALLOW_FILE, say that this is no trap. "
             "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
         )
 
@@ -52,6 +56,7 @@ class Command(ScrapyCommand):
         try:
             with Onlooker(self.settings).store() as view:
                 rows = [row for name, packed in view.facts(FACT_PREFIX) for row in _rows(name, packed, args)]
+                rows += [row for name, packed in view.facts(DOMAIN_PREFIX) for row in _domain_rows(name, packed, args)]
         except (OperatorError, StorageError) as error:
             raise UsageError(str(error), print_help=False) from None
         except ValueError as error:
@@ -66,9 +71,18 @@ class Command(ScrapyCommand):
             print("No traps so far.")
 
 
+def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
+    host = "*." + name.removeprefix(DOMAIN_PREFIX)
+    domain = DomainHosts.unpack(packed)
+    if domain.refused and (not hosts or host in hosts or host[2:] in hosts):
+        why = f"{domain.hosts:,} hosts, which have shown {domain.pages:,} new texts"
+        counts = {"fetched": 0, "new": domain.pages, "refused": domain.refused}
+        yield {"host": host, "template": "-", **counts, "why": why}
+
+
 def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = name.removeprefix(FACT_PREFIX)
-    if hosts and host not in hosts:
+    host = host_name(name.removeprefix(FACT_PREFIX))  # a version before this one told ports apart
+    if hosts and host not in map(host_name, hosts):
         return
     yields = HostYields.unpack(packed)
     for found in yields.trapped():

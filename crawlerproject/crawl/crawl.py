@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crawlerproject.clock import steady
 from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
-from crawlerproject.crawl.first_urls import scope_of
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
+from crawlerproject.crawl.resume import Resumed, resume
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
@@ -56,7 +57,7 @@ class Crawl:
         self.pages = 0  # these three since this process started, as in Progress
         self.bytes = 0
         self.errors = 0
-        self._epoch = time.time() - time.monotonic()
+        self._epoch = steady() - time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         self.ends = PageEnds(self)
@@ -110,9 +111,9 @@ class Crawl:
         self.certificates = CertificateBook(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
         self.traps = TrapDesk(store, allowed)
-        scope, hosts = scope_of(store, spider)
-        hosts += (store.fact(SCOPE_FACT) or b"").decode().split()
-        self.gates = gates_of(settings, scope, hosts, self.traps)
+        self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
+        hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
+        self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps)
         self.renders = RenderEnds(self)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean)
         self.contents = parts.contents_of(settings, store)
@@ -133,6 +134,7 @@ class Crawl:
             if self.lost:
                 raise StorageError(self.lost)
             self.ends.write_again()
+            self.frontier.add_again(self.now())
             self.commits.whole()
             self.archive.close()
             self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))

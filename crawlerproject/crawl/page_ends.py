@@ -156,7 +156,9 @@ class PageEnds:
         record = crawl.revisits.record(page, digest, now)
         crawl.frontier.finish(lease, ending, record, page.body, now)
         if page.to_render is None and not lease.is_hub:  # a shell says nothing yet
-            crawl.traps.learn(page, digest)
+            new = crawl.traps.learn(page, digest)
+            if new and page.duplicate is None:
+                crawl.frontier.domains.yielded(lease.row.host)
         crawl.certificates.learn(page, now)
 
     def _count(self, page: Page) -> None:

@@ -87,7 +87,10 @@ class RenderEnds:
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
         if page.text_mark is not None:
-            crawl.traps.heard(row.host, row.url, crawl.traps.new_text(row.host, page.text_mark))
+            new = crawl.traps.new_text(row.host, page.text_mark)
+            crawl.traps.heard(row.host, row.url, new)
+            if new:
+                crawl.frontier.domains.yielded(row.host)
         crawl.frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:

@@ -6,6 +6,7 @@ Without it a host that is free in 0.3 s would be asked at the engine's 5 s heart
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.embed_requests import EmbedRequests
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
 from crawlerproject.crawl.loader import Loader
+from crawlerproject.crawl.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.lookups import Lookups
 from crawlerproject.crawl.pushes import Pushes
 from crawlerproject.crawl.wake_up import WakeUp
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+logger = logging.getLogger(__name__)
+
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
 
@@ -49,6 +53,7 @@ class FrontierScheduler:
         self._embeds = EmbedRequests(self)
         self._loader: Loader
         self._lookups: Lookups
+        self._long: LongPages
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
         self._timer = WakeUp(self._awake)
         self._bursts = Bursts()
@@ -72,6 +77,7 @@ class FrontierScheduler:
         self.pushes = Pushes(self)
         self._loader = Loader(self.crawler, self.crawl.frontier, self.wake)
         self._lookups = Lookups(self.crawl, self._looked_up, self.wake)
+        self._long = LongPages(self)
         if self.crawl.fleet is None:
             self._loader.begin()
             read_letters(self.crawl)
@@ -98,9 +104,17 @@ class FrontierScheduler:
         self._lookups.cancel()
         if self._addresses is not None:
             self._addresses.close()
+        crawl = self.crawl
+        if reason == "finished" and crawl.resumed.continued and not (crawl.pages or crawl.errors):
+            logger.info(
+                "Nothing was left to fetch: the crawl in %s has ended before. To visit its pages again: "
+                "-a mode=recrawl; for more pages: new seeds with -a accept=seeds; for another crawl: -s CRAWL_DIR=….",
+                crawl.folder,
+            )
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
+        await self._long.finish()
         async with self.crawl.commits.lock:
             self.crawl.close()
 
@@ -140,6 +154,10 @@ class FrontierScheduler:
 
     def add(self, found: Iterable[Found]) -> int:
         """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""
+        return self._added(found) or 0
+
+    def _added(self, found: Iterable[Found]) -> int | None:
+        """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
         if self.crawl.fleet is not None:
             self.crawl.fleet.outbox.extend(found)
             return 0
@@ -147,7 +165,7 @@ class FrontierScheduler:
             return self.crawl.frontier.add(found, self.crawl.now())
         except StorageError as error:
             self.crawl.pause(str(error))
-            return 0
+            return None
 
     def add_seeds(self, seeds: Iterable[Address]) -> None:
         """Queue the operator's seeds; known ones are skipped."""
@@ -170,9 +188,33 @@ class FrontierScheduler:
         """What a page that is about to end repeats."""
         return self.crawl.ends.repeated(page)
 
+    def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
+        """Take word of a list that known pages changed, and count what is believed."""
+        assert self.crawler.stats is not None
+        try:
+            self.crawler.stats.inc_value("recrawl/announced", self.changed(pages))
+        except StorageError as error:  # the list says it again when it is read again
+            self.crawl.pause(str(error))
+
     def finish(self, page: Page) -> None:
-        """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline."""
-        page.new_links = self.add(page.found)
+        """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline.
+
+        A page with very many links ends later, by ``end``.
+        """
+        if self.crawl.fleet is None and len(page.found) + len(page.changed) > MOST_AT_ONCE:
+            self._long.begin(page)
+            return
+        if page.changed:
+            self.announced(page.changed)
+        added = self._added(page.found)
+        if added is None:
+            self._long.hold(page)
+            return
+        page.new_links = added
+        self.end(page)
+
+    def end(self, page: Page) -> None:
+        """A page's links are queued: archive it and end its lease."""
         self.crawl.ends.finish(page)
         self._over(page.lease)
 
@@ -197,6 +239,7 @@ class FrontierScheduler:
 
     def resume(self) -> None:
         """Go on after a pause."""
+        self._long.go_on()
         self._timer.cancel()
         self._awake()
 
@@ -206,7 +249,7 @@ class FrontierScheduler:
         frontier = self.crawl.frontier
         while self._room() and not self.crawl.paused and not self._bursts.over():
             try:
-                turn = frontier.next(self.crawl.now())
+                turn = frontier.next(self.crawl.now(), self._bursts.over)
             except StorageError as error:
                 self.crawl.pause(str(error))
                 return None

@@ -65,6 +65,15 @@ class Ending:
         return self.status != 429 and not self.retry_after_seconds
 
     @property
+    def asks(self) -> bool:
+        """Whether the answer asks to wait, which holds for every port of the name; what fails is a port's alone.
+
+        A 503 that does not say when to come back may come from one dead service of many: a link to its port must not
+        close the others.
+        """
+        return self.status == 429 or self.walled or (self.status == 503 and bool(self.retry_after_seconds))
+
+    @property
     def trouble(self) -> bool:
         """Whether the host asked us to wait or failed."""
         return self.status is None or self.status in _REST_STATUSES or self.walled
@@ -138,9 +147,12 @@ class Conduct:
             return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
         if ending.walled:  # asking again is what walls are against
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            self._asked(host)
             return Verdict(again=False, give_up=parked, parked=parked)
         if ending.status in _REST_STATUSES:
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            if ending.asks:
+                self._asked(host)
             return Verdict(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
         return Verdict(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
 
@@ -169,6 +181,17 @@ class Conduct:
         if host.rest_until <= now:
             self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng))
         return host.rest_until
+
+    def _asked(self, host: Host) -> None:
+        """The rest was asked for: it is the name's, and with it how often such rests have doubled."""
+        host.asked_until = host.rest_until
+        if host.ports is None:
+            return
+        host.ports.rest_until = max(host.ports.rest_until, host.rest_until)
+        for other in host.ports.hosts:
+            other.escalation = max(other.escalation, host.escalation)
+            other.rest_until = max(other.rest_until, host.rest_until)
+            other.last_trouble = max(other.last_trouble, host.last_trouble)
 
     def _of(self, host: Host) -> Rest:
         return Rest(host.escalation, host.rest_until, host.last_trouble)

@@ -54,6 +54,8 @@ class Embeds:
             return Reason.RENDER_PACE  # another worker's host: its clock is there
         if (refusal := self._gates.embed_refusal(address, now)) is not None:
             return refusal
+        if self._books.too_many_ports(address.host):
+            return Reason.TOO_MANY_PORTS
         host = self._books.host(address.host)
         if host.given_up:
             return Reason.HOST_PARKED
@@ -63,6 +65,8 @@ class Embeds:
             return Reason.ROBOTS
         # Not ``next_free``: that may be when its queue is looked at again, whatever the host's pace.
         free = max(now, host.pace_free, host.rest_until, host.held_until)
+        if host.ports is not None:
+            free = max(free, host.ports.free_at(host))
         turns = len(self._waiting.get(host.name, ())) + (host.stage == Stage.IN_FLIGHT)
         if free + turns * host.delay_seconds > embed.until:
             return Reason.RENDER_PACE

@@ -65,7 +65,7 @@ class Endings:
         elif lease.stored and ending.render:
             self._books.queue_to_render(lease.row, host, record, ending.render, now)
         elif lease.stored:
-            self._books.decide(lease.row, host, record, leased=True)
+            self._books.decide(lease.row, host, record)
         self._books.dirty[host.name] = host
         host.delay_seconds = self._conduct.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
@@ -101,7 +101,7 @@ class Endings:
         """The host's and its address's pause begin where the answer ended."""
         ended += _SERVERS_VIEW_SECONDS
         delay = self._conduct.jittered(host.delay_seconds, self._rng)
-        host.pace_free = max(ended + delay, host.rest_until)
+        self._books.charge(host, ended, ended + delay)
         next_free = max(host.pace_free, host.held_until)
         self._books.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from crawlerproject.frontier.books import Books, unsure_until
 from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.embeds import Embeds
 from crawlerproject.frontier.endings import Endings
 from crawlerproject.frontier.found import Found
@@ -24,9 +25,11 @@ from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Alone, Territory
-from crawlerproject.frontier.turns import Lookup, Turns
+from crawlerproject.frontier.turns import Lookup, Turns, never
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.scope import bounded_domain, registered_domain
+from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import origin
 from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord
 
@@ -48,8 +51,12 @@ class Frontier:
         renders: Renders | None = None,
         territory: Territory | None = None,
         less_important: LessImportant | None = None,
+        longest: Longest | None = None,
     ) -> None:
-        """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says."""
+        """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says.
+
+        ``longest``: how far ahead a stored moment may lie; None: what is stored is believed.
+        """
         self.workbench = workbench
         self.renders = renders or Renders(store, workbench, rng)
         self.books = Books(
@@ -57,10 +64,16 @@ class Frontier:
             workbench,
             robots,
             start_delay_seconds=conduct.start_delay_seconds,
+            max_ports=gates.max_ports_per_host,
+            now=started_at,
+            longest=longest,
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
         )
         self.embeds = Embeds(self.books, gates)
-        self._intake = Intake(self.books, gates, less_important)
+        # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
+        domain_of = bounded_domain if territory is None else registered_domain
+        self.domains = DomainDesk(store, gates.max_hosts_per_domain, domain_of)
+        self._intake = Intake(self.books, gates, self.domains, less_important)
         self._turns = Turns(self.books, gates, self.renders, self.embeds)
         self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
         self._endings = Endings(self.books, conduct, self._robots_answers, self.renders, rng)
@@ -84,7 +97,7 @@ class Frontier:
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
-        return self._intake.let_go(mine)
+        return self._intake.let_go(mine) + self.domains.let_go(mine)
 
     def allowed(self, found: Iterable[Found], now: float) -> list[Found]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
@@ -92,6 +105,7 @@ class Frontier:
 
     def read(self, letter: Letter, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
+        self.books.now = now
         if isinstance(letter, Links):
             self.add(letter.found, now)
         elif isinstance(letter, RobotsWanted):
@@ -101,6 +115,7 @@ class Frontier:
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
+        self.books.now = now
         return self._intake.add(found, now)
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
@@ -111,9 +126,13 @@ class Frontier:
         """Queue what was found while the store had no room."""
         self._intake.add_again(now)
 
-    def next(self, now: float) -> Lease | Lookup | None:
-        """The next thing to do for a host that is free now; None when every host waits."""
-        return self._turns.next(now)
+    def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
+        """The next thing to do for a host that is free now; None when every host waits.
+
+        ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
+        """
+        self.books.now = now
+        return self._turns.next(now, enough)
 
     def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
         """Which of the addresses that the resolver found the host is to be asked at, for ``looked_up``."""
@@ -128,6 +147,7 @@ class Frontier:
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
+        self.books.now = now
         self._endings.finish(lease, ending, record, body, now)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:

@@ -9,9 +9,11 @@ from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.filetypes import extensions_of, useless
 from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, bad_port
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
@@ -43,12 +45,16 @@ class Gates:
         skip_extensions: Collection[str],
         *,
         max_urls_per_host: int,
+        max_ports_per_host: int = DEFAULT_MAX_PORTS,
+        max_hosts_per_domain: int = DEFAULT_MAX_HOSTS,
         traps: TrapDesk | None = None,
         hubs: bool = False,
     ) -> None:
         self._hubs = hubs  # whether they may push to us: else nothing is asked of them
         self.scope = scope
         self.max_urls_per_host = max_urls_per_host
+        self.max_ports_per_host = max_ports_per_host
+        self.max_hosts_per_domain = max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
         self.never_crawl = never_crawl
         self.addresses = addresses
         self.skip_extensions = extensions_of(skip_extensions)
@@ -65,6 +71,8 @@ class Gates:
         name = host_name(address.host)
         if self.never_crawl.current(now).excludes(name):
             return Reason.NEVERCRAWL
+        if name != address.host and bad_port(address.host):
+            return Reason.BAD_PORT
         if self._literal_refused(name):
             return Reason.PRIVATE_ADDRESS
         if seed:
@@ -78,21 +86,29 @@ class Gates:
 
     def refusal_known(self, found: Found, now: float) -> Reason | None:
         """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
+        if bad_port(found.address.host):
+            return Reason.BAD_PORT
         return Reason.NEVERCRAWL if self.excluded(found.address, now) else None
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
         if self.never_crawl.current(now).excludes(host_name(row.host)):
             return Reason.NEVERCRAWL
+        if bad_port(row.host):
+            return Reason.BAD_PORT  # queued by a version that asked there
         if row.flags & FLAG_HUB and not self._hubs:
             return Reason.SCOPE  # left over from a run that did
         if self._traps is None or row.flags & _KNOWN_GOOD:
             return None
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
 
+    def any_hosts(self, domain: str, now: float) -> bool:
+        """Whether the operator says that the hosts of this domain are no farm."""
+        return self._traps is not None and self._traps.allows("*." + domain, now)
+
     def excluded(self, address: Address, now: float) -> bool:
         """Whether nothing at all may be asked of this address's host."""
-        return self.never_crawl.current(now).excludes(host_name(address.host))
+        return bad_port(address.host) or self.never_crawl.current(now).excludes(host_name(address.host))
 
     def _trapped(self, address: Address, path: str, name: str, now: float) -> bool:
         """By its shape, or by what its likes have yielded."""
@@ -105,6 +121,8 @@ class Gates:
 
     def embed_refusal(self, address: Address, now: float) -> Reason | None:
         """Why a page in the browser may not ask for it, its host's robots.txt left out."""
+        if bad_port(address.host):
+            return Reason.BAD_PORT
         if self.excluded(address, now):
             return Reason.NEVERCRAWL
         return Reason.PRIVATE_ADDRESS if self._literal_refused(host_name(address.host)) else None
@@ -127,6 +145,8 @@ def gates_of(settings: BaseSettings, scope: str, seed_hosts: Iterable[str], trap
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
         list_of(settings, "SKIP_EXTENSIONS"),
         max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+        max_ports_per_host=settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+        max_hosts_per_domain=settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
         traps=traps,
         hubs=bool(settings.getint("WEBSUB_PORT")),
     )

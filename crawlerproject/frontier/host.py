@@ -5,13 +5,16 @@ from __future__ import annotations
 import struct
 
 from crawlerproject.frontier.workbench import HostClock
+from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_brought_back
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
-# version 2 did not have. Little-endian, epoch seconds.
+# version 2 did not have; then, which version 3 did not have, name_free, and of the host at the default port the other
+# ports of its name. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _ARRIVAL = struct.Struct("<Q")
-_VERSION, _WITHOUT_ARRIVAL = b"\x03", b"\x02"
+_NAME_FREE = struct.Struct("<d")
+_VERSION, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x04", b"\x03", b"\x02"
 
 
 class Host(HostClock):
@@ -20,18 +23,21 @@ class Host(HostClock):
     __slots__ = (
         "answered_at",
         "arrival",
+        "asked_until",
         "closed_until",
         "dead_addresses",
-        "delay_seconds",
         "escalation",
         "failures",
         "fetched",
         "floor_seconds",
         "given_up",
         "held_until",
+        "kept",
         "known",
         "last_trouble",
+        "name_free",
         "opened",
+        "other_ports",
         "pace_free",
         "promised_seconds",
         "rest_until",
@@ -46,13 +52,15 @@ class Host(HostClock):
     )
 
     def __init__(self, name: str, delay_seconds: float) -> None:
-        super().__init__(name)
+        super().__init__(name, 0.0, delay_seconds)
         self.answered_at = 0.0  # the end of its last answer; not stored: 0 until this start's first one
-        self.delay_seconds = delay_seconds  # promised between an answer's end and the next request
         self.promised_seconds = 0.0  # after the last answer's end, its rest included; not stored
         self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first
         self.floor_seconds = 0.0  # robots.txt's Crawl-delay or Request-rate
         self.rest_until = 0.0
+        self.asked_until = 0.0  # the end of the last rest that it asked for; not stored
+        self.name_free = 0.0  # no port of its name is asked before this, as far as this host's answers say
+        self.other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
         self.held_until = 0.0  # another host answers for its robots.txt; not stored, a new start asks again
         self.pace_free = 0.0  # next_free but for the hold
         self.escalation = 0
@@ -70,13 +78,14 @@ class Host(HostClock):
         self.arrival = 0  # the last that a row of its was given
         self.unstored = 0  # rows that the next commit adds
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
+        self.kept = 0  # of its rows, those that a later run shall have; not stored
         self.known = 0  # URLs ever accepted
         self.fetched = 0  # answers ever received
 
     @property
     def waiting_urls(self) -> int:
         """URLs that still wait for their turn."""
-        return self.rows + self.unstored - len(self.taken)
+        return self.rows + self.unstored - len(self.taken) - self.kept
 
     def rests_until(self, now: float) -> float:
         """Until when it is left alone for another reason than its pace; 0 when it is not."""
@@ -100,6 +109,31 @@ class Host(HostClock):
             self.robots_until_https = until
         else:
             self.robots_until_http = until
+
+    @property
+    def promise_seconds(self) -> float:
+        """The pause promised before its next request, after the last answer of any port of its name."""
+        clock = self.ports
+        since_last = self.promised_seconds if clock is None or clock.last in (None, self) else clock.promised_seconds
+        return max(self.delay_seconds, since_last)
+
+    def bring_back(self, now: float, longest: Longest) -> bool:
+        """Cut what was stored under a clock that was set back since; whether anything was."""
+        before = Waits(
+            self.next_free,
+            self.name_free,
+            self.rest_until,
+            self.last_trouble,
+            self.delay_seconds,
+            max(self.failures, self.opened),
+        )
+        after = brought_back(before, now, longest)
+        if after is not None:
+            self.next_free, self.name_free, self.rest_until, self.last_trouble = after[:4]
+        for scheme in ("http", "https"):
+            until = robots_brought_back(self.robots_until(scheme), self.rest_until, now, longest)
+            self.set_robots_until(scheme, until)
+        return after is not None
 
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
@@ -125,6 +159,8 @@ class Host(HostClock):
             )
             + struct.pack(f"<{len(self.samples)}d", *self.samples)
             + _ARRIVAL.pack(self.arrival)
+            + _NAME_FREE.pack(self.name_free)
+            + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
         )
 
     @classmethod
@@ -150,9 +186,19 @@ class Host(HostClock):
             samples,
         ) = values
         host.given_up = bool(given_up)
-        host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
-        if not packed.startswith(_WITHOUT_ARRIVAL):
-            (host.arrival,) = _ARRIVAL.unpack_from(packed, len(packed) - _ARRIVAL.size)
+        place = len(_VERSION) + _FIXED.size
+        host.samples = struct.unpack_from(f"<{samples}d", packed, place)
+        host.name_free = host.next_free
+        if packed.startswith(_WITHOUT_ARRIVAL):
+            return host
+        place += 8 * samples
+        (host.arrival,) = _ARRIVAL.unpack_from(packed, place)
+        if packed.startswith(_WITHOUT_NAME):
+            return host
+        place += _ARRIVAL.size
+        (host.name_free,) = _NAME_FREE.unpack_from(packed, place)
+        place += _NAME_FREE.size
+        host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
         return host
 
 

@@ -8,12 +8,14 @@ from itertools import islice
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.priority import by_rank
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
 
@@ -31,8 +33,11 @@ _BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
 class Intake:
     """Queues what is new and allowed."""
 
-    def __init__(self, books: Books, gates: Gates, less_important: LessImportant | None = None) -> None:
+    def __init__(
+        self, books: Books, gates: Gates, domains: DomainDesk, less_important: LessImportant | None = None
+    ) -> None:
         self._books = books
+        self._domains = domains
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
@@ -53,28 +58,25 @@ class Intake:
             self._load(name)
         if len(names) < count:
             self._books.met = None
+            self._books.warn_of_set_back()
         return len(names) == count
 
     def _load(self, name: str) -> None:
-        books = self._books
-        assert books.met is not None
-        met = name in books.met
-        host = books.host(name)
-        # Counts of a torn run: the rows themselves are the truth. To a host that was met before, links may have come.
-        if len(books.store.head(name, host.rows + 1)) > host.rows if met else not host.rows:
-            host.rows += 1
-            books.waits(host, 1)
-        books.workbench.add(host)
+        host = self._books.host(name)
+        if not host.rows:  # it was met without its rows
+            host.rows = 1
+            self._books.waits(host, 1)
+        self._books.workbench.add(host)
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""
-        for name in names:
-            host = self._books.host(name)
-            if not host.rows:  # counts of a torn run: the rows themselves are the truth
-                host.rows = 1
-            host.given_up = False
-            self._books.waits(host, host.waiting_urls)
-            self._books.workbench.add(host)
+        self._books.met = set()
+        try:
+            for name in names:
+                self._load(name)
+        finally:
+            self._books.met = None
+        self._books.warn_of_set_back()
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
@@ -149,6 +151,8 @@ class Intake:
             raise
         for row in rows:
             host = hosts[row.host]
+            if host.ports is not None:
+                host.ports.known += new
             if not host.given_up:
                 self._books.waits(host, 1)
                 if not host.work or host.stage == Stage.IDLE:
@@ -170,9 +174,9 @@ class Intake:
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
         new: list[Found] = []
-        coming: dict[str, int] = {}  # by host: of these, on their way into its budget
+        coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
-            name = item.address.host
+            name = host_name(item.address.host)
             before = coming.get(name, 0)
             if self._within_rules(item, now, before):
                 coming[name] = before + 1
@@ -180,9 +184,16 @@ class Intake:
         return new
 
     def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
-        address = item.address
+        address, bounded = item.address, not item.flags & _BEYOND_BUDGET
+        if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host):
+            self._books.refused[Reason.TOO_MANY_PORTS] += 1
+            return False
+        if bounded and not coming and self._one_host_too_many(address.host, now):
+            self._books.refused[Reason.TOO_MANY_HOSTS] += 1
+            return False
         host = self._books.host(address.host)
-        if host.known + coming >= self._gates.max_urls_per_host and not item.flags & _BEYOND_BUDGET:
+        known = host.known if host.ports is None else host.ports.known
+        if bounded and known + coming >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and not self._books.robots.allows(
@@ -190,6 +201,20 @@ class Intake:
         ):
             self._books.refused[Reason.ROBOTS] += 1
             return False
+        if not known and not coming:
+            self._domains.taken_up(address.host)
+        return True
+
+    def _one_host_too_many(self, name: str, now: float) -> bool:
+        """Whether a URL is the first of its host, whose domain may have no host more."""
+        known, domains = self._books.workbench.hosts.get(name), self._domains
+        if known is not None and known.known:
+            return False
+        if not domains.full(name) or self._books.knows(name):
+            return False
+        if self._gates.any_hosts(domains.domain_of(name), now):
+            return False
+        domains.refused(name)
         return True
 
     def _widened(self, new: list[Found]) -> list[tuple[str, bytes]]:

@@ -58,7 +58,11 @@ class RobotsAnswers:
         target = _target(letter.target)
         if target is None:
             return
-        if self._books.host(target.host).given_up or self._gates.excluded(target, now):
+        if (
+            self._books.too_many_ports(target.host)
+            or self._books.host(target.host).given_up
+            or self._gates.excluded(target, now)
+        ):
             self._books.territory.send(
                 letter.origin.partition("://")[2], RobotsGiven(letter.origin, None, b"", Reason.ROBOTS_UNREACHABLE)
             )
@@ -92,6 +96,8 @@ class RobotsAnswers:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
         mine = self._books.territory.mine(target.host)
+        if mine and self._books.too_many_ports(target.host):
+            return False
         host = self._books.host(target.host) if mine else None
         # No answer can come before that host may be asked.
         answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from crawlerproject.frontier.certificate_book import bad_certificate
+from crawlerproject.frontier.domain_desk import stored_hosts
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
@@ -20,7 +21,9 @@ from crawlerproject.frontier.progress import moment
 from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.ports import key_of, port_of
 from crawlerproject.rules.robots import RobotsRecord, deciding_rule, parse_robots
+from crawlerproject.rules.scope import bounded_domain, registered_domain
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
 
@@ -51,6 +54,7 @@ _REFUSALS = frozenset(
         Reason.BUDGET,
     }
     | {Reason.TRAP, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
+    | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
 )
 
 
@@ -187,7 +191,12 @@ class Why:
         refusal = self._gates.refusal(Found(address, depth, "L", via.url if via else "", 0), self._now)
         if refusal is None:
             host = self._host(address.host)
-            if host.known >= self._gates.max_urls_per_host:
+            ports = self._ports(address.host)
+            if ports is None:
+                refusal = Reason.TOO_MANY_PORTS
+            elif not sum(port.known for port in ports) and self._domain(address.host) is not None:
+                refusal = Reason.TOO_MANY_HOSTS
+            elif sum(port.known for port in ports) >= self._gates.max_urls_per_host:
                 refusal = Reason.BUDGET
             elif (robots := self._robots_refusal(address, host)) is not None:
                 return Answer(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
@@ -219,6 +228,10 @@ class Why:
             return f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={gates.scope.max_url_length:,}"
         if reason is Reason.BUDGET:
             return f"the host has SCOPE_MAX_URLS_PER_HOST={gates.max_urls_per_host:,} URLs already"
+        if reason is Reason.TOO_MANY_PORTS:
+            return f"{host_name(address.host)} has SCOPE_MAX_PORTS_PER_HOST={gates.max_ports_per_host:,} others already"
+        if reason is Reason.TOO_MANY_HOSTS:
+            return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
         if reason is Reason.SCOPE:
             return f"-a scope={gates.scope.mode}: not of the seeds' {gates.scope.mode}s"
         return _RULES.get(reason, "")
@@ -263,10 +276,34 @@ class Why:
             wishes.append(f"Request-rate: one in {rules.request_rate_seconds:g} s")
         return "; ".join([said, *wishes])
 
+    # --- ports and domains ----------------------------------------------------------------------
+
+    def _ports(self, key: str) -> list[Host] | None:
+        """All ports of a host's name, itself included; None when it is one too many and was not taken up."""
+        name, port = host_name(key), port_of(key)
+        first = self._host(name)
+        if port and port not in first.other_ports and len(first.other_ports) >= self._gates.max_ports_per_host:
+            return None
+        return [first, *(self._host(key_of(name, number)) for number in {*first.other_ports, port} - {0})]
+
+    def _domain(self, key: str) -> str | None:
+        """Why the domain of a host may have no host more; None when it may."""
+        for domain in {bounded_domain(key), registered_domain(key)}:
+            known = stored_hosts(self._store, domain)
+            most = self._gates.max_hosts_per_domain
+            if known.full(most) and not self._gates.any_hosts(domain, self._now):
+                earned = f" and {known.most(most) - most:,} that its pages earned" if known.most(most) > most else ""
+                return f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
+        return None
+
     # --- clocks ---------------------------------------------------------------------------------
 
     def _clock(self, host: Host) -> dict[str, Any]:
         free = max(host.next_free, host.rest_until)
+        ports = self._ports(host.name) or [host]
+        asked = max((port for port in ports if port.name != host.name), key=lambda port: port.name_free, default=host)
+        if asked.name_free > free:  # another port of the name is waited for
+            free = max(asked.name_free, asked.name_free - asked.delay_seconds + host.delay_seconds)
         facts: dict[str, Any] = {
             "free_at": moment(free) if free > self._now else None,
             "free_in_seconds": round(max(0.0, free - self._now), 3),
@@ -275,6 +312,8 @@ class Why:
         }
         if host.rest_until > self._now:
             facts["rests_until"] = moment(host.rest_until)
+        if len(ports) > 1:
+            facts["ports"] = ", ".join(str(port_of(port.name) or "default") for port in ports)
         return facts
 
     def _host(self, name: str) -> Host:
@@ -299,6 +338,7 @@ _RULES: dict[Reason, str] = {
     Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
     Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
+    Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
     Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",

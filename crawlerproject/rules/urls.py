@@ -162,11 +162,6 @@ def dedup_key(url: str) -> str:
     return _key_text(f"{scheme}://{_known_host(host)[0]}{slash}{path}")
 
 
-def host_key(url: str) -> str:
-    """The host key of a URL; raises UrlRefused."""
-    return parse(url).host
-
-
 def origin(url: str) -> str:
     """``scheme://host[:port]``, the key of a robots.txt; raises UrlRefused."""
     address = parse(url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +11,8 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 
+from crawlerproject.crawl.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl_file import apply, read_crawl_file
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.lease import Lease
@@ -17,7 +20,7 @@ from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
-from crawlerproject.preflight import mode_and_budget, seeds_and_scope
+from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.feeds import is_feed, read_feed
@@ -26,6 +29,7 @@ from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
 from crawlerproject.rules.templates import text_mark
 from crawlerproject.rules.urls import Address, Base
+from crawlerproject.setting_values import let_in_flight
 from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
 from crawlerproject.spiders.following import (
     HOP_REDIRECT,
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
@@ -58,25 +63,43 @@ class WebSpider(Spider):
     """
 
     name = "web"
+    scope = "any"  # which links are followed; a spider that derives from this one may say otherwise
 
     def __init__(
-        self, seeds: str | None = None, scope: str = "any", mode: str = "crawl", budget: str = "", **kwargs: Any
+        self,
+        seeds: str | None = None,
+        scope: str | None = None,
+        mode: str = "crawl",
+        budget: str = "",
+        accept: str = "",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)
-        self.scope = scope
+        own = type(self).scope
+        self.scope_given = scope or (own if own != WebSpider.scope else None)
+        self.scope = self.scope_given or WebSpider.scope
+        self.accept = accept  # which changes of a crawl that goes on are meant
         self.recrawl, self.budget = mode_and_budget(mode, budget)
         if self.recrawl:
             self.seeds = []
         if seeds is None and self.start_urls and self.seeds is None:  # a spider that derives from this one
             seeds = ",".join(self.start_urls)
+        self.seeds_given = absolute_seeds(seeds or "")
         if seeds is not None:
-            self.seeds, self.scope = seeds_and_scope(seeds, scope)
+            self.seeds, self.scope = seeds_and_scope(seeds, self.scope)
         self.lists = Lists()
         self.sitemaps = True
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
         self.token = ""
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """The crawl's own settings, from its folder, below those of the spider and of the command line."""
+        super().update_settings(settings)
+        apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
+        let_in_flight(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -95,7 +118,10 @@ class WebSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""
-        self._scheduler.add_seeds(self.seeds or [])
+        seeds = self.seeds or []
+        for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
+            self._scheduler.add_seeds(seeds[first : first + MOST_AT_ONCE])
+            await asyncio.sleep(0)
         if self.recrawl:
             queued = self._scheduler.add_revisits(self.budget)
             logger.info("%d known pages are visited again", queued)
@@ -258,13 +284,11 @@ class WebSpider(Spider):
 
     def _take(self, page: Page, listed: Listed) -> None:
         """What a robots.txt, a sitemap or a feed names."""
-        page.found = listed.found
+        page.found, page.changed = listed.found, listed.changed
         page.error = listed.flaw
         stats = self.crawler.stats
         if listed.foreign:
             stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", listed.foreign)
-        if listed.changed:
-            stats.inc_value("recrawl/announced", self._scheduler.changed(listed.changed))
 
     # --- our own errors -------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.redis_members import bundled, place_of, single
 from crawlerproject.stores.rows import PLACE_BYTES, pack_place, pack_print, pack_record
@@ -18,11 +18,16 @@ _LENGTH = Struct(">I")
 # Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
 # frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py).
 _HOST_FACTS = ("traps/", "certificate/", "render/", "visits:")
+# The same of a registered domain, whose hosts all are in its partition (frontier/domain_desk.py).
+DOMAIN_FACT = "domains/"
 
 
 def fields_of(host: str) -> list[str]:
     """What a partition keeps of a host beside its state: robots.txt of each scheme, by origin, and its facts."""
-    return [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+    fields = [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+    if ":" in host:  # what is learnt of traps is the whole name's
+        fields.append(_HOST_FACTS[0] + host_name(host))
+    return fields
 
 
 def host_of_field(name: str) -> str:
@@ -31,8 +36,9 @@ def host_of_field(name: str) -> str:
 
 
 def host_of_fact(name: str) -> str:
-    """The host that a fact is about; "" when it is the worker's."""
-    return next((name.removeprefix(kind) for kind in _HOST_FACTS if name.startswith(kind)), "")
+    """The host, or the domain, that a fact is about; "" when it is the worker's."""
+    kinds = (*_HOST_FACTS, DOMAIN_FACT)
+    return next((name.removeprefix(kind) for kind in kinds if name.startswith(kind)), "")
 
 
 class Arguments(NamedTuple):

@@ -23,6 +23,7 @@ from crawlerproject.rules.backoff import RestLimits
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.pace import PRESETS
 from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
@@ -52,6 +53,7 @@ class Bench:
         scope: Scope | None = None,
         less_important: LessImportant | None = None,
         load: bool = True,
+        longest: Longest | None = None,
     ) -> None:
         self.store = store
         self.now = now
@@ -69,6 +71,7 @@ class Bench:
             started_at=now,
             clean_start=clean,
             less_important=less_important,
+            longest=longest,
         )
         self.frontier.begin_loading()
         while load and self.frontier.load_some(100):

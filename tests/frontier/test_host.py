@@ -13,13 +13,14 @@ def test_round_trip() -> None:
     host.robots_until_http, host.robots_until_https = 1e9, -5.0
     host.rows, host.known, host.fetched, host.failures, host.escalation = 7, 9, 3, 2, 4
     host.arrival = 1_700_000_000_000_000
+    host.name_free, host.other_ports = 13.5, (81, 8080, 65535)
 
     back = Host.unpack("a.example:81", host.pack())
 
     names = [
         name
         for name in Host.__slots__
-        if name not in ("taken", "robots_unstored", "unstored", "held_until", "pace_free")
+        if name not in ("taken", "robots_unstored", "unstored", "held_until", "pace_free", "asked_until")
     ]
     assert [getattr(back, name) for name in names] == [getattr(host, name) for name in names]
     assert back.next_free == 12.5
@@ -30,9 +31,19 @@ def test_a_state_of_before_arrivals_were_kept() -> None:
     host = Host("a.example", 5.0)
     host.samples, host.rows = (0.1, 0.25), 7
 
-    back = Host.unpack("a.example", b"\x02" + host.pack()[1:-8])
+    back = Host.unpack("a.example", b"\x02" + host.pack()[1:-16])
 
     assert (back.samples, back.rows, back.arrival) == ((0.1, 0.25), 7, 0)
+
+
+def test_a_state_of_before_ports_shared_a_clock() -> None:
+    """Version 3: its name is free when the host itself is."""
+    host = Host("a.example", 5.0)
+    host.samples, host.next_free, host.arrival = (0.1,), 77.0, 12
+
+    back = Host.unpack("a.example", b"\x03" + host.pack()[1:-8])
+
+    assert (back.samples, back.arrival, back.name_free, back.other_ports) == ((0.1,), 12, 77.0, ())
 
 
 def test_an_uncommitted_robots_answer_is_not_stored() -> None:

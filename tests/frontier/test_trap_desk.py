@@ -165,6 +165,27 @@ def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
     assert desk.refuses(HOST, URL, 0.0) is spends
 
 
+def test_ports_of_a_name_share_its_budget() -> None:
+    """Three ports, a third of the budget each; what the operator allows of one port is allowed there."""
+    desk = TrapDesk(MemoryStore())
+    for number in range(FIRST_PAGES + 2):
+        desk.heard(f"{HOST}:{8000 + number % 3}", f"http://{HOST}:{8000 + number % 3}/c/{number}", False)
+
+    assert desk.refuses(HOST, f"http://{HOST}/c/999", 0.0)
+    assert [name for name, _ in desk.facts()] == [f"traps/{HOST}"]
+
+
+def test_a_port_that_an_older_version_knew_is_remembered() -> None:
+    """It kept what each port yielded by itself."""
+    store = MemoryStore()
+    old = TrapDesk(store)
+    for number in range(FIRST_PAGES + 2):
+        old.heard(HOST, f"http://{HOST}/c/{number}", False)
+    store.apply(Changes(facts=[(name + ":81", packed) for name, packed in old.facts()]))
+
+    assert TrapDesk(store).refuses(f"{HOST}:81", f"http://{HOST}:81/c/999", 0.0)
+
+
 def test_a_file_that_is_no_page_is_told_by_its_digest() -> None:
     """Two hundred different PDFs are two hundred new texts; one PDF two hundred times is one."""
     desk = TrapDesk(MemoryStore())
