@@ -107,7 +107,9 @@ class Schedule:
     def step(self) -> None:
         """One thing happens; then the engine asks for what it may have."""
         acts: list[Callable[[], None]] = [self.add, self.somehow, self.somehow, self.somehow, self.wait, self.wait]
-        acts += [self.commit, self.move, self.resolve, self.resolve, self.embed, self.embed, self.shown_ends]
+        acts += [self.commit, self.move, self.resolve, self.resolve, self.embed, self.embed]
+        if self.chance.random() < 0.3:
+            acts.append(self.shown_ends)
         if self.chance.random() < 0.03:
             acts = [self.restart, self.exclude]
         self.chance.choice(acts)()
