@@ -34,6 +34,7 @@ class Reason(StrEnum):
     PRIVATE_ADDRESS = "private-address"
     NOFOLLOW = "nofollow"
     PACE_GUARD = "pace-guard"
+    RENDER_PACE = "render-pace"
     HOST_PARKED = "host-parked"
     FOREIGN_ENTRY = "foreign-entry"
     BAD_PORT = "bad-port"

@@ -129,10 +129,6 @@ class Fleet:
         """Whether an answer will surely come before anyone else may ask the host."""
         return self.mine(host) and self.ask_until(host) >= since_boot() + self._answer_seconds
 
-    def may_borrow(self, host: str, *, held: bool) -> bool:
-        """Only hosts of ours, at an address that is reserved already."""
-        return held and self.may_ask(host)
-
     def crowded(self) -> bool:
         """Whether the next beat has much to send already."""
         return self.store.crowded

@@ -92,7 +92,7 @@ class Intake:
         gone = [host for name, host in bench.hosts.items() if not mine(name)]
         staying = []
         for host in gone:
-            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored:
+            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.embeds:
                 staying.append(host.name)
                 continue
             books.waits(host, -host.waiting_urls)

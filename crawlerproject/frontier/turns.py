@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.embeds import Embed, Embeds
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
@@ -44,10 +45,16 @@ class Turns:
     """Leases: robots.txt first, then the host's queue in its order."""
 
     def __init__(
-        self, books: Books, gates: Gates, renders: Renders, robots_refused: Callable[[QueuedPage, float], None]
+        self,
+        books: Books,
+        gates: Gates,
+        renders: Renders,
+        embeds: Embeds,
+        robots_refused: Callable[[QueuedPage, float], None],
     ) -> None:
         """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
         self._books = books
+        self._embeds = embeds
         self._gates = gates
         self._renders = renders
         self._robots_refused = robots_refused
@@ -89,11 +96,14 @@ class Turns:
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
         if host.given_up or not self._books.territory.may_ask(host.name):
+            self._embeds.refuse_all(host, Reason.HOST_PARKED if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
             self._books.workbench.release(host, now, host.pace_free, work=True)
             return None
+        if host.embeds and (lease := self._embed(host, address, now)) is not None:
+            return lease
         down = TurnedDown(self._books, host)
         act = self._look(host, address, now, down)
         self._renders.kept += down.store()
@@ -106,7 +116,7 @@ class Turns:
         renders = self._renders
         busy = kept = False  # whether rows wait for the browser, whether all that are left wait for another run
         for row in self._rows(host):
-            if row.flags & FLAG_RENDER and (renders.closed or renders.full):
+            if row.flags & FLAG_RENDER and (renders.closed or renders.full or host.rendering):
                 kept = bool(renders.closed) and is_kept(row)
                 if kept:
                     break
@@ -146,6 +156,24 @@ class Turns:
         if down or down.put_off:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
         return partial(self._line_up, host, now) if busy else partial(self._nothing_now, host, now, kept=kept)
+
+    def _embed(self, host: Host, address: str, now: float) -> Lease | None:
+        """This turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
+        while (embed := self._embeds.next(host, now)) is not None:
+            scheme = embed.address.scheme
+            until = host.robots_until(scheme)
+            if -until > now:
+                self._embeds.refuse_first(host, Reason.ROBOTS_UNREACHABLE)
+            elif until <= now:
+                return self._robots_first(scheme, host, address, now)
+            elif self._books.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
+                self._embeds.refuse_first(host, Reason.RENDER_PACE)
+            elif self._embeds.take(host) is not None:
+                row = _embed_row(embed, host, self._books.next_arrival(host, now))
+                lease = self._lent(row, host, address, now, stored=False)
+                lease.embed = embed
+                return lease
+        return None
 
     def _rows(self, host: Host) -> Iterator[QueuedPage]:
         """Rows in order that nobody has: the first, which nearly every turn is about, then some that follow."""
@@ -201,9 +229,10 @@ class Turns:
         return not row.flags & FLAG_RENDER and self._books.store.known([row.page_key], [row.host])[0]
 
     def _line_up(self, host: Host, now: float) -> None:
-        """All that is left here waits for the browser, which is busy."""
-        self._renders.line_up(host)
-        self._books.workbench.release(host, now, now + LINE_SECONDS, work=True)
+        """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
+        if not host.rendering:
+            self._renders.line_up(host)
+        self._books.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
 
     def _stay_away(self, host: Host, now: float, until: float) -> None:
         """robots.txt names the hours of visits."""
@@ -234,9 +263,13 @@ class Turns:
         self._books.take(row, host)
         if row.flags & FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
             self._books.recent.add([row.page_key])
+        lease = self._lent(row, host, address, now, stored=True)
         if row.flags & FLAG_RENDER:
             self._renders.started()
-        return self._lent(row, host, address, now, stored=True)
+            host.rendering = True
+            # It asks the host for nothing itself: its document is here, and what that loads has turns of its own.
+            self._release(host, now, now)
+        return lease
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._books.leased += 1
@@ -254,3 +287,9 @@ def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
     origin = f"{scheme}://{host.name}"
     url = origin + "/robots.txt"
     return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)
+
+
+def _embed_row(embed: Embed, host: Host, arrival: int) -> QueuedPage:
+    """The row of a sub-request, which no queue holds either."""
+    address, page = embed.address, embed.page
+    return QueuedPage(host.name, address.key, address.url, 0, arrival, page.depth + 1, "E", page.url)

@@ -47,6 +47,7 @@ _REFUSALS = frozenset(
         Reason.HOST_PARKED,
         Reason.FOREIGN_ENTRY,
         Reason.POISON,
+        Reason.RENDER_PACE,
         Reason.HUB_UNPROVEN,
         Reason.EXTENSION,
         Reason.SCOPE,
@@ -107,6 +108,12 @@ class Why:
             answer.facts["rule"] = excluded
             if row is not None:
                 answer.state, answer.reason = State.REFUSED, Reason.NEVERCRAWL
+        return answer
+
+    def embedded(self, last: PageRecord, page: str) -> Answer:
+        """What became of a file that ``page`` wanted in the browser, of which no more is kept than log and capture."""
+        answer = self._decided(parse(last.url), last)
+        answer.facts["for"] = f"{page} in the browser"
         return answer
 
     def host(self, name: str) -> dict[str, Any]:
@@ -354,6 +361,7 @@ _RULES: dict[Reason, str] = {
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
+    Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
     Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }
