@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +11,8 @@ from tests.commands.crawled import scrapy
 from tests.hostile.arena import PACE_SECONDS, Arena, Asked, answer, arena, page
 
 MANY = "many.test"
-_ADDRESS = "127.66.200.1"
+# This process's own: several may run this test at once on one machine.
+_ADDRESS = f"127.67.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF or 1}"
 # Of the Fetch standard, and ours: above 1023, so that this test may listen there.
 FORBIDDEN = (6697, 10080, 6379, 11211)
 _TIMERS_SECONDS = 0.002
