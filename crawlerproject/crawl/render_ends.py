@@ -12,6 +12,7 @@ from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.warc_records import Context, payload_digest
 from crawlerproject.stores.archive import exchange_of
 from crawlerproject.stores.plain_answers import PlainAnswer
+from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -89,14 +90,11 @@ class RenderEnds:
             now,
         )
         again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
-        if page.gained is not None:
+        if page.gained is not None and not row.flags & FLAG_STRANGER:
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
-        if page.text_mark is not None:
-            new = crawl.traps.new_text(row.host, page.text_mark)
-            crawl.traps.heard(row.host, row.url, new)
-            if new:
-                crawl.frontier.domains.yielded(row.host)
+        if page.text_marks and crawl.traps.learn_rendered(row, page.text_marks):
+            crawl.frontier.domains.yielded(row.host)
         crawl.frontier.finish_render(lease, rendered.asked_own if rendered else 0, now, again=again)
 
     def embedded(

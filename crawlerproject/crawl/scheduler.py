@@ -214,7 +214,8 @@ class FrontierScheduler:
 
     def end(self, page: Page) -> None:
         """A page's links are queued: archive it and end its lease."""
-        self.crawl.ends.finish(page)
+        with self.crawl.poison.reading(page.lease.row):
+            self.crawl.ends.finish(page)
         self.leases.pop(page.lease.host.name, None)
         self._rest(page.lease)
 

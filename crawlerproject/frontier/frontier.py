@@ -73,8 +73,8 @@ class Frontier:
         domain_of = bounded_domain if territory is None else registered_domain
         self.domains = DomainDesk(store, gates.max_hosts_per_domain, domain_of)
         self._intake = Intake(self.books, gates, self.domains, less_important)
-        self._turns = Turns(self.books, gates, self.renders)
         robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
+        self._turns = Turns(self.books, gates, self.renders, robots_answers.refused)
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
         self.loans = Loans(self.books, conduct, robots_answers, rng)
 
