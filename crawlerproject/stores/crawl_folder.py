@@ -1,7 +1,7 @@
 """What other users of the machine may do in a crawl's folder: not read what is secret, and not lead us out of it.
 
-Secret are the frontier (hubs sign with secrets that stand in it), ``run.json`` and ``status.json`` (settings, and
-what is asked now), ``crawl.toml`` (a proxy may have its password there) and ``worker.json``. What is archived is as
+Secret are the frontier (hubs sign with secrets that stand in it), ``run.json`` and ``status.json`` (settings, and what
+is asked just now), ``crawl.toml`` (a proxy may have its password there) and ``worker.json``. What is archived is as
 open as the umask makes it.
 """
 
