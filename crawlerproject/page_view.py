@@ -13,6 +13,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.page import PageFacts, is_html, read_html
+from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.similarity import text_fingerprint
 from crawlerproject.rules.triage import Triage, triage
 from crawlerproject.rules.urls import UrlRefused, origin, parse
@@ -34,7 +35,7 @@ class SeenLink(NamedTuple):
     refusal: str
 
     def __repr__(self) -> str:
-        return f"{self.refusal or 'open':<20} {self.hop} {self.url}"
+        return printable_line(f"{self.refusal or 'open':<20} {self.hop} {self.url}")
 
 
 class SeenLinks(list[SeenLink]):
@@ -143,7 +144,7 @@ class PageView:
             ("robots", self.robots),
             ("pace", _pace_text(self.pace)),
         ]
-        return "\n".join(f"{name:<10} {value}" for name, value in rows if value)
+        return "\n".join(f"{name:<10} {printable_line(value)}" for name, value in rows if value)
 
     def _refusal(self, gates: Gates, url: str) -> str:
         address = parse(url)

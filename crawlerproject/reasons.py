@@ -39,6 +39,7 @@ class Reason(StrEnum):
     BAD_PORT = "bad-port"
     TOO_MANY_PORTS = "too-many-ports"
     TOO_MANY_HOSTS = "too-many-hosts"
+    POISON = "poison"
     HUB_UNPROVEN = "hub-unproven"
 
     # Failures: asked for, no usable answer.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 
 from scrapy.commands import ScrapyCommand
@@ -13,8 +12,10 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.rules.domain_hosts import DomainHosts
 from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.strangers import Strangers
 from crawlerproject.rules.templates import HostYields
+from crawlerproject.terminal import say, say_json
 
 # The names of the facts that keep a host's yields, what strangers named of it, and a domain's hosts:
 # frontier/trap_desk.py, domain_desk.py.
@@ -65,17 +66,16 @@ class Command(ScrapyCommand):
                 rows.sort(key=lambda row: str(row["host"]))
                 rows += [row for name, packed in view.facts(DOMAIN_PREFIX) for row in _domain_rows(name, packed, args)]
         except (OperatorError, StorageError) as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None
         except ValueError as error:
             raise UsageError(f"What the frontier keeps of traps cannot be read: {error}.", print_help=False) from None
         if opts.json:
-            for row in rows:
-                print(json.dumps(row))
+            say_json(rows, lines=True)
             return
         for row in sorted(rows, key=lambda row: str(row["host"])):
-            print(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
+            say(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
         if not rows:
-            print("No traps so far.")
+            say("No traps so far.")
 
 
 def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:

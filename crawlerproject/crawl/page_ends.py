@@ -104,7 +104,7 @@ class PageEnds:
         original = self._original(page, digest)
         written = crawl.archive.write(exchange_of(wire), context, digest, original)
         self._remember(page, written, original)
-        if lease.is_robots and wire.status == 200:
+        if lease.is_robots and wire.status == 200 and not page.unusable:
             crawl.archive.robots_copy(lease.row.note, wire.started_at, page.body)
         return written
 
@@ -141,7 +141,7 @@ class PageEnds:
         crawl.archive.attempt(_attempt(page, written, now), now)
         ending = Ending(
             page.reason,
-            page.status,
+            None if page.unusable else page.status,
             wire.ttfb_seconds if wire else None,
             retry_after_seconds(page.retry_after or None, now, crawl.retry_after_max),
             page.location,

@@ -154,6 +154,9 @@ class Books:
                 self.dirty[name] = first
             if not first.other_ports:
                 return
+            unheard_of = name not in bench.hosts and not (first.known or first.fetched or first.name_free)
+            if first.other_ports == (port,) and unheard_of:  # the only port of its name shares its clock with nobody
+                return
             clock = bench.share(host, name)
             clock.numbers.update(first.other_ports)
             for key in (name, *(key_of(name, number) for number in clock.numbers)):

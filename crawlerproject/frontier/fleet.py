@@ -19,7 +19,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.letters import Letter, Links, pack, unpack
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.rules.shares import partitions_wanted
-from crawlerproject.stores.durable import replace_file
+from crawlerproject.stores.durable import SECRET_FILE, replace_file
 from crawlerproject.stores.protocols import FLAG_STRANGER
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_fleet import RedisFleet, Report, Told
@@ -114,7 +114,9 @@ class Fleet:
     def _remember(self, lives: list[str]) -> None:
         base = self.store.store
         names = {"worker": base.worker, "crawl": base.crawl}
-        replace_file(self._life_file, orjson.dumps({**names, "life": (lives or [""])[0], "before": lives[1:]}))
+        replace_file(
+            self._life_file, orjson.dumps({**names, "life": (lives or [""])[0], "before": lives[1:]}), SECRET_FILE
+        )
 
     # --- the territory --------------------------------------------------------------------------
 

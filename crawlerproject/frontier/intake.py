@@ -241,8 +241,8 @@ class Intake:
         if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
-        if host.robots_until(address.scheme) > now and not self._books.robots.allows(
-            address.scheme, address.host, address.url
+        if host.robots_until(address.scheme) > now and (
+            host.left_alone or not self._books.robots.allows(address.scheme, address.host, address.url)
         ):
             self._books.refused[Reason.ROBOTS] += 1
             return False

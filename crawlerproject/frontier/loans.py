@@ -76,7 +76,7 @@ class Loans:
         """Whether robots.txt allows the URL; None while it must be fetched first, no while it cannot be reached."""
         until = host.robots_until(scheme)
         if until > now:
-            return self._books.robots.allows(scheme, host.name, url)
+            return not host.left_alone and self._books.robots.allows(scheme, host.name, url)
         return False if -until > now else None
 
     def robots_lease(self, host: Host, scheme: str, address: str, now: float) -> Lease:

@@ -91,6 +91,9 @@ class Turns:
         if host.given_up or not self._books.territory.may_ask(host.name):
             self._pass_by(host, now)
             return None
+        if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
+            self._books.workbench.release(host, now, host.pace_free, work=True)
+            return None
         down = TurnedDown(self._books, host)
         act = self._look(host, address, now, down)
         self._renders.kept += down.store()
@@ -127,7 +130,7 @@ class Turns:
                 if until <= now:
                     return partial(self._robots_first, scheme, host, address, now)
                 rules = self._books.robots.rules(f"{scheme}://{host.name}")
-                if not rules.allowed(row.url):
+                if host.left_alone or not rules.allowed(row.url):
                     self._refuse_by_rules(row, host, down, now)
                     continue
                 if rules.visit_times and (closed := rules.seconds_until_open(now)):
@@ -138,9 +141,9 @@ class Turns:
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
-        if down.arrivals and not self._books.territory.crowded():
+        if down and not self._books.territory.crowded():
             return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
-        if down.arrivals or down.put_off:
+        if down or down.put_off:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
         return partial(self._line_up, host, now) if busy else partial(self._nothing_now, host, now, kept=kept)
 

@@ -15,14 +15,14 @@ from crawlerproject.frontier.domain_desk import stored_hosts
 from crawlerproject.frontier.found import Found, inventor, strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.host_state import host_state, pace_source
+from crawlerproject.frontier.host_state import LEFT_ALONE, host_state, pace_source
 from crawlerproject.frontier.hubs import read_hubs
 from crawlerproject.frontier.progress import moment
 from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.rules.ports import key_of, port_of
-from crawlerproject.rules.robots import RobotsRecord, deciding_rule, parse_robots
+from crawlerproject.rules.robots import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.scope import bounded_domain, registered_domain
 from crawlerproject.rules.strangers import stranger_key
 from crawlerproject.rules.urls import Address, UrlRefused, parse
@@ -46,6 +46,7 @@ _REFUSALS = frozenset(
     | {
         Reason.HOST_PARKED,
         Reason.FOREIGN_ENTRY,
+        Reason.POISON,
         Reason.HUB_UNPROVEN,
         Reason.EXTENSION,
         Reason.SCOPE,
@@ -250,10 +251,11 @@ class Why:
         if packed is None:
             return None
         record = RobotsRecord.unpack(packed)
-        if parse_robots(record.body, self._token).allowed(address.url):
+        line = refusing_line(record.body, self._token, address.url)
+        if not line and host.left_alone:  # by the robots.txt of the other of http and https
+            line = LEFT_ALONE
+        if not line:
             return None
-        rule = deciding_rule(record.body, self._token, address.url)
-        line = f"Disallow: {rule.pattern}" if rule is not None else "a rule"
         return f"{line} (robots.txt of {moment(record.fetched_at)})"
 
     def _robots_fact(self, host: Host, scheme: str) -> str | None:
@@ -350,6 +352,7 @@ _RULES: dict[Reason, str] = {
     Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
     Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
+    Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
     Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",

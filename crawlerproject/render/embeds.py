@@ -26,6 +26,7 @@ from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.backoff import retry_after_seconds
 from crawlerproject.rules.embeds import embed_refusal
 from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.robots import usable_body
 from crawlerproject.rules.urls import Address, Base, UrlRefused, parse
 
 if TYPE_CHECKING:
@@ -184,10 +185,12 @@ class CrawlEmbeds(PageEmbeds):
         except Blocked as blocked:
             ending = Ending(Reason(str(blocked)))
         else:
-            body = response.body
             location = response.headers.get("Location")
             target = Base(address.url).join(location.decode("latin-1")) if location else None
-            ending = Ending(Reason.FETCHED, response.status, location=target.url if target else "")
+            read = usable_body(response.body, response.flags) if 200 <= response.status < 300 else b""
+            if read is not None:
+                body = read
+                ending = Ending(Reason.FETCHED, response.status, location=target.url if target else "")
         self._crawl.frontier.loans.robots_answered(lease, ending, body, self._crawl.now())
 
     async def _exchange(self, address: Address, host: Host, ip: str, headers: dict[str, str], hop: str) -> Response:

@@ -51,7 +51,8 @@ _CLASS = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _SEPARATORS = re.compile(r"[-_+.~]|%20")
-_MIXED = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{10,}")  # session ids and the like
+# Session ids and the like: a whole run, looked at from its start only.
+_MIXED = re.compile(r"(?<![0-9A-Za-z])(?=[A-Za-z]*+\d)(?=\d*+[A-Za-z])[0-9A-Za-z]{10,}+")
 _DIGITS = re.compile(r"\d+")
 _EXTENSION = re.compile(r"\.[A-Za-z]{1,5}[0-9]?$")
 

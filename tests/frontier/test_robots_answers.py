@@ -9,6 +9,7 @@ import pytest
 from crawlerproject.frontier.letters import RobotsWanted
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots_redirects import MOST_ASKED
+from crawlerproject.rules.urls import parse
 from tests.frontier.conftest import Bench
 
 A, B = "http://a.example/", "http://b.example/"
@@ -129,6 +130,35 @@ def test_a_broken_https_leaves_http_alone(bench: Bench) -> None:
     other = bench.next()
     assert other is not None
     assert other.row.url == A + "x"
+
+
+@pytest.mark.parametrize("said", [b"Crawl-delay: inf", b"Crawl-delay: 1.79e308", b"Request-rate: 1/365d"])
+def test_a_host_that_wants_to_be_left_alone_is(bench: Bench, said: bytes) -> None:
+    """Its URLs are refused at once, and asked for no more; the crawl does not wait a month for its end."""
+    bench.add(A, A + "x")
+    bench.through_robots(b"User-agent: *\n" + said)
+
+    assert bench.now < 1100
+    assert bench.next() is None
+    bench.commit()
+
+    assert bench.frontier.books.refused[Reason.ROBOTS] == 2
+    assert bench.add(A + "y") == 0
+    record = bench.store.page(parse(A).key)
+    assert record is not None
+    assert record.reason == Reason.ROBOTS
+
+
+def test_left_alone_by_one_scheme_is_left_alone_by_both(bench: Bench) -> None:
+    """http and https are one host with one clock."""
+    bench.add(A, "https://a.example/")
+    bench.through_robots(b"User-agent: *\nCrawl-delay: inf")
+    while (lease := bench.next()) is not None:
+        assert lease.is_robots
+        bench.answer(lease, 404)
+        bench.commit()
+        bench.now = lease.host.next_free
+    assert bench.frontier.books.refused[Reason.ROBOTS] == 2
 
 
 def redirect(bench: Bench, location: str) -> None:

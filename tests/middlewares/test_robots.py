@@ -197,3 +197,18 @@ def test_the_floor_reaches_the_pace() -> None:
 
     asyncio.run(run())
     assert request.meta["floor_seconds"] == 7
+
+
+@pytest.mark.parametrize("flag", ["truncated-time", "truncated-disconnect", "encoding-damaged"])
+def test_one_that_did_not_come_whole_means_no(flag: str) -> None:
+    """Half a robots.txt may lack the line that forbids: the page waits as for one that cannot be reached."""
+    cut = Response("http://a.test/robots.txt", body=b"User-agent: *\n", flags=[flag])
+    middleware, _ = guard({"http://a.test/robots.txt": cut})
+    assert judge(middleware, "http://a.test/") == [Reason.ROBOTS_UNREACHABLE]
+
+
+def test_a_large_one_is_read_in_a_thread() -> None:
+    """The verdicts are the same."""
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /no%d\n" % number for number in range(20_000))
+    middleware, _ = guard({"http://a.test/robots.txt": robots(200, body)})
+    assert judge(middleware, "http://a.test/no19999", "http://a.test/yes") == [Reason.ROBOTS, None]
