@@ -28,6 +28,9 @@ class Reason(StrEnum):
     URL_LENGTH = "url-too-long"
     BUDGET = "host-budget"
     TRAP = "trap"
+    STRANGER = "stranger-budget"
+    SITEMAP_BUDGET = "sitemap-budget"
+    ROBOTS_REDIRECT = "robots-redirect"
     PRIVATE_ADDRESS = "private-address"
     NOFOLLOW = "nofollow"
     PACE_GUARD = "pace-guard"
@@ -37,6 +40,7 @@ class Reason(StrEnum):
     BAD_PORT = "bad-port"
     TOO_MANY_PORTS = "too-many-ports"
     TOO_MANY_HOSTS = "too-many-hosts"
+    POISON = "poison"
     HUB_UNPROVEN = "hub-unproven"
 
     # Failures: asked for, no usable answer.

@@ -52,6 +52,9 @@ OURS = {
     "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,
     "FETCH_CA_FILE": "",
     "TLS_ALLOW_HOSTS": [],
+    # Reading large pages, in processes of their own.
+    "READ_TIMEOUT_SECONDS": 10,
+    "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
     # What counts as the same text.
     "NEAR_DUPLICATE_BITS": 6,
     "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,

@@ -11,11 +11,12 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.verdict import Answer, State, sentences
 from crawlerproject.frontier.why import Via
 from crawlerproject.identity import identity
-from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.stores.log_query import attempts
 from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.terminal import say, say_json
 
 
 class Command(LookingCommand):
@@ -41,9 +42,9 @@ class Command(LookingCommand):
             if "/" not in text and not text.startswith(("mailto:", "javascript:", "data:", "tel:")):
                 facts = why.host(text.lower())
                 if opts.json:
-                    print_json(facts)
+                    say_json(facts)
                 else:
-                    print("\n".join(_host_lines(facts)))
+                    say(*_host_lines(facts))
                 return
             via = _via(crawl, opts.via, text) if opts.via else None
             found = why.url(text, via)
@@ -52,13 +53,13 @@ class Command(LookingCommand):
                 found = why.embedded(PageRecord(found.url, last["reason"], last["status"] or 0, at), last["via"])
         _add_log(crawl, found)
         if opts.json:
-            print_json(found.as_dict())
+            say_json(found.as_dict())
         else:
-            print("\n".join(sentences(found)))
+            say(*sentences(found))
 
 
 def _host_lines(facts: dict[str, object]) -> list[str]:
-    lines = [f"{facts['host']}\n  {facts['state']}"]
+    lines = [str(facts["host"]), f"  {facts['state']}"]
     for name, value in facts.items():
         if name not in ("host", "state") and value is not None:
             unit = " s" if name.endswith("_seconds") else ""

@@ -25,6 +25,8 @@ from crawlerproject.frontier.intake import SCOPE_FACT
 from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.reading.reader import Reader
+from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.rocks import RocksStore
@@ -63,8 +65,13 @@ class Crawl:
         self.ends = PageEnds(self)
         self.commits = Commits(self)
         check_settings(settings)  # the crawl command has done so; another project's may not have
+        self.reader = Reader(
+            seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
+        )
         self._lock = take_lock(self.folder)
         try:
+            siblings = self.folder.parent.iterdir() if shared(settings) else ()
+            self.poison = Poison(self.folder, time.time(), siblings=siblings)
             self._build(settings, spider)
         except BaseException:
             os.close(self._lock)
@@ -130,6 +137,7 @@ class Crawl:
         if self.closed:
             return
         self.closed = True
+        self.reader.close()
         try:
             if self.lost:
                 raise StorageError(self.lost)
@@ -146,6 +154,7 @@ class Crawl:
             self.archive.abandon()
         finally:
             self.store.close()
+            self.poison.close()
             os.close(self._lock)
 
     def lose(self, why: str) -> None:

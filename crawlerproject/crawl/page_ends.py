@@ -13,7 +13,7 @@ from crawlerproject.rules.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.rules.warc_records import NOT_MODIFIED, Context, Original, payload_digest
 from crawlerproject.stores.archive import Written, exchange_of
-from crawlerproject.stores.protocols import Fingerprint, PageRecord
+from crawlerproject.stores.protocols import FLAG_STRANGER, Fingerprint, PageRecord
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.crawl import Crawl
@@ -35,12 +35,12 @@ class PageEnds:
             exact = contents.exact(page.digest, page.url)
             if exact is not None:
                 return exact
-        if page.canonical is not None and page.canonical.key != row.key:
+        if page.canonical is not None and page.canonical.key != row.page_key:
             return Duplicate("canonical", page.canonical.url)
         if page.fingerprint is None:
             return None
         try:
-            return contents.near(Fingerprint(row.host, page.fingerprint, row.key))
+            return contents.near(Fingerprint(row.host, page.fingerprint, row.page_key))
         except StorageError:
             return None  # a page that is not compared is archived like any other
 
@@ -105,7 +105,7 @@ class PageEnds:
         written = crawl.archive.write(exchange_of(wire), context, digest, original)
         if lease.embed is None:
             self._remember(page, written, original)
-        if lease.is_robots and wire.status == 200:
+        if lease.is_robots and wire.status == 200 and not page.unusable:
             crawl.archive.robots_copy(lease.row.note, wire.started_at, page.body)
         return written
 
@@ -113,7 +113,7 @@ class PageEnds:
         """The capture that this one need not repeat."""
         contents = self._crawl.contents
         if page.status == 304:
-            before = self._crawl.store.page(page.lease.row.key)
+            before = self._crawl.store.page(page.lease.row.page_key)
             original = contents.original(before.digest) if before else None
             return original and original._replace(profile=NOT_MODIFIED)
         if page.to_render is not None:
@@ -127,7 +127,7 @@ class PageEnds:
         if page.payload and original is None:
             contents.add_payload(written.digest, Original(written.record_id, page.url, written.date), changes)
         if page.fingerprint is not None and page.duplicate is None:
-            contents.add_fingerprint(Fingerprint(row.host, page.fingerprint, row.key), page.url, changes)
+            contents.add_fingerprint(Fingerprint(row.host, page.fingerprint, row.page_key), page.url, changes)
 
     def _end(self, page: Page, written: Written | None) -> None:
         crawl, wire, lease = self._crawl, page.wire, page.lease
@@ -142,11 +142,12 @@ class PageEnds:
         crawl.archive.attempt(_attempt(page, written, now), now)
         ending = Ending(
             page.reason,
-            page.status,
+            None if page.unusable else page.status,
             wire.ttfb_seconds if wire else None,
             retry_after_seconds(page.retry_after or None, now, crawl.retry_after_max),
             page.location,
             lease.row.tries,
+            stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
             render=crawl.renders.place(page, written),
         )
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture

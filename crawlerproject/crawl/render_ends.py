@@ -9,6 +9,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.rendered_records import Render
 from crawlerproject.rules.request_line import Attempt
 from crawlerproject.stores.plain_answers import PlainAnswer
+from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.crawl import Crawl
@@ -82,15 +83,13 @@ class RenderEnds:
             now,
         )
         again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
-        if page.gained is not None and not (rendered and Reason.RENDER_PACE in rendered.blocked):
+        short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
+        if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
             # Without all of its files it says nothing of what its template gains.
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
-        if page.text_mark is not None:
-            new = crawl.traps.new_text(row.host, page.text_mark)
-            crawl.traps.heard(row.host, row.url, new)
-            if new:
-                crawl.frontier.domains.yielded(row.host)
+        if page.text_marks and crawl.traps.learn_rendered(row, page.text_marks):
+            crawl.frontier.domains.yielded(row.host)
         crawl.frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:

@@ -31,6 +31,7 @@ from crawlerproject.frontier.found import Found, seed_found
 from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.urls import Address
 
 if TYPE_CHECKING:
@@ -215,7 +216,8 @@ class FrontierScheduler:
 
     def end(self, page: Page) -> None:
         """A page's links are queued: archive it and end its lease."""
-        self.crawl.ends.finish(page)
+        with self.crawl.poison.reading(page.lease.row):
+            self.crawl.ends.finish(page)
         self._over(page.lease)
 
     def put_back(self, page: Page) -> None:
@@ -279,9 +281,12 @@ class FrontierScheduler:
             "robots_checked": True,
             "verbatim_url": True,
             "download_slot": "all",
+            "poison": self.crawl.poison,
         }
         if lease.is_render:
             meta["render"] = True
+        if self.crawl.poison.suspects and self.crawl.poison.is_poison(lease.row.key):
+            error = FetchError(Reason.POISON, "the process died while it read the page")
         if error is not None:
             meta["fetch_error"] = error
         if self.crawl.fleet is not None:

@@ -132,7 +132,7 @@ def _fill(wire: Wire, reader: ResponseReader, connection: Connection, seconds: f
     wire.status = reader.status
     wire.body = reader.body
     wire.chunked = reader.chunked
-    wire.truncated = reader.truncated
+    wire.truncated, wire.flaw = reader.truncated, reader.flaw
     wire.received_bytes = reader.received_bytes
     if reader.head_bytes[:8].upper() == b"HTTP/1.0":
         wire.protocols = ("http/1.0", *wire.protocols[1:])

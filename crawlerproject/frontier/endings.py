@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.conduct import Conduct, Ending, Verdict
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.progress import moment
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.workbench import Stage
@@ -91,10 +91,9 @@ class Endings:
             self._books.give_up(host)
             logger.warning("%s is left alone until the next start: its probe failed too (%s)", host.name, ending.reason)
         elif verdict.parked:
-            moment = datetime.fromtimestamp(host.rest_until, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
             logger.info(
                 "%s failed %d times in a row (%s): it rests until %s, then one request probes it",
-                host.name, host.failures, ending.reason, moment,
+                host.name, host.failures, ending.reason, moment(host.rest_until),
             )  # fmt: skip
 
     def _start_clock(self, host: Host, ended: float) -> None:

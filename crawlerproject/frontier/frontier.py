@@ -74,9 +74,9 @@ class Frontier:
         domain_of = bounded_domain if territory is None else registered_domain
         self.domains = DomainDesk(store, gates.max_hosts_per_domain, domain_of)
         self._intake = Intake(self.books, gates, self.domains, less_important)
-        self._turns = Turns(self.books, gates, self.renders, self.embeds)
-        self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
-        self._endings = Endings(self.books, conduct, self._robots_answers, self.renders, rng)
+        robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
+        self._turns = Turns(self.books, gates, self.renders, self.embeds, robots_answers.refused)
+        self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
 
     def begin_loading(self) -> None:
         """Take up every host that has work from an earlier run, as ``load_some`` is called."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from crawlerproject.frontier.workbench import HostClock
+from crawlerproject.rules.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_brought_back
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
@@ -12,6 +13,7 @@ from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_b
 # version 2 did not have; then, which version 3 did not have, name_free, and of the host at the default port the other
 # ports of its name. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
+_MOMENTS = 7  # of its values, the first ones: moments and pauses
 _ARRIVAL = struct.Struct("<Q")
 _NAME_FREE = struct.Struct("<d")
 _VERSION, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x04", b"\x03", b"\x02"
@@ -83,6 +85,16 @@ class Host(HostClock):
         self.fetched = 0  # answers ever received
 
     @property
+    def left_alone(self) -> bool:
+        """Whether its owner asks for a pause so long that it means: do not come."""
+        return self.floor_seconds > LEAVE_ALONE_SECONDS
+
+    @property
+    def met(self) -> bool:
+        """Whether a URL of the host was ever queued, one that only strangers name included."""
+        return bool(self.known or self.arrival)
+
+    @property
     def waiting_urls(self) -> int:
         """URLs that still wait for their turn."""
         return self.rows + self.unstored - len(self.taken) - self.kept
@@ -135,6 +147,16 @@ class Host(HostClock):
             self.set_robots_until(scheme, until)
         return after is not None
 
+    def _let_go(self) -> None:
+        """Its pause is none that ends, so its URLs must not wait for it: they are refused, which asks nothing.
+
+        Earlier versions took any Crawl-delay for a pause, and stored what came of it.
+        """
+        self.floor_seconds = min(self.floor_seconds, LONGEST_SECONDS)
+        if self.delay_seconds > LEAVE_ALONE_SECONDS:
+            self.delay_seconds = LEAVE_ALONE_SECONDS
+            self.next_free = self.rest_until
+
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
         unstored = self.robots_unstored
@@ -168,6 +190,8 @@ class Host(HostClock):
         """The host as it was stored."""
         host = cls(name, 0.0)
         values = _FIXED.unpack_from(packed, len(_VERSION))
+        if not sum(map(abs, values[:_MOMENTS])) < LATEST:
+            values = (*map(_bounded, values[:_MOMENTS]), *values[_MOMENTS:])
         (
             host.next_free,
             host.delay_seconds,
@@ -186,6 +210,8 @@ class Host(HostClock):
             samples,
         ) = values
         host.given_up = bool(given_up)
+        if host.left_alone:
+            host._let_go()
         place = len(_VERSION) + _FIXED.size
         host.samples = struct.unpack_from(f"<{samples}d", packed, place)
         host.name_free = host.next_free
@@ -196,10 +222,16 @@ class Host(HostClock):
         if packed.startswith(_WITHOUT_NAME):
             return host
         place += _ARRIVAL.size
-        (host.name_free,) = _NAME_FREE.unpack_from(packed, place)
+        (name_free,) = _NAME_FREE.unpack_from(packed, place)
+        host.name_free = host.next_free if host.left_alone else _bounded(name_free)
         place += _NAME_FREE.size
         host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
         return host
+
+
+def _bounded(value: float) -> float:
+    """A stored moment or pause as one that can be shown and added to; 0 for no number."""
+    return max(-LATEST, min(LATEST, value)) if value == value else 0.0
 
 
 def with_more_rows(name: str, packed: bytes, more: int) -> bytes:

@@ -47,6 +47,7 @@ _FAILURES: dict[Reason, Failure] = {
     Reason.ROBOTS_UNREACHABLE: Failure(10 * _MINUTE, 6, True),  # StormCrawler: an hour; ours: sooner
     Reason.RATE_LIMITED: Failure(_MINUTE, 6, True),
     Reason.HTTP_ERROR: Failure(_MINUTE, 2, False),  # 5xx other than 503
+    Reason.POISON: Failure(HOUR_SECONDS, 1, False),  # never sent; of a robots.txt the base is for its host
     Reason.PACE_GUARD: Failure(_MINUTE, 3, True),  # never sent; must not happen
 }
 _FINAL = Failure(0.0, 1, False)
@@ -55,7 +56,7 @@ _FINAL = Failure(0.0, 1, False)
 FAILURES: dict[Reason, Failure] = {reason: _FAILURES.get(reason, _FINAL) for reason in Reason}
 
 # Failures that speak against the host: the proxy's and our own do not, and what was never sent does not either.
-THEIR_FAILURES = frozenset(_FAILURES) - {Reason.PROXY_FAILED, Reason.INTERNAL_ERROR, Reason.PACE_GUARD}
+THEIR_FAILURES = frozenset(_FAILURES) - {Reason.PROXY_FAILED, Reason.INTERNAL_ERROR, Reason.PACE_GUARD, Reason.POISON}
 
 # The port did not take the connection: another address of the host may, and another port of it.
 PORT_FAILURES = frozenset(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from base64 import b32decode
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.digests import sha1_of
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.rules.warc_records import Original
@@ -31,6 +31,8 @@ class PageStore(Protocol):
 
     def page(self, key: bytes) -> PageRecord | None: ...
 
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]: ...
+
     def host(self, host: str) -> bytes | None: ...
 
     def original(self, digest: bytes) -> Original | None: ...
@@ -40,7 +42,7 @@ class PageStore(Protocol):
 
 def lost_of_row(row: Row) -> Lost:
     """The capture of an index row."""
-    return Lost(row.url, b32decode(row.digest) if len(row.digest) == 32 else b"")
+    return Lost(row.url, sha1_of(row.digest))
 
 
 class Place(NamedTuple):
@@ -78,6 +80,28 @@ def rows_lost(
     return fetch_again(store, map(lost_of_row, rows), places, now, [(ARCHIVE_FACT, pack_open(kept))], counted)
 
 
+def try_again(store: PageStore, log_folder: Path, now: float, counted: Counted) -> int:
+    """Queue the pages that were set aside as poison, in one change; how many were. Reads every page's record."""
+    changes = Changes()
+    arrival = int(now * 1_000_000)
+    pages = [(key, record) for key, record in store.pages() if record.reason == Reason.POISON]
+    places = places_of(log_folder, (record.url for _, record in pages))
+    for key, record in pages:
+        host, place = parse(record.url).host, places.get(record.url, Place())
+        changes.queued.append(QueuedPage(host, key, record.url, SEED, arrival - len(changes.queued), *place))
+        changes.pages.append((key, PageRecord(record.url, Reason.LOST, 0, now)))
+    _count(store, changes, counted)
+    if changes:
+        store.apply(changes)
+    return len(changes.queued)
+
+
+def _count(store: PageStore, changes: Changes, counted: Counted) -> None:
+    for name, more in Counter(row.host for row in changes.queued).items():
+        if (packed := store.host(name)) is not None:
+            changes.hosts.append((name, counted(name, packed, more)))
+
+
 def fetch_again(
     store: PageStore,
     lost: Iterable[Lost],
@@ -111,9 +135,7 @@ def fetch_again(
         # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
         changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Place())))
         changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
-    for name, more in Counter(row.host for row in changes.queued).items():
-        if (packed := store.host(name)) is not None:
-            changes.hosts.append((name, counted(name, packed, more)))
+    _count(store, changes, counted)
     if changes:
         store.apply(changes)
     return len(queued)

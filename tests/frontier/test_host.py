@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
+
+import pytest
+
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.host_state import host_state, pace_source
+from crawlerproject.frontier.host_table import host_row, outlook
+from crawlerproject.frontier.progress import human_seconds, moment
+from crawlerproject.rules.pace import LEAVE_ALONE_SECONDS
 
 
 def test_round_trip() -> None:
@@ -63,3 +72,36 @@ def test_a_hold_is_not_stored() -> None:
     host.next_free, host.held_until, host.pace_free = 500.0, 500.0, 20.0
 
     assert Host.unpack("a.example", host.pack()).next_free == 20.0
+
+
+def test_a_pause_of_an_earlier_release_that_never_ends() -> None:
+    """Its host is left alone, its URLs need not wait to be refused, and all of it can be shown."""
+    for pause in (1.79e308, math.inf, 1e12):
+        host = Host("a.example", 1.0)
+        host.floor_seconds = host.delay_seconds = pause
+        host.next_free, host.rows, host.rest_until = 1e9 + pause, 7, 5.0
+
+        back = Host.unpack("a.example", host.pack())
+
+        assert back.left_alone
+        assert host_state(back, 1e9) == "left-alone"
+        assert "left alone" in pace_source(back)
+        assert back.next_free == 5.0
+        assert back.delay_seconds <= LEAVE_ALONE_SECONDS
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1.79e308, -1.79e308, 1e15])
+def test_any_stored_number_can_be_shown(value: float) -> None:
+    """Whatever an old frontier holds: tables, sums and dates survive it."""
+    for name in ("next_free", "delay_seconds", "rest_until", "last_trouble", "robots_until_http", "floor_seconds"):
+        host = Host("a.example", 1.0)
+        host.rows = 3
+        setattr(host, name, value)
+        back = Host.unpack("a.example", host.pack())
+        row = host_row(back, 1e9)
+        ahead = outlook([row])
+        for seconds in (row.pace_seconds, row.free_in_seconds, row.eta_seconds or 0.0, ahead.eta_seconds or 0.0):
+            assert human_seconds(seconds)
+        assert moment(back.next_free)
+        assert moment(back.rest_until)
+        json.loads(json.dumps(row.as_dict(), allow_nan=False))

@@ -203,7 +203,7 @@ def test_memory_of_a_name_goes_with_its_last_host() -> None:
     bench.add(*(f"http://n{rng.randrange(30)}.example:{rng.choice((81, 82))}/{n}" for n in range(40)))
     for _ in range(2):
         asked(bench, 20)
-    while bench.frontier.workbench.names and bench.now < 1e6:
+    while bench.frontier.workbench.hosts and bench.now < 1e6:
         lease = bench.next()
         if lease is not None:
             bench.answer(lease)
