@@ -29,7 +29,7 @@ class Page:
     freshness: dict[str, str] = field(default_factory=dict)  # headers that say how long it stays fresh
     body: bytes = b""  # content-decoded
     unusable: bool = False  # a robots.txt that was cut: to the host it is as if nothing had been answered
-    text_mark: int | None = None  # of an HTML page's text, rules/templates.py
+    text_marks: tuple[int, ...] = ()  # of an HTML page's text, rules/text_marks.py
     error: str = ""  # one line for humans
     found: list[Found] = field(default_factory=list)  # its links, queued when it ends
     changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that it says changed, and when

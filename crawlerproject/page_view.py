@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.found import Found, strangers
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.robots import RobotsMiddleware
@@ -17,6 +17,7 @@ from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.similarity import text_fingerprint
 from crawlerproject.rules.triage import Triage, triage
 from crawlerproject.rules.urls import UrlRefused, origin, parse
+from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -147,7 +148,8 @@ class PageView:
 
     def _refusal(self, gates: Gates, url: str) -> str:
         address = parse(url)
-        refusal = gates.refusal(Found(address, 1, "L", self.url, 0), time.time())
+        flags = FLAG_STRANGER if strangers(address.host, host_key(self.url)) else 0
+        refusal = gates.refusal(Found(address, 1, "L", self.url, 0, flags), time.time())
         if refusal is not None:
             return str(refusal)
         rules = self._rules(url)

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.commands.requests import iso
-from crawlerproject.commands.traps import FACT_PREFIX
+from crawlerproject.commands.traps import FACT_PREFIX, STRANGERS_PREFIX
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import host_rows, outlook
 from crawlerproject.onlooker import LookingCommand, Onlooker, View
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
+from crawlerproject.rules.strangers import Strangers
 from crawlerproject.rules.templates import HostYields
 from crawlerproject.terminal import say, say_json
 
@@ -65,6 +66,9 @@ def _traps(store: View) -> Iterator[dict[str, Any]]:
             yield {"host": host, **found._asdict()}
         if yields.shapes:
             yield {"host": host, "template": yields.example, "why": f"links with an endless path: {yields.shapes:,}"}
+    for name, packed in store.facts(STRANGERS_PREFIX):
+        for found in Strangers.unpack(packed).trapped():
+            yield {"host": name.removeprefix(STRANGERS_PREFIX), **found._asdict()}
 
 
 def _plain(value: Any) -> Any:

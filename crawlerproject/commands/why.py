@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
 from typing import Any
 
 from crawlerproject.archived_page import ArchivedPage
@@ -14,6 +15,7 @@ from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.stores.log_query import attempts
+from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json
 
 
@@ -46,6 +48,9 @@ class Command(LookingCommand):
                 return
             via = _via(crawl, opts.via, text) if opts.via else None
             found = why.url(text, via)
+            if found.state is State.NEVER_SEEN and (last := _embed(crawl, found.url)):
+                at = datetime.fromisoformat(last["time"]).timestamp()
+                found = why.embedded(PageRecord(found.url, last["reason"], last["status"] or 0, at), last["via"])
         _add_log(crawl, found)
         if opts.json:
             say_json(found.as_dict())
@@ -76,6 +81,12 @@ def _via(crawl: Onlooker, page: str, target: str) -> Via:
     # One of several workers' folders has the file.
     nofollow = any(ArchivedPage(folder / "warc", last, token).asks_not_to_follow(key) for folder in crawl.folders)
     return Via(url, int(last["depth"] or 0), nofollow)
+
+
+def _embed(crawl: Onlooker, url: str) -> dict[str, Any] | None:
+    """The last attempt, if a page in the browser wanted the URL."""
+    rows = attempts(crawl.logs, url=url, host=host_key(url))
+    return rows[-1] if rows and rows[-1]["hop"] == "E" else None
 
 
 def _add_log(crawl: Onlooker, found: Answer) -> None:

@@ -17,6 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.bursts import Bursts
 from crawlerproject.crawl.crawl import Crawl
+from crawlerproject.crawl.embed_requests import EmbedRequests
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
 from crawlerproject.crawl.loader import Loader
 from crawlerproject.crawl.long_pages import MOST_AT_ONCE, LongPages
@@ -50,6 +51,7 @@ class FrontierScheduler:
         self.crawler = crawler
         self.crawl: Crawl
         self.pushes: Pushes
+        self._embeds = EmbedRequests(self)
         self._loader: Loader
         self._lookups: Lookups
         self._long: LongPages
@@ -214,15 +216,14 @@ class FrontierScheduler:
 
     def end(self, page: Page) -> None:
         """A page's links are queued: archive it and end its lease."""
-        self.crawl.ends.finish(page)
-        self.leases.pop(page.lease.host.name, None)
-        self._rest(page.lease)
+        with self.crawl.poison.reading(page.lease.row):
+            self.crawl.ends.finish(page)
+        self._over(page.lease)
 
     def put_back(self, page: Page) -> None:
         """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
         self.crawl.ends.put_back(page)
-        self.leases.pop(page.lease.host.name, None)
-        self._rest(page.lease)
+        self._over(page.lease)
 
     def quit_leases(self) -> bool:
         """End every lease that nothing was sent for yet; whether none is left, those that were sent for included."""
@@ -231,7 +232,7 @@ class FrontierScheduler:
             lease = self._hot.popleft().meta.get("lease")
             if lease is not None and not lease.ended:
                 self.crawl.frontier.put_back(lease, self.crawl.now())
-                self.leases.pop(lease.host.name, None)
+                self._over(lease)
         return not (self.crawl.frontier.leased or self._lookups)
 
     def content_signals(self, url: str) -> tuple[str, ...]:
@@ -248,7 +249,7 @@ class FrontierScheduler:
 
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
-        while frontier.leased < self._max_in_flight and not self.crawl.paused and not self._bursts.over():
+        while self._room() and not self.crawl.paused and not self._bursts.over():
             try:
                 turn = frontier.next(self.crawl.now(), self._bursts.over)
             except StorageError as error:
@@ -257,16 +258,22 @@ class FrontierScheduler:
             if turn is None:
                 return None
             if isinstance(turn, Lease):
-                if self._addresses is None:
+                if self._addresses is None or turn.is_render:
                     return self._request(turn)
                 self._addresses.want(turn)
                 continue
             self._lookups.begin(turn.host)
         return None
 
+    def _room(self) -> bool:
+        """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
+        frontier = self.crawl.frontier
+        return frontier.leased - frontier.renders.in_flight < self._max_in_flight
+
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
         spider: Any = self.crawler.spider
-        self.leases[lease.host.name] = lease
+        if not (lease.is_render and lease.host.name in self.leases):
+            self.leases[lease.host.name] = lease
         meta: dict[str, Any] = {
             "lease": lease,
             "address": lease.address,
@@ -286,13 +293,15 @@ class FrontierScheduler:
             meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
         if lease.is_hub:
             return self.pushes.request(lease, meta)
+        if lease.embed is not None:
+            return self._embeds.request(lease, meta)
         headers = self.crawl.revisits.headers(lease.row)
         return Request(
             lease.row.url, headers=headers, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta
         )
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
-        if self._addresses is not None:
+        if self._addresses is not None and not lease.is_render:
             self._addresses.want(lease, error)
         else:
             self._hand_over(self._request(lease, error))
@@ -311,6 +320,12 @@ class FrontierScheduler:
         now = self.crawl.now()
         self.crawl.frontier.defer(lease, now, now + wait_seconds)
         self.wake()
+
+    def _over(self, lease: Lease) -> None:
+        """A lease has ended. While a page is in the browser its host has others."""
+        if self.leases.get(lease.host.name) is lease:
+            del self.leases[lease.host.name]
+        self._rest(lease)
 
     def _rest(self, lease: Lease) -> None:
         if self._addresses is not None:

@@ -13,9 +13,11 @@ from contextlib import suppress
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Territory
 from crawlerproject.frontier.workbench import PortsClock, Workbench
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, key_of, port_of
 from crawlerproject.rules.set_back import SLACK_SECONDS, Longest
@@ -38,6 +40,14 @@ def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) 
         return min(float(store.fact(_UNSURE_FACT) or 0.0), started_at)  # the clock may have been set back since
     store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
     return started_at
+
+
+def decided_key(row: QueuedPage, reason: str) -> bytes:
+    """Under which a row's fate is known: the page's own, unless it is the stranger's fate who named it, not the page's.
+
+    What is refused for a stranger may still be named by the host itself.
+    """
+    return row.key if reason == Reason.STRANGER else row.page_key
 
 
 class Books:
@@ -68,6 +78,7 @@ class Books:
         self.store = store
         self.workbench = workbench
         self.robots = robots
+        self.recent = RecentKeys()
         self.refused: Counter[str] = Counter()  # by reason, since the last look
         self.waiting_urls = 0  # queued, not leased, of hosts not given up
         self.leased = 0
@@ -111,22 +122,18 @@ class Books:
     def knows(self, name: str) -> bool:
         """Whether a URL of the host, or of another port of its name, was ever accepted."""
         if (clock := self.workbench.names.get(host_name(name))) is not None:
-            return clock.known > 0
-        host = self._kept(name)
-        if host.known or host.other_ports or ":" not in name:
-            return bool(host.known or host.other_ports)
-        first = self._kept(host_name(name))
-        return bool(first.known or first.other_ports)
+            return clock.known > 0 or any(host.met for host in clock.hosts)
+        return self._kept(name).met or (":" in name and self._kept(host_name(name)).met)
 
     # --- ports of one name ------------------------------------------------------------------------
 
-    def too_many_ports(self, name: str) -> bool:
-        """Whether a host key is one port too many of its name."""
+    def too_many_ports(self, name: str, *, stranger: bool = False) -> bool:
+        """Whether a host key is one port too many of its name; half of them are kept from strangers."""
         if ":" not in name or name in self.workbench.hosts or not (port := port_of(name)):
             return False
         clock = self.workbench.names.get(host_name(name))
         taken = clock.numbers if clock is not None else self._kept(host_name(name)).other_ports
-        return port not in taken and len(taken) >= self.max_ports
+        return port not in taken and len(taken) >= (self.max_ports // 2 if stranger else self.max_ports)
 
     def charge(self, host: Host, ended: float, next_free: float) -> None:
         """The host was asked: it waits for its pace and its rest, its name for the pace and rests that were asked."""
@@ -233,7 +240,7 @@ class Books:
     def decide(self, row: QueuedPage, host: Host, record: PageRecord) -> None:
         """The fate of a row that was taken; it leaves its queue with the next commit."""
         self.changes.removed.append(row)
-        self.changes.pages.append((row.key, record))
+        self.changes.pages.append((decided_key(row, record.reason), record))
         self.dirty[host.name] = host
 
     def queue_again(self, row: QueuedPage, host: Host, now: float) -> None:
@@ -281,7 +288,7 @@ class Books:
     def queue_to_render(self, row: QueuedPage, host: Host, record: PageRecord, place: str, now: float) -> None:
         """A fetched page waits for its host's turn once more, for the browser; ``place`` is where its answer is."""
         self.changes.removed.append(row)
-        self.changes.pages.append((row.key, record))
+        self.changes.pages.append((row.page_key, record))
         marked = row._replace(arrival=self.next_arrival(host, now), tries=0, flags=row.flags | FLAG_RENDER, note=place)
         self.changes.queued.append(marked)
         host.unstored += 1
@@ -309,10 +316,10 @@ class Books:
         names |= {origin.partition("://")[2] for origin, _ in later.robots}
         self.dirty = {name: dirty[name] for name in names if name in dirty}
         changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
-        changes.facts = facts
-        if changes:
+        decided = changes.facts
+        if changes or facts:
             self._latest = max(self._latest, self.now)
-            changes.facts = [*facts, (_CLOCK_FACT, repr(self._latest).encode())]
+            changes.facts = [*decided, *facts, (_CLOCK_FACT, repr(self._latest).encode())]
         try:
             if changes:
                 self.store.apply(changes)
@@ -322,6 +329,7 @@ class Books:
             self._settle(changes, -1)
             dirty.update(self.dirty)
             self.dirty = dirty
+            changes.facts = decided
             self.take_back(changes)
             raise
 
@@ -332,6 +340,7 @@ class Books:
         changes.queued.extend(later.queued)
         changes.pages.extend(later.pages)
         changes.robots.extend(later.robots)
+        changes.facts.extend(later.facts)
         changes.fingerprints.extend(later.fingerprints)
         changes.payloads.extend(later.payloads)
 

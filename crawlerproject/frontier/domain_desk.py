@@ -37,9 +37,9 @@ class DomainDesk:
         self._dirty: dict[str, DomainHosts] = {}
         self._storing: dict[str, DomainHosts] = {}  # in a commit that has not ended
 
-    def full(self, host: str) -> bool:
-        """Whether the host's domain may have no host more."""
-        return self._of(self.domain_of(host)).full(self._max_hosts)
+    def full(self, host: str, *, stranger: bool = False) -> bool:
+        """Whether the host's domain may have no host more; half of them are kept from what only strangers name."""
+        return self._of(self.domain_of(host)).full(self._max_hosts // 2 if stranger else self._max_hosts)
 
     def taken_up(self, host: str) -> None:
         """A name of which nothing was known has its first URL."""

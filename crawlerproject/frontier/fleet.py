@@ -20,6 +20,7 @@ from crawlerproject.frontier.letters import Letter, Links, pack, unpack
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.rules.shares import partitions_wanted
 from crawlerproject.stores.durable import SECRET_FILE, replace_file
+from crawlerproject.stores.protocols import FLAG_STRANGER
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_fleet import RedisFleet, Report, Told
 from crawlerproject.stores.redis_store import LeaseLost
@@ -128,10 +129,6 @@ class Fleet:
         """Whether an answer will surely come before anyone else may ask the host."""
         return self.mine(host) and self.ask_until(host) >= since_boot() + self._answer_seconds
 
-    def may_borrow(self, host: str, *, held: bool) -> bool:
-        """Only hosts of ours, at an address that is reserved already."""
-        return held and self.may_ask(host)
-
     def crowded(self) -> bool:
         """Whether the next beat has much to send already."""
         return self.store.crowded
@@ -168,7 +165,7 @@ class Fleet:
 
     async def _queue(self, frontier: Frontier, found: Sequence[Found], clock: Callable[[], float]) -> None:
         own = [item for item in found if self.mine(item.address.host)]
-        await asyncio.to_thread(self.store.look_up, [(item.address.key, item.address.host) for item in own])
+        await asyncio.to_thread(self.store.look_up, list(_keys_of(own)))
         foreign = [item for item in found if not self.mine(item.address.host)]
         for some in _slices(own):
             frontier.add(some, clock())
@@ -322,5 +319,13 @@ def _slices(found: Sequence[Found]) -> Iterator[Sequence[Found]]:
 
 def _pages_of(letter: Letter) -> Iterable[tuple[bytes, str]]:
     if isinstance(letter, Links):
-        return [(item.address.key, item.address.host) for item in letter.found]
+        return _keys_of(letter.found)
     return []
+
+
+def _keys_of(found: Iterable[Found]) -> Iterator[tuple[bytes, str]]:
+    """Under which the frontier looks for what was found, and the host of each."""
+    for item in found:
+        yield item.address.key, item.address.host
+        if item.flags & FLAG_STRANGER:
+            yield item.queue_key, item.address.host

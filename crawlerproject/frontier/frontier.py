@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from crawlerproject.frontier.books import Books, unsure_until
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.domain_desk import DomainDesk
+from crawlerproject.frontier.embeds import Embeds
 from crawlerproject.frontier.endings import Endings
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
@@ -20,13 +21,13 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.intake import Intake, LessImportant
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.letters import Letter, Links, RobotsWanted
-from crawlerproject.frontier.loans import Loans
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.territory import Alone, Territory
 from crawlerproject.frontier.turns import Lookup, Turns, never
 from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.scope import bounded_domain, registered_domain
 from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import origin
@@ -68,15 +69,14 @@ class Frontier:
             longest=longest,
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
         )
-        self.embed_refusal = gates.embed_refusal
+        self.embeds = Embeds(self.books, gates)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
         domain_of = bounded_domain if territory is None else registered_domain
         self.domains = DomainDesk(store, gates.max_hosts_per_domain, domain_of)
         self._intake = Intake(self.books, gates, self.domains, less_important)
-        self._turns = Turns(self.books, gates, self.renders)
         robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
+        self._turns = Turns(self.books, gates, self.renders, self.embeds, robots_answers.refused)
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
-        self.loans = Loans(self.books, conduct, robots_answers, rng)
 
     def begin_loading(self) -> None:
         """Take up every host that has work from an earlier run, as ``load_some`` is called."""
@@ -150,16 +150,20 @@ class Frontier:
         self.books.now = now
         self._endings.finish(lease, ending, record, body, now)
 
-    def finish_render(self, lease: Lease, asked: int, now: float, *, again: bool) -> None:
-        """A render's end; ``asked`` requests beyond the document are charged to the host's clock."""
-        self._endings.finish_render(lease, asked, now, again=again)
+    def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
+        """A render's end; what it asked for has ended for itself, or will."""
+        self._endings.finish_render(lease, now, again=again)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
+        if lease.embed is not None:
+            lease.embed.refused(Reason.RENDER_PACE)
         self._endings.put_back(lease, now)
 
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing, since another worker asks its address; it is tried again ``until`` then."""
+        if lease.embed is not None:
+            self.embeds.ask_again(lease.embed)
         self._endings.defer(lease, now, until)
 
     def take_changes(self) -> Changes:

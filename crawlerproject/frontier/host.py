@@ -90,6 +90,11 @@ class Host(HostClock):
         return self.floor_seconds > LEAVE_ALONE_SECONDS
 
     @property
+    def met(self) -> bool:
+        """Whether a URL of the host was ever queued, one that only strangers name included."""
+        return bool(self.known or self.arrival)
+
+    @property
     def waiting_urls(self) -> int:
         """URLs that still wait for their turn."""
         return self.rows + self.unstored - len(self.taken) - self.kept

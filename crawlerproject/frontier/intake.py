@@ -12,12 +12,20 @@ from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
-from crawlerproject.rules.priority import by_rank
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
+from crawlerproject.rules.priority import by_rank, of_later_list, of_stranger
+from crawlerproject.stores.protocols import (
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_SEED,
+    FLAG_SITEMAP,
+    FLAG_STRANGER,
+    Changes,
+    PageRecord,
+    QueuedPage,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +49,7 @@ class Intake:
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
-        self._recent = RecentKeys()
+        self._recent = books.recent
         self._loading: Iterator[str] = iter(())
 
     def begin_loading(self) -> None:
@@ -84,7 +92,7 @@ class Intake:
         gone = [host for name, host in bench.hosts.items() if not mine(name)]
         staying = []
         for host in gone:
-            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored:
+            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.embeds:
                 staying.append(host.name)
                 continue
             books.waits(host, -host.waiting_urls)
@@ -98,7 +106,7 @@ class Intake:
         for item in found:
             refusal = self._gates.refusal(item, now, elsewhere=elsewhere)
             if refusal is None:
-                kept.setdefault(item.address.key, item)
+                kept.setdefault(item.queue_key, item)
             else:
                 self._books.refused[refusal] += 1
         return list(kept.values())
@@ -113,7 +121,7 @@ class Intake:
         except StorageError:
             self._refused_adds.extend(new)
             raise
-        self._recent.add([item.address.key for item in new])
+        self._recent.add([item.queue_key for item in new])
         return queued
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
@@ -123,6 +131,8 @@ class Intake:
             for item, record in found
             if self._gates.refusal_known(item, now) is None and self._within_rules(item, now)
         ]
+        for item, _ in allowed:
+            self._meet(item.address.host)
         rows = [self._row(item, now) for item, _ in allowed]
         return self._queue(rows, [(item.address.key, record) for item, record in allowed], 0, []) if rows else 0
 
@@ -140,19 +150,19 @@ class Intake:
             if host is None:
                 host = hosts[row.host] = self._books.host(row.host)
             host.rows += 1
-            host.known += new
+            host.known += 0 if row.flags & FLAG_STRANGER else new
         states = [(name, host.pack()) for name, host in hosts.items()]
         try:
             self._books.store.apply(Changes(queued=rows, pages=pages, hosts=states, facts=facts))
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
-                hosts[row.host].known -= new
+                hosts[row.host].known -= 0 if row.flags & FLAG_STRANGER else new
             raise
         for row in rows:
             host = hosts[row.host]
             if host.ports is not None:
-                host.ports.known += new
+                host.ports.known += 0 if row.flags & FLAG_STRANGER else new
             if not host.given_up:
                 self._books.waits(host, 1)
                 if not host.work or host.stage == Stage.IDLE:
@@ -166,34 +176,69 @@ class Intake:
 
     def _new(self, found: Iterable[Found], now: float) -> list[Found]:
         recent = self._recent
-        allowed = self.allowed([item for item in found if item.address.key not in recent], now)
+        fresh = [item for item in found if item.address.key not in recent]
+        fresh = [item for item in fresh if not item.flags & FLAG_STRANGER or item.queue_key not in recent]
+        allowed = self.allowed(fresh, now)
         if not allowed:
             return []
         keys = [item.address.key for item in allowed]
         known = self._books.store.known(keys)
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
+        if any(item.flags & FLAG_STRANGER for item in unknown):
+            unknown = self._not_waiting(unknown)
         new: list[Found] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
             name = host_name(item.address.host)
-            before = coming.get(name, 0)
-            if self._within_rules(item, now, before):
-                coming[name] = before + 1
-                new.append(item)
+            before = coming.get(name)
+            if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
+                if before is None:
+                    self._meet(item.address.host)
+                coming[name] = (before or 0) + (0 if item.flags & FLAG_STRANGER else 1)
+                new.append(admitted)
         return new
 
-    def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
+    def _not_waiting(self, unknown: list[Found]) -> list[Found]:
+        """Without the strangers' URLs that are queued: these are known by keys of their own until they are fetched."""
+        recent = self._recent
+        keys = [key for item in unknown if item.flags & FLAG_STRANGER and (key := item.queue_key) not in recent]
+        waiting = [key for key, is_known in zip(keys, self._books.store.known(keys), strict=True) if is_known]
+        recent.add(waiting)
+        return [item for item in unknown if item.queue_key not in recent]
+
+    def _admitted(self, item: Found, now: float) -> Found | None:
+        """With the place that it has earned: what the host itself names comes before what strangers name."""
+        if not item.flags & (FLAG_STRANGER | FLAG_SITEMAP):
+            return item
+        refusal = self._gates.room_refusal(item, now)
+        if refusal is not None:
+            self._books.refused[refusal] += 1
+            return None
+        if item.flags & FLAG_STRANGER:
+            return item._replace(priority=of_stranger(item.priority))
+        if self._gates.comes_later(item):
+            return item._replace(priority=of_later_list(item.priority))
+        return item
+
+    def _meet(self, name: str) -> None:
+        """A URL of the host will be queued: the first of it counts for its domain."""
+        if not self._books.host(name).met and not self._books.knows(name):
+            self._domains.taken_up(name)
+
+    def _within_rules(self, item: Found, now: float, coming: int | None = None) -> bool:
+        """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, bounded = item.address, not item.flags & _BEYOND_BUDGET
-        if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host):
+        stranger = bool(item.flags & FLAG_STRANGER)  # with a budget of its own
+        if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host, stranger=stranger):
             self._books.refused[Reason.TOO_MANY_PORTS] += 1
             return False
-        if bounded and not coming and self._one_host_too_many(address.host, now):
+        if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
             self._books.refused[Reason.TOO_MANY_HOSTS] += 1
             return False
         host = self._books.host(address.host)
         known = host.known if host.ports is None else host.ports.known
-        if bounded and known + coming >= self._gates.max_urls_per_host:
+        if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and (
@@ -201,16 +246,14 @@ class Intake:
         ):
             self._books.refused[Reason.ROBOTS] += 1
             return False
-        if not known and not coming:
-            self._domains.taken_up(address.host)
         return True
 
-    def _one_host_too_many(self, name: str, now: float) -> bool:
+    def _one_host_too_many(self, name: str, now: float, *, stranger: bool) -> bool:
         """Whether a URL is the first of its host, whose domain may have no host more."""
         known, domains = self._books.workbench.hosts.get(name), self._domains
-        if known is not None and known.known:
+        if known is not None and known.met:
             return False
-        if not domains.full(name) or self._books.knows(name):
+        if not domains.full(name, stranger=stranger) or self._books.knows(name):
             return False
         if self._gates.any_hosts(domains.domain_of(name), now):
             return False
@@ -232,4 +275,6 @@ class Intake:
         arrival = self._books.next_arrival(self._books.host(address.host), now)
         if self._less_important is not None and (share := self._less_important(address.url)) is not None:
             priority = by_rank(priority, share)
-        return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags, note)
+        return QueuedPage(
+            address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
+        )

@@ -43,7 +43,7 @@ class RobotsDesk:
     def __init__(self, store: FrontierStore, token: str, ttl_seconds: float) -> None:
         self._store = store
         self._token = token
-        self._ttl_seconds = ttl_seconds
+        self.ttl_seconds = ttl_seconds
         self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
         self._parsed_characters = 0
         self._unstored: dict[str, bytes] = {}  # until the next commit
@@ -77,7 +77,7 @@ class RobotsDesk:
         verdict = robots_verdict(status)
         if verdict is RobotsVerdict.WAIT:
             return self._unreachable(origin, now)
-        good_until = now + self._ttl_seconds
+        good_until = now + self.ttl_seconds
         kept = body[:KEPT_BYTES] if verdict is RobotsVerdict.PARSE else b""
         record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
         rules = self._keep(origin, self._parse(kept))

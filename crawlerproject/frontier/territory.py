@@ -19,9 +19,6 @@ class Territory(Protocol):
     def may_ask(self, host: str) -> bool:
         """Whether an answer will surely come before anyone else may ask the host."""
 
-    def may_borrow(self, host: str, *, held: bool) -> bool:
-        """Whether a page in the browser may ask the host; ``held``: its address is in the hands of that page."""
-
     def crowded(self) -> bool:
         """Whether so much is decided and not yet stored that no more should be before the next beat."""
 
@@ -45,10 +42,6 @@ class Alone:
         return True
 
     def may_ask(self, host: str) -> bool:
-        """Nobody else asks."""
-        return True
-
-    def may_borrow(self, host: str, *, held: bool) -> bool:
         """Nobody else asks."""
         return True
 

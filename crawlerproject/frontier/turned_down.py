@@ -6,13 +6,11 @@ it stand among the taken ones until a commit would make every look at a long que
 
 from __future__ import annotations
 
-from collections import Counter
-
-from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.books import Books, decided_key
 from crawlerproject.frontier.host import Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.priority import LAST
-from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
 
 # Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
 # the epoch reach this in 146,000 years.
@@ -32,51 +30,54 @@ def was_put_last(row: QueuedPage, since: float) -> bool:
 class TurnedDown:
     """Rows of one host's queue, in one turn; ``store`` makes one atomic change of them."""
 
-    __slots__ = ("_books", "_changes", "_host", "_kept", "_refused", "arrivals", "others", "put_off")
+    __slots__ = ("_books", "_host", "_kept", "_pages", "_queued", "_reasons", "_removed", "others", "put_off", "robots")
 
     def __init__(self, books: Books, host: Host) -> None:
         self._books = books
         self._host = host
-        self._changes = Changes()
+        self._removed: list[QueuedPage] = []
+        self._queued: list[QueuedPage] = []
+        self._pages: list[tuple[bytes, PageRecord]] = []
+        self._reasons: list[Reason] = []
         self._kept = 0
-        self._refused: Counter[Reason] = Counter()
-        self.arrivals: set[int] = set()  # of the rows that ``store`` removes
         self.put_off = False  # whether other rows wait for the next commit
+        self.robots: list[QueuedPage] = []  # refused rows of robots.txt files that other hosts wait for
         self.others: dict[str, bool] = {}  # scheme that cannot be reached -> whether there is work over the other
+
+    def __bool__(self) -> bool:
+        return bool(self._removed)
 
     def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
         """It will not be fetched; a page that was to be rendered stays what its plain answer said."""
-        self._remove(row)
-        self._refused[reason] += 1
+        self._removed.append(row)
+        self._reasons.append(reason)
+        if row.flags & FLAG_ROBOTS:
+            self.robots.append(row)
         if not row.flags & FLAG_RENDER:
-            self._changes.pages.append((row.key, PageRecord(row.url, reason, 0, now)))
+            self._pages.append((decided_key(row, reason), PageRecord(row.url, reason, 0, now)))
 
     def leave_plain(self, row: QueuedPage) -> None:
-        """A page is not worth its render any more: what is known of it stays what its plain answer said."""
-        self._remove(row)
+        """A page is not worth its render any more, or a stranger's is the host's own: what is known of it stands."""
+        self._removed.append(row)
 
     def put_last(self, row: QueuedPage, now: float) -> None:
         """It goes behind all others, with one more try."""
-        self._remove(row)
+        self._removed.append(row)
         arrival = self._books.next_arrival(self._host, now)
-        self._changes.queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
+        self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
 
     def keep(self, row: QueuedPage) -> None:
         """Nothing can be rendered in this run: it stays queued for the next, where it stands in nobody's way."""
-        self._remove(row)
-        self._changes.queued.append(row._replace(priority=LAST, arrival=row.arrival + _KEPT))
+        self._removed.append(row)
+        self._queued.append(row._replace(priority=LAST, arrival=row.arrival + _KEPT))
         self._kept += 1
-
-    def _remove(self, row: QueuedPage) -> None:
-        self.arrivals.add(row.arrival)
-        self._changes.removed.append(row)
 
     def store(self) -> int:
         """Decide all of it; how many rows were kept. On StorageError nothing has changed: they are met again."""
-        if not self.arrivals:
-            return 0
-        self._books.decide_now(self._host, self._changes)
-        self._books.waits(self._host, -self._kept)
-        self._host.kept += self._kept
-        self._books.refused.update(self._refused)
+        if self._removed:
+            changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
+            self._books.decide_now(self._host, changes)
+            self._books.waits(self._host, -self._kept)
+            self._host.kept += self._kept
+            self._books.refused.update(self._reasons)
         return self._kept

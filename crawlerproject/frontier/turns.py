@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.embeds import Embed, Embeds
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
@@ -16,7 +17,7 @@ from crawlerproject.frontier.turned_down import TurnedDown, is_kept, was_put_las
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import FAILURES
 from crawlerproject.rules.urls import parse
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_STRANGER, PageRecord, QueuedPage
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
@@ -43,10 +44,20 @@ class Lookup(NamedTuple):
 class Turns:
     """Leases: robots.txt first, then the host's queue in its order."""
 
-    def __init__(self, books: Books, gates: Gates, renders: Renders) -> None:
+    def __init__(
+        self,
+        books: Books,
+        gates: Gates,
+        renders: Renders,
+        embeds: Embeds,
+        robots_refused: Callable[[QueuedPage, float], None],
+    ) -> None:
+        """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
         self._books = books
+        self._embeds = embeds
         self._gates = gates
         self._renders = renders
+        self._robots_refused = robots_refused
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits. StorageError: not now.
@@ -85,14 +96,19 @@ class Turns:
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
         if host.given_up or not self._books.territory.may_ask(host.name):
+            self._embeds.refuse_all(host, Reason.HOST_PARKED if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
             self._books.workbench.release(host, now, host.pace_free, work=True)
             return None
+        if host.embeds and (lease := self._embed(host, address, now)) is not None:
+            return lease
         down = TurnedDown(self._books, host)
         act = self._look(host, address, now, down)
         self._renders.kept += down.store()
+        for row in down.robots:
+            self._robots_refused(row, now)
         return act()
 
     def _look(self, host: Host, address: str, now: float, down: TurnedDown) -> Callable[[], Lease | None]:
@@ -100,7 +116,7 @@ class Turns:
         renders = self._renders
         busy = kept = False  # whether rows wait for the browser, whether all that are left wait for another run
         for row in self._rows(host):
-            if row.flags & FLAG_RENDER and (renders.closed or renders.full):
+            if row.flags & FLAG_RENDER and (renders.closed or renders.full or host.rendering):
                 kept = bool(renders.closed) and is_kept(row)
                 if kept:
                     break
@@ -108,10 +124,16 @@ class Turns:
                     down.keep(row)
                 busy = True
                 continue
+            if row.flags & FLAG_STRANGER and self._is_the_hosts_own(row):
+                down.leave_plain(row)
+                continue
             refusal = self._gates.refusal_again(row, now)
-            if refusal is None and not row.flags & FLAG_ROBOTS:
+            if refusal is None and not (row.flags & FLAG_ROBOTS and _judged_by_itself(row)):
                 scheme = row.url.partition(":")[0]
                 until = host.robots_until(scheme)
+                if -until > now and row.flags & FLAG_ROBOTS:
+                    down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
+                    continue
                 if -until > now and self._others_first(scheme, host, down, now):
                     self._put_last(row, down, now)
                     continue
@@ -129,11 +151,29 @@ class Turns:
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
-        if down.arrivals and not self._books.territory.crowded():
+        if down and not self._books.territory.crowded():
             return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
-        if down.arrivals or down.put_off:
+        if down or down.put_off:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
         return partial(self._line_up, host, now) if busy else partial(self._nothing_now, host, now, kept=kept)
+
+    def _embed(self, host: Host, address: str, now: float) -> Lease | None:
+        """This turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
+        while (embed := self._embeds.next(host, now)) is not None:
+            scheme = embed.address.scheme
+            until = host.robots_until(scheme)
+            if -until > now:
+                self._embeds.refuse_first(host, Reason.ROBOTS_UNREACHABLE)
+            elif until <= now:
+                return self._robots_first(scheme, host, address, now)
+            elif self._books.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
+                self._embeds.refuse_first(host, Reason.RENDER_PACE)
+            elif self._embeds.take(host) is not None:
+                row = _embed_row(embed, host, self._books.next_arrival(host, now))
+                lease = self._lent(row, host, address, now, stored=False)
+                lease.embed = embed
+                return lease
+        return None
 
     def _rows(self, host: Host) -> Iterator[QueuedPage]:
         """Rows in order that nobody has: the first, which nearly every turn is about, then some that follow."""
@@ -180,12 +220,19 @@ class Turns:
             self._books.leave_plain(row, host)
         else:
             self._books.decide(row, host, PageRecord(row.url, Reason.ROBOTS, 0, now))
+        if row.flags & FLAG_ROBOTS:
+            down.robots.append(row)
         down.put_off = True
 
+    def _is_the_hosts_own(self, row: QueuedPage) -> bool:
+        """Whether the host itself has named a stranger's URL meanwhile, or it was fetched before."""
+        return not row.flags & FLAG_RENDER and self._books.store.known([row.page_key], [row.host])[0]
+
     def _line_up(self, host: Host, now: float) -> None:
-        """All that is left here waits for the browser, which is busy."""
-        self._renders.line_up(host)
-        self._books.workbench.release(host, now, now + LINE_SECONDS, work=True)
+        """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
+        if not host.rendering:
+            self._renders.line_up(host)
+        self._books.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
 
     def _stay_away(self, host: Host, now: float, until: float) -> None:
         """robots.txt names the hours of visits."""
@@ -214,13 +261,25 @@ class Turns:
 
     def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float) -> Lease:
         self._books.take(row, host)
+        if row.flags & FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
+            self._books.recent.add([row.page_key])
+        lease = self._lent(row, host, address, now, stored=True)
         if row.flags & FLAG_RENDER:
             self._renders.started()
-        return self._lent(row, host, address, now, stored=True)
+            host.rendering = True
+            # It asks the host for nothing itself: its document is here, and what that loads has turns of its own.
+            self._release(host, now, now)
+        return lease
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._books.leased += 1
         return Lease(row, host, address, now, host.promise_seconds, stored)
+
+
+def _judged_by_itself(row: QueuedPage) -> bool:
+    """Whether a redirected robots.txt needs no other one's leave: it is its host's own, or asked for on its behalf."""
+    place = row.url.partition("://")[2]
+    return place == f"{row.host}/robots.txt" or row.note.partition("://")[2] == row.host
 
 
 def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
@@ -228,3 +287,9 @@ def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
     origin = f"{scheme}://{host.name}"
     url = origin + "/robots.txt"
     return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)
+
+
+def _embed_row(embed: Embed, host: Host, arrival: int) -> QueuedPage:
+    """The row of a sub-request, which no queue holds either."""
+    address, page = embed.address, embed.page
+    return QueuedPage(host.name, address.key, address.url, 0, arrival, page.depth + 1, "E", page.url)

@@ -29,7 +29,19 @@ class Stage(IntEnum):
 class HostClock:
     """One host's place in time. Epoch seconds throughout."""
 
-    __slots__ = ("address", "address_until", "delay_seconds", "name", "next_free", "ports", "serial", "stage", "work")
+    __slots__ = (
+        "address",
+        "address_until",
+        "delay_seconds",
+        "embeds",
+        "name",
+        "next_free",
+        "ports",
+        "rendering",
+        "serial",
+        "stage",
+        "work",
+    )
 
     def __init__(self, name: str, next_free: float = 0.0, delay_seconds: float = 0.0) -> None:
         self.name = name
@@ -41,6 +53,8 @@ class HostClock:
         self.serial = 0  # of its entry in the heap; any other entry is stale
         self.address = ""
         self.address_until = 0.0
+        self.embeds = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
+        self.rendering = False  # a page of its is in the browser: not to be forgotten meanwhile
 
 
 H = TypeVar("H", bound=HostClock)
@@ -182,7 +196,7 @@ class Workbench(Generic[H]):
     def wait(self, host: H, next_free: float, *, work: bool) -> None:
         """Let a host that was handed out (or is waiting) wait until ``next_free``."""
         host.next_free = next_free
-        host.work = work
+        host.work = work = work or host.embeds > 0
         host.stage = Stage.WAITING if work else Stage.IDLE
         if host.ports is not None:
             self._turn_over(host, host.ports)
@@ -204,40 +218,6 @@ class Workbench(Generic[H]):
         self.in_flight -= 1
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
             ip.busy = False
-            self._push(ip, max(now, ip.next_free))
-        self.wait(host, next_free, work=work)
-
-    def borrow(self, host: H, address: str, now: float) -> bool:
-        """Take a host out of its turn, for a page in the browser: only when it and ``address`` are free now.
-
-        ``address`` "" when the borrower holds the host's address already.
-        """
-        if host.stage not in (Stage.IDLE, Stage.WAITING) or host.next_free > now:
-            return False
-        if host.ports is not None and (host.ports.turn is not None or host.ports.free_at(host) > now):
-            return False
-        if self._per_ip and address:
-            ip = self._ips.get(address)
-            if ip is None:
-                ip = self._ips[address] = _IpClock(address, self._ips_free_from)
-            if ip.busy or ip.next_free > now or ip.line:
-                if not ip.busy and not ip.serial:
-                    self._push(ip, ip.next_free)
-                return False
-            ip.busy = True
-            ip.serial = 0
-        host.serial = 0
-        if host.ports is not None:
-            host.ports.turn = host
-        self._start(host)
-        return True
-
-    def returned(self, host: H, address: str, now: float, next_free: float, *, work: bool, asked: bool = True) -> None:
-        """The borrower is done: start the clocks of the host and of ``address``, unless nothing was ``asked``."""
-        self.in_flight -= 1
-        if self._per_ip and address and (ip := self._ips.get(address)) is not None:
-            ip.busy = False
-            ip.next_free = now + self._ip_pause_seconds if asked else ip.next_free
             self._push(ip, max(now, ip.next_free))
         self.wait(host, next_free, work=work)
 
@@ -275,8 +255,9 @@ class Workbench(Generic[H]):
     def _free(self, host: H, now: float) -> Turn[H] | None:
         if not host.work:
             # Only now may it be forgotten: dropping it earlier would forget its delay (NUTCH-2947).
-            del self.hosts[host.name]
-            self._leave(host)
+            if not host.rendering:
+                del self.hosts[host.name]
+                self._leave(host)
             return None
         if host.ports is not None and not self._takes_turn(host, host.ports, now):
             return None

@@ -83,7 +83,7 @@ class PaceMiddleware:
     def process_request(self, request: Request) -> Awaitable[None] | None:
         """Refuse a lease that breaks the pace; let everyone else wait. O(1) and no coroutine for a lease."""
         lease = request.meta.get("lease")
-        if lease is None and request.meta.get("render"):
+        if request.meta.get("render"):
             return None  # the browser asks for nothing itself: the page and its scripts come here one by one
         if lease is None:
             return self._wait(request) if request.url.startswith("http") else None

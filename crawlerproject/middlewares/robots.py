@@ -142,7 +142,7 @@ class RobotsMiddleware:
             return known.rules
         under_way = self._under_way.get(origin)
         if under_way is None:
-            under_way = asyncio.ensure_future(self._fetch(f"{origin}/robots.txt"))
+            under_way = asyncio.ensure_future(self._fetch(origin))
             self._under_way[origin] = under_way
             under_way.add_done_callback(lambda _: self._under_way.pop(origin, None))
         found = await asyncio.shield(under_way)
@@ -153,7 +153,19 @@ class RobotsMiddleware:
             self._known.popitem(last=False)
         return rules
 
-    async def _fetch(self, url: str) -> _Known:
+    async def _may_follow(self, origin: str, url: str) -> bool:
+        """Whether the rules of another host let us ask for what a robots.txt is redirected to."""
+        parts = urlsplit(url)
+        other = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        if parts.path == "/robots.txt" or other == origin:
+            return True
+        if other in self._under_way:  # it may be waiting for us
+            return False
+        rules = await self.rules(other)
+        return rules is not None and rules.allowed(url)
+
+    async def _fetch(self, origin: str) -> _Known:
+        url = f"{origin}/robots.txt"
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 response = await self.download(Request(url, callback=NO_CALLBACK, meta=dict(_META), dont_filter=True))
@@ -165,6 +177,8 @@ class RobotsMiddleware:
                 url = urljoin(url, location.decode("utf-8", "replace"))
                 if not url.startswith(("http://", "https://")):
                     return _Known(ALLOW_ALL, 0.0)
+                if not await self._may_follow(origin, url):
+                    return _Known(None, 0.0, why=f"it is redirected to {url}, where robots.txt does not let us ask")
                 continue
             if verdict is RobotsVerdict.WAIT:
                 return _Known(None, 0.0, why=f"status {response.status}")

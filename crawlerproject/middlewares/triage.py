@@ -56,7 +56,8 @@ class TriageMiddleware:
         meta = request.meta
         lease = meta.get("lease")
         meta.pop("to_render", None)
-        if (lease is not None and lease.is_robots) or not response.body or response.status in (301, 302, 303, 307, 308):
+        no_page = lease is not None and (lease.is_robots or lease.embed is not None)
+        if no_page or not response.body or response.status in (301, 302, 303, 307, 308):
             return response
         content_type = dict.get(response.headers, b"Content-Type", [b""])[-1].decode("latin-1") or None
         if lease is None:  # nobody else waits

@@ -42,8 +42,7 @@ class WarcPipeline:
         if isinstance(item, Page):
             scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
             poison, row = scheduler.crawl.poison, item.lease.row
-            with poison.reading(row):
-                scheduler.finish(item)
+            scheduler.finish(item)
             if poison.suspects and item.wire is not None:
                 poison.acquit(row.key)
         return item

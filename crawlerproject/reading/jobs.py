@@ -12,7 +12,7 @@ from crawlerproject.rules.feeds import Feed, read_feed
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.page import PageFacts, read_html
 from crawlerproject.rules.similarity import text_fingerprint
-from crawlerproject.rules.templates import text_mark
+from crawlerproject.rules.text_marks import text_marks
 from crawlerproject.rules.triage import PLAIN, Triage, looks_whole, triage
 from crawlerproject.rules.urls import Address
 from crawlerproject.spiders.following import hops_to, linked
@@ -49,7 +49,7 @@ class Reading:
     facts: PageFacts = field(default_factory=PageFacts)  # of HTML; without links and text
     links: int = 0  # of HTML, those that are not to be followed left out
     triage: Triage = PLAIN
-    text_mark: int = 0
+    text_marks: tuple[int, ...] = ()
     fingerprint: int | None = None
     feed: Feed | None = None  # without its entries
     listed: Listed = field(default_factory=Listed)  # without what comes in parts
@@ -76,7 +76,7 @@ def _html(job: Job, body: bytes) -> _Read:
         replace(facts, links=[], text=b""),
         links,
         PLAIN if whole or facts.unparsed else triage(body, job.content_type),
-        text_mark(facts.title, facts.text),
+        text_marks(facts.title, facts.text, job.url),
         text_fingerprint(facts.text),
     )
     return reading, linked(job.row, facts), []

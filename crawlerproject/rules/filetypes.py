@@ -14,6 +14,9 @@ DERIVED = {"pdf": "scrapy process reads its text, title and links"}
 
 SKIP_EXTENSIONS = frozenset(MISCHEL.split()) - DERIVED.keys()  # lower-case, without the dot
 
+# How sitemaps are packed (sitemaps.org): of a sitemap no reason to leave it.
+_PACKED_SITEMAPS = frozenset({"gz"})
+
 
 def useless(path: str, extensions: Collection[str] = SKIP_EXTENSIONS) -> bool:
     """Whether the last segment of a URL's path (no query) ends in one of ``extensions`` (lower-case, no dot)."""
@@ -25,3 +28,8 @@ def useless(path: str, extensions: Collection[str] = SKIP_EXTENSIONS) -> bool:
 def extensions_of(listed: Collection[str]) -> frozenset[str]:
     """An operator's list as ``useless`` wants it: ".PNG" and "png" are the same."""
     return frozenset(word.strip().lower().lstrip(".") for word in listed if word.strip(" ."))
+
+
+def of_sitemaps(extensions: Collection[str]) -> frozenset[str]:
+    """What of a list is useless as a sitemap too."""
+    return frozenset(extensions) - _PACKED_SITEMAPS

@@ -28,7 +28,7 @@ from crawlerproject.rules.feeds import is_feed, read_feed
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.templates import text_mark
+from crawlerproject.rules.text_marks import text_marks
 from crawlerproject.rules.urls import Address, Base
 from crawlerproject.setting_values import let_in_flight
 from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub, take_robots
@@ -338,9 +338,9 @@ def _take_text(page: Page, facts: PageFacts, reading: Reading | None) -> None:
     """What a page's text says of it."""
     page.text, page.canonical = facts.text, facts.canonical
     if reading is None:
-        page.text_mark = text_mark(facts.title, facts.text)
+        page.text_marks = text_marks(facts.title, facts.text, page.url)
     else:
-        page.text_mark, page.fingerprint, page.fingerprinted = reading.text_mark, reading.fingerprint, True
+        page.text_marks, page.fingerprint, page.fingerprinted = reading.text_marks, reading.fingerprint, True
 
 
 def _not_read(page: Page, why: str) -> None:

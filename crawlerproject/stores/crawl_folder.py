@@ -1,7 +1,8 @@
 """What other users of the machine may do in a crawl's folder: not read what is secret, and not lead us out of it.
 
 Secret are the frontier (hubs sign with secrets that stand in it), ``run.json`` and ``status.json`` (settings, and what
-is asked just now) and ``worker.json``. What is archived is as open as the umask makes it.
+is asked just now), ``crawl.toml`` (a proxy may have its password there) and ``worker.json``. What is archived is as
+open as the umask makes it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE
 from crawlerproject.stores.redis_worker import LIFE_FILE
 
 FRONTIER = "frontier"
-_SECRET_FILES = (RUN_FILE, STATUS_FILE, LIFE_FILE)
+_SECRET_FILES = (RUN_FILE, STATUS_FILE, LIFE_FILE, "crawl.toml")  # the last one: crawl_file.py
 _SECRET_FOLDER = 0o700
 _OTHERS = 0o077
 

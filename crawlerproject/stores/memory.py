@@ -25,7 +25,7 @@ class MemoryStore:
         self._fingerprints: dict[tuple[str, int], Fingerprint] = {}
         self._originals: dict[bytes, Original] = {}
 
-    def known(self, keys: Sequence[bytes]) -> list[bool]:
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
         return [key in self._seen for key in keys]
 

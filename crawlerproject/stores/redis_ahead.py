@@ -113,15 +113,26 @@ class AheadStore:
         with self._lock:
             self._fields.learn(names, found)
 
-    def known(self, keys: Sequence[bytes]) -> list[bool]:
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
         with self._lock:
             answers = [self.links.answer(key, self._waiting()) for key in keys]
         unsure = [key for key, answer in zip(keys, answers, strict=True) if answer is None]
         if not unsure:
             return [bool(answer) for answer in answers]
-        found = dict(zip(unsure, self.store.known(unsure), strict=True))
+        found = dict(zip(unsure, self._asked_known(unsure, keys, hosts), strict=True))
         return [found[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
+
+    def _asked_known(self, unsure: list[bytes], keys: Sequence[bytes], hosts: Sequence[str] | None) -> list[bool]:
+        """What Redis says: all partitions without ``hosts``, else one for each key and none for what is surely new."""
+        if hosts is None:
+            return self.store.known(unsure)
+        host_of = dict(zip(keys, hosts, strict=True))
+        with self._lock:
+            new = self.links.surely_new(unsure, [self.store.partition(host_of[key]) for key in unsure])
+        asked = [key for key in unsure if key not in new]
+        said = dict(zip(asked, self.store.known(asked, [host_of[key] for key in asked]), strict=True)) if asked else {}
+        return [said.get(key, False) for key in unsure]
 
     def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
@@ -194,7 +205,9 @@ class AheadStore:
     def fact(self, name: str) -> bytes | None:
         """A fact of this worker, or of a host."""
         with self._lock:
-            if host_of_fact(name):
+            if host := host_of_fact(name):
+                if host in self._hosts and self._hosts[host] is None and self._fields.unsent_fact(name) is None:
+                    return None  # nothing was ever decided about it
                 return self._fields.get(name, self.store.fact)
             unsent = self._fields.unsent_fact(name)
         return self.store.fact(name) if unsent is None else unsent

@@ -16,8 +16,9 @@ _LENGTH = Struct(">I")
 
 
 # Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
-# frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py).
-_HOST_FACTS = ("traps/", "certificate/", "render/", "visits:")
+# frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py, frontier/robots_redirects.py).
+_HOST_FACTS = ("traps/", "strangers/", "certificate/", "render/", "visits:", "robots-sent/")
+_NAME_FACTS = ("traps/", "strangers/")  # of these what all ports of a name share
 # The same of a registered domain, whose hosts all are in its partition (frontier/domain_desk.py).
 DOMAIN_FACT = "domains/"
 
@@ -26,7 +27,7 @@ def fields_of(host: str) -> list[str]:
     """What a partition keeps of a host beside its state: robots.txt of each scheme, by origin, and its facts."""
     fields = [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
     if ":" in host:  # what is learnt of traps is the whole name's
-        fields.append(_HOST_FACTS[0] + host_name(host))
+        fields += [kind + host_name(host) for kind in _NAME_FACTS]
     return fields
 
 

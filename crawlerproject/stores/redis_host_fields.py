@@ -10,8 +10,8 @@ from crawlerproject.stores.recent import Recent
 from crawlerproject.stores.redis_beat import DOMAIN_FACT, fields_of, host_of_fact, host_of_field
 from crawlerproject.stores.redis_pending import Pending
 
-# Six of a host; a robots.txt is mostly under 2 KB, the others are mostly nothing.
-_FIELDS = 60_000
+# Eight of a host; a robots.txt is mostly under 2 KB, the others are mostly nothing.
+_FIELDS = 80_000
 
 
 class HostFields:

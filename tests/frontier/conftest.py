@@ -15,6 +15,7 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.intake import LessImportant
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.turns import Lookup
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
@@ -53,6 +54,8 @@ class Bench:
         scope: Scope | None = None,
         less_important: LessImportant | None = None,
         load: bool = True,
+        traps: TrapDesk | None = None,
+        max_urls: int = 50,
         longest: Longest | None = None,
     ) -> None:
         self.store = store
@@ -64,7 +67,7 @@ class Bench:
         self.frontier = Frontier(
             store,
             Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5),
-            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=50),
+            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=max_urls, traps=traps),
             self.conduct,
             RobotsDesk(store, "TestBed", 86400.0),
             rng=random.Random(1),

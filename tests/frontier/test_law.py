@@ -1,7 +1,7 @@
 """The law of pace: over random schedules nobody is asked before their time, and nobody who is free is left waiting.
 
-The test plays the web, the resolver, the clock, the commit loop and the crashes. It keeps its own account of every
-answer, and knows of the frontier only what it hands out, when it wants to be woken, and where its hosts stand.
+The test plays the web, the resolver, the clock, the browser, the commit loop and the crashes. It keeps its own account
+of every answer, and knows of the frontier only what it hands out, when it wants to be woken, and where its hosts stand.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlerproject.frontier.conduct import Conduct
+from crawlerproject.frontier.embeds import Embed
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS, Lookup
@@ -23,9 +24,12 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.robots import MAX_REDIRECTS
+from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import QueuedPage
 from tests.frontier.conftest import Bench
 
+STEPS = 300
 PAUSE, IP_PAUSE, ROBOTS_TTL = 5.0, 0.5, 86400.0  # the default preset, and the bench's
 FLOOR = 20.0  # of hosts that ask for a longer pause
 ROUNDING = 1e-6
@@ -33,6 +37,8 @@ CAPACITY = 4
 HOSTS = [f"h{number}.example" for number in range(4)]
 HOSTS += ["h0.example:8080", "h0.example:8081", "h1.example:8080", "p.example:1080", "p.example:2080"]
 ADDRESSES = ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
+# A page that is in the browser all the time, of a host that is never asked.
+ELSEWHERE = QueuedPage("page.example", parse("http://page.example/").key, "http://page.example/", 10, 1, 0, "", "")
 FAILURES = [Reason.DISCONNECTED, Reason.CONNECT_REFUSED, Reason.FIRST_BYTE_TIMEOUT, Reason.TLS_FAILED]
 
 
@@ -90,16 +96,75 @@ class Schedule:
         self.lookups: list[Host] = []
         self.added: set[str] = set()
         self.heard_of: dict[str, float] = {}  # the last answer of a host, or for it, or the start of the process
+        self.kind = self.chance.random() < 0.5  # most answers are good
         self.slow: set[str] = set()  # hosts that ever asked for a longer pause
+        self.draining = False
+        self.shown: list[Lease] = []  # pages in the browser
+        self.wanted: list[Embed] = []  # by these, and neither granted nor refused
+        self.embedded = 0  # sub-requests that were sent
+        self.open_browser()
 
     def step(self) -> None:
         """One thing happens; then the engine asks for what it may have."""
-        acts: list[Callable[[], None]] = [self.add, self.answer, self.answer, self.answer, self.wait, self.wait]
-        acts += [self.commit, self.move, self.resolve, self.resolve]
+        acts: list[Callable[[], None]] = [self.add, self.somehow, self.somehow, self.somehow, self.wait, self.wait]
+        acts += [self.commit, self.move, self.resolve, self.resolve, self.embed, self.embed]
+        if self.chance.random() < 0.3:
+            acts.append(self.shown_ends)
         if self.chance.random() < 0.03:
             acts = [self.restart, self.exclude]
         self.chance.choice(acts)()
         self.pump()
+
+    def open_browser(self) -> None:
+        """Some pages are to be rendered, up to three at work at once."""
+        renders = self.bench.frontier.renders
+        renders.mode, renders.closed, renders._max_in_flight = "always", "", 3
+
+    def embed(self) -> None:
+        """A page in the browser asks for a file of some host: its own, another's, several at one address."""
+        now = self.bench.now
+        page = self.chance.choice(self.shown).row if self.shown else ELSEWHERE
+        met = [host.name for host in self.bench.frontier.hosts() if host.robots_until("http") > now]
+        name = self.chance.choice([self.chance.choice(HOSTS), *met, *met])
+        address = parse(f"{self.chance.choice(('http', 'http', 'https'))}://{name}/{self.chance.randrange(99)}.js")
+        until = now + self.chance.choice((1.0, 10.0, 60.0, 5000.0))
+        made = Embed(
+            address,
+            page,
+            until,
+            name == page.host,
+            {},
+            "",
+            10.0,
+            refused=lambda _: self.wanted.remove(made),
+            granted=lambda: self.wanted.remove(made),
+            answered=lambda _: None,
+        )
+        self.wanted.append(made)
+        if self.bench.frontier.embeds.ask(made, now) is not None:
+            self.wanted.remove(made)
+
+    def shown_ends(self) -> None:
+        """A page leaves the browser; what it still wanted is of no use any more."""
+        if not self.shown:
+            if self.wanted:
+                self.bench.frontier.embeds.withdraw(self.wanted.pop(self.chance.randrange(len(self.wanted))))
+            return
+        lease = self.shown.pop(self.chance.randrange(len(self.shown)))
+        for made in [made for made in self.wanted if made.page is lease.row]:
+            self.bench.frontier.embeds.withdraw(made)
+            self.wanted.remove(made)
+        self.bench.frontier.finish_render(lease, self.bench.now, again=self.chance.random() < 0.1)
+
+    def take(self, lease: Lease) -> None:
+        """A lease was handed out: a page for the browser, or a request."""
+        if lease.is_render:
+            self.shown.append(lease)
+            return
+        if lease.embed is not None:
+            lease.embed.granted()
+            self.embedded += 1
+        self.account.starts(lease, self.bench.now)
 
     def add(self) -> None:
         """A page with links, to some of the hosts."""
@@ -110,6 +175,10 @@ class Schedule:
         ]
         self.bench.add(*urls)
         self.added.update(urls)
+
+    def somehow(self) -> None:
+        """An answer, in a kind web mostly a good one."""
+        self.answer(kindly=self.kind and self.chance.random() < 0.8)
 
     def answer(self, *, kindly: bool = False) -> None:
         """One of the requests in flight ends, somehow."""
@@ -124,6 +193,8 @@ class Schedule:
             body = self.robots(lease, outcome, more, kindly=kindly)
         if outcome is None:
             more["reason"] = self.chance.choice(FAILURES)
+        if not lease.is_robots and lease.stored and outcome == 200 and not self.draining and self.chance.random() < 0.7:
+            more["render"] = "a.warc.gz 0 1 0 0"
         self.account.ends(name, self.bench.now, rest)
         self.bench.answer(lease, outcome, body, retry_after_seconds=rest or None, **more)
         self.heard_of[name] = self.bench.now
@@ -166,7 +237,7 @@ class Schedule:
             address = self.bench.frontier.address_for(host, self.homes[host.name], self.bench.now)
             lease = self.bench.frontier.looked_up(host, address, until, self.bench.now)
             if lease is not None:
-                self.account.starts(lease, self.bench.now)
+                self.take(lease)
 
     def exclude(self) -> None:
         """The operator changes NeverCrawl.txt: what waits at an excluded host is refused, however much it is."""
@@ -179,6 +250,8 @@ class Schedule:
         if clean:
             while self.account.in_flight:
                 self.answer()
+            while self.shown:
+                self.shown_ends()
             self.commit()
         for name in list(self.account.in_flight):
             self.account.ends(name, self.bench.now)
@@ -189,9 +262,12 @@ class Schedule:
         }
         self.account.committed_floors = dict(self.account.floors)
         self.lookups.clear()
+        self.shown.clear()
+        self.wanted.clear()
         self.bench.now += self.chance.choice((0.001, 1.0, 100.0))  # arrivals count microseconds
         started = self.bench.now
         self.bench = Bench(self.store, now=started, clean=clean)
+        self.open_browser()
         self.heard_of = dict.fromkeys(HOSTS, started)
 
     def pump(self) -> None:
@@ -205,7 +281,7 @@ class Schedule:
             if isinstance(turn, Lookup):
                 self.lookups.append(turn.host)
             else:
-                self.account.starts(turn, now)
+                self.take(turn)
 
     def no_free_host_waits(self) -> None:
         """With capacity to spare each host with work has its own reason to wait, and the wake-up is not too late."""
@@ -216,6 +292,7 @@ class Schedule:
                 assert host.waiting_urls <= 0 or host.given_up or host.stage == Stage.IN_FLIGHT, (
                     f"{host.name} is forgotten"
                 )
+                assert not host.embeds, f"what a page wants of {host.name} is forgotten"
             elif host.stage == Stage.WAITING and host.ports is not None and host.ports.turn is not None:
                 assert host.ports.turn.stage != Stage.WAITING, f"{host.name} waits for a turn that is over"
             elif host.stage == Stage.WAITING:
@@ -230,6 +307,8 @@ class Schedule:
 
     def reason_to_wait(self, host: Host) -> None:
         """Its pause, a rest, another's robots.txt, the commit: no host waits for longer than one of these."""
+        if (host.rendering or self.bench.frontier.renders.full) and not host.embeds:
+            return  # nothing but pages for the browser
         # A long pause whose reason another answer has taken back since is kept all the same.
         ports = [name for name in HOSTS if host_name(name) == host_name(host.name)]
         longest = FLOOR if self.slow & set(ports) else PAUSE
@@ -244,11 +323,16 @@ class Schedule:
 
     def drain(self) -> None:
         """Every answer is good from now on: all that is queued is fetched, but for hosts that were given up."""
+        self.draining = True
         self.bench.never.list = Exclusion.parse([])[0]
         for _ in range(6000):
             self.pump()
             if self.account.in_flight:
                 self.answer(kindly=True)
+            elif self.shown:
+                self.shown_ends()
+            elif self.wanted:
+                self.bench.frontier.embeds.withdraw(self.wanted.pop())
             elif self.lookups:
                 self.resolve()
             elif self.bench.frontier.waiting_urls <= 0:
@@ -270,9 +354,24 @@ class Schedule:
 def test_no_one_is_asked_too_soon_and_no_one_waits_in_vain(seed: int) -> None:
     """For any interleaving of answers, failures, restarts and changes of address."""
     schedule = Schedule(seed)
-    for _ in range(150):
+    for _ in range(STEPS):
         schedule.step()
     schedule.drain()
+    assert not schedule.wanted
+
+
+def test_the_schedules_have_pages_in_the_browser() -> None:
+    """The law above would hold for nothing if no page ever asked for a file."""
+    sent = shown = 0
+    for seed in range(20):
+        schedule = Schedule(seed)
+        for _ in range(STEPS):
+            schedule.step()
+            shown += len(schedule.shown)
+        sent += schedule.embedded
+
+    assert sent > 25
+    assert shown > 25
 
 
 @pytest.mark.parametrize("fault", ["pause", "address", "ports"])
@@ -290,5 +389,5 @@ def test_the_law_can_be_broken(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(AssertionError, match=r"too soon|in flight"):
         for seed in range(30):
             schedule = Schedule(seed)
-            for _ in range(150):
+            for _ in range(STEPS):
                 schedule.step()

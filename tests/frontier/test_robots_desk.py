@@ -111,7 +111,7 @@ def test_five_redirects_are_followed(bench: Bench, redirects: int, obeyed: bool)
         assert lease is not None
         assert lease.is_robots
         asked.append(lease.row.url)
-        bench.answer(lease, 301, location=f"http://hop{number}.example/rules")
+        bench.answer(lease, 301, location=f"http://hop{number}.example/robots.txt")
         bench.commit()
         if number < 5:
             bench.now = max(bench.now, lease.host.next_free if lease.host.name != "a.example" else bench.now)

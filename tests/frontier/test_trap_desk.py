@@ -119,7 +119,7 @@ def page(reason: Reason, status: int | None = 200, location: str = "", **more: A
     """A page as far as the desk looks."""
     lease = SimpleNamespace(row=row(URL), is_robots=more.pop("robots", False))
     wire = SimpleNamespace(truncated=more.pop("truncated", None))
-    known = {"text_mark": None, "duplicate": None, **more}
+    known = {"text_marks": (), "duplicate": None, "is_feed": False, "found": [], **more}
     return SimpleNamespace(lease=lease, reason=reason, status=status, location=location, wire=wire, **known)
 
 
@@ -128,10 +128,10 @@ def page(reason: Reason, status: int | None = 200, location: str = "", **more: A
     [
         (page(Reason.HTTP_ERROR, 404), True),
         (page(Reason.REDIRECT, 302, "http://a.example/other"), True),
-        (page(Reason.FETCHED, text_mark=5), True),  # new the first time only
+        (page(Reason.FETCHED, text_marks=(5,)), True),  # new the first time only
         (page(Reason.FETCHED, duplicate=Duplicate("near", "http://a.example/other", 3)), True),
         (page(Reason.REDIRECT, 302, "http://b.example/"), False),
-        (page(Reason.RENDERED, None, text_mark=5), True),
+        (page(Reason.RENDERED, None, text_marks=(5,)), True),
         (page(Reason.CHALLENGE, 403), False),
         (page(Reason.RATE_LIMITED, 429), False),
         (page(Reason.NOT_MODIFIED, 304), False),
@@ -161,7 +161,7 @@ def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
     """Unless they are nearly another page's of the host, or dripped."""
     desk = TrapDesk(MemoryStore())
     for mark in range(1, FIRST_PAGES + 2):
-        desk.learn(page(Reason.FETCHED, text_mark=mark, **more), b"")
+        desk.learn(page(Reason.FETCHED, text_marks=(mark,), **more), b"")
     assert desk.refuses(HOST, URL, 0.0) is spends
 
 

@@ -16,6 +16,7 @@ import pytest
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.batch.plans import write_plan
+from crawlerproject.crawl_file import CRAWL_FILE
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.preflight import take_lock
@@ -41,7 +42,8 @@ def mode(path: Path) -> int:
 
 
 def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> None:
-    """Proxies of the browser and of the environment, seeds and STATE_URL with passwords: in no file, in no line.
+    """Proxies of the browser and of the environment, seeds with passwords: in no line and in no file but crawl.toml,
+    which must give them back at the next start.
 
     A folder of an earlier version is closed at the start; the archive is as open as the umask makes it.
     """
@@ -72,13 +74,13 @@ def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> 
     assert "proxy-failed" in "".join(path.read_text() for path in (folder / "log").glob("*.jsonl"))
     assert SECRET not in done.stdout + done.stderr
     holding = [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-    assert holding == []
+    assert {path.name for path in holding} <= {CRAWL_FILE}
     assert read_facts(folder, RUN_FILE)["settings"]["RENDER_PROXIES"] in (
         [re.sub(SECRET, "***", proxy)] * 2,
         re.sub(SECRET, "***", f"{proxy},{proxy}"),
     )
     assert mode(folder / "frontier") == 0o700
-    assert [mode(folder / name) for name in (RUN_FILE, STATUS_FILE, "worker.json")] == [0o600] * 3
+    assert [mode(folder / name) for name in (RUN_FILE, STATUS_FILE, "worker.json", CRAWL_FILE)] == [0o600] * 4
     assert [mode(path) for path in (folder / "log").glob("*.jsonl")] == [0o644]
 
 
@@ -109,6 +111,18 @@ def test_the_frontier_of_a_command_is_closed_as_well(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert mode(made / "frontier") & OTHERS == 0
+
+
+def test_what_was_left_open_is_closed_at_the_start(tmp_path: Path) -> None:
+    """Everything that writes into a folder takes its lock first, and that closes it."""
+    (tmp_path / "frontier").mkdir(mode=0o755)
+    for name in (RUN_FILE, STATUS_FILE, CRAWL_FILE, "worker.json"):
+        (tmp_path / name).touch(0o644)
+
+    os.close(take_lock(tmp_path))
+
+    assert mode(tmp_path / "frontier") == 0o700
+    assert {mode(path) for path in tmp_path.iterdir() if path.is_file() and path.name != "lock"} == {0o600}
 
 
 # --- links ---------------------------------------------------------------------------------------

@@ -137,11 +137,36 @@ def test_redirects_are_followed_also_to_other_hosts() -> None:
     middleware, web = guard(
         {
             "http://a.test/robots.txt": robots(301, location="https://b.test/r"),
+            "https://b.test/robots.txt": robots(404),
             "https://b.test/r": robots(200, RULES),
         }
     )
     assert judge(middleware, "http://a.test/no") == [Reason.ROBOTS]
-    assert web.asked == ["http://a.test/robots.txt", "https://b.test/r"]
+    assert web.asked == ["http://a.test/robots.txt", "https://b.test/robots.txt", "https://b.test/r"]
+
+
+def test_a_redirect_is_no_leave_to_ask_what_another_host_forbids() -> None:
+    """Its robots.txt judges; what it forbids is not asked for, and doubt means no."""
+    middleware, web = guard(
+        {
+            "http://a.test/robots.txt": robots(302, location="http://b.test/no/delete?id=7"),
+            "http://b.test/robots.txt": robots(200, RULES),
+        }
+    )
+    assert judge(middleware, "http://a.test/yes") == [Reason.ROBOTS_UNREACHABLE]
+    assert web.asked == ["http://a.test/robots.txt", "http://b.test/robots.txt"]
+
+
+def test_two_hosts_that_send_us_to_each_other_end() -> None:
+    """Neither waits for the other for ever."""
+    middleware, web = guard(
+        {
+            "http://a.test/robots.txt": robots(302, location="http://b.test/rules"),
+            "http://b.test/robots.txt": robots(302, location="http://a.test/rules"),
+        }
+    )
+    assert judge(middleware, "http://a.test/yes") == [Reason.ROBOTS_UNREACHABLE]
+    assert web.asked == ["http://a.test/robots.txt", "http://b.test/robots.txt"]
 
 
 def test_endless_redirects_end_after_five() -> None:

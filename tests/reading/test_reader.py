@@ -16,7 +16,7 @@ from crawlerproject.reading.jobs import Job, Kind, Reading
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.page import read_html
 from crawlerproject.rules.similarity import text_fingerprint
-from crawlerproject.rules.templates import text_mark
+from crawlerproject.rules.text_marks import text_marks
 from crawlerproject.rules.triage import triage
 from crawlerproject.rules.urls import parse
 from crawlerproject.spiders.following import linked
@@ -70,7 +70,7 @@ def test_another_process_reads_what_we_read() -> None:
 
         assert found.found == linked(row_of(), facts)
         assert len(found.found) == found.links == 12_345
-        assert found.text_mark == text_mark(facts.title, facts.text)
+        assert found.text_marks == text_marks(facts.title, facts.text, URL)
         assert found.fingerprint == text_fingerprint(facts.text)
         assert (found.facts.title, found.facts.words) == (facts.title, facts.words)
         shell = b"<div id=root></div><noscript>enable javascript</noscript><script src=x></script>"
