@@ -123,7 +123,8 @@ class Books:
         """Whether a URL of the host, or of another port of its name, was ever accepted."""
         if (clock := self.workbench.names.get(host_name(name))) is not None:
             return clock.known > 0 or any(host.met for host in clock.hosts)
-        return self._kept(name).met or (":" in name and self._kept(host_name(name)).met)
+        first = self._kept(host_name(name))
+        return first.met or self._kept(name).met or any(number != port_of(name) for number in first.other_ports)
 
     # --- ports of one name ------------------------------------------------------------------------
 
