@@ -147,7 +147,7 @@ class PageEnds:
             retry_after_seconds(page.retry_after or None, now, crawl.retry_after_max),
             page.location,
             lease.row.tries,
-            stranger=bool(lease.row.flags & FLAG_STRANGER),
+            stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
             render=crawl.renders.place(page, written),
         )
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture

@@ -83,8 +83,8 @@ class RenderEnds:
             now,
         )
         again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
-        whole = not (rendered and Reason.RENDER_PACE in rendered.blocked)
-        if page.gained is not None and whole and not row.flags & FLAG_STRANGER:
+        short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
+        if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
             # Without all of its files it says nothing of what its template gains.
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)

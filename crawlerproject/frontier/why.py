@@ -46,8 +46,8 @@ _REFUSALS = frozenset(
     | {
         Reason.HOST_PARKED,
         Reason.FOREIGN_ENTRY,
-        Reason.POISON,
         Reason.RENDER_PACE,
+        Reason.POISON,
         Reason.HUB_UNPROVEN,
         Reason.EXTENSION,
         Reason.SCOPE,
@@ -356,7 +356,7 @@ _RULES: dict[Reason, str] = {
     Reason.SITEMAP_BUDGET: "the host's sitemaps named too few new pages so far: scrapy traps",
     Reason.ROBOTS_REDIRECT: "a robots.txt was redirected here too often",
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
-    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
+    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection, cut short)",
     Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
     Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",

@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     end: float
     host: str
     ip: str
-    promised_seconds: float | None  # since the name's last answer's end; None: within a page's turn, one after another
+    promised_seconds: float | None  # since the name's last answer's end; None: in old logs, within a page's turn
     url: str
 
 
