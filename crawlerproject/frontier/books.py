@@ -297,8 +297,12 @@ class Books:
 
     def store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""
+        states = [(host.name, host.pack())]
+        name = host_name(host.name)
+        if name != host.name and (first := self.dirty.get(name)) is not None:  # that this port is one of its name's
+            states.append((name, first.pack()))
         with suppress(StorageError):
-            self.store.apply(Changes(hosts=[(host.name, host.pack())]))
+            self.store.apply(Changes(hosts=states))
 
     # --- commit ---------------------------------------------------------------------------------
 
