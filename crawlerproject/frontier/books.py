@@ -123,7 +123,8 @@ class Books:
         """Whether a URL of the host, or of another port of its name, was ever accepted."""
         if (clock := self.workbench.names.get(host_name(name))) is not None:
             return clock.known > 0 or any(host.met for host in clock.hosts)
-        return self._kept(name).met or (":" in name and self._kept(host_name(name)).met)
+        first = self._kept(host_name(name))
+        return first.met or self._kept(name).met or any(number != port_of(name) for number in first.other_ports)
 
     # --- ports of one name ------------------------------------------------------------------------
 
@@ -296,8 +297,12 @@ class Books:
 
     def store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""
+        states = [(host.name, host.pack())]
+        name = host_name(host.name)
+        if name != host.name and (first := self.dirty.get(name)) is not None:  # that this port is one of its name's
+            states.append((name, first.pack()))
         with suppress(StorageError):
-            self.store.apply(Changes(hosts=[(host.name, host.pack())]))
+            self.store.apply(Changes(hosts=states))
 
     # --- commit ---------------------------------------------------------------------------------
 
