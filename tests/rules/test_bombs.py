@@ -86,35 +86,15 @@ def bytes_of(body: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(body + b" " * _LOOK_AHEAD, np.uint8)
 
 
-_PIECES = [
-    "b",
-    "i",
-    "s",
-    "u",
-    "em",
-    "tt",
-    "big",
-    "code",
-    "font",
-    "small",
-    "strong",
-    "strike",
-    "form",
-    "footer",
-    "col",
-    "colgroup",
-    "style",
-    "section",
-    "p",
-    "span",
-]
+_PIECES = ["b", "i", "s", "u", "em", "tt", "big", "code", "font", "small", "strong", "strike"]
+_PIECES += ["form", "footer", "col", "colgroup", "style", "section", "p", "span"]  # that look like them
 
 
 @given(
     st.lists(st.tuples(st.sampled_from(["", "/"]), st.sampled_from(_PIECES), st.sampled_from([">", " x>", "/>", ""])))
 )
 def test_the_quick_bound_on_open_formatting_is_one(pieces: list[tuple[str, str, str]]) -> None:
-    """It is never below the exact count, whatever is nested, crossed, stray or cut; and one pair after another is one."""
+    """It is never below the exact count, whatever is nested, crossed, stray or cut."""
     body = "".join(f"<{slash}{name}{end}" for slash, name, end in pieces).encode()
     places = _places(bytes_of(body))[0]
 
