@@ -13,11 +13,12 @@ from crawlerproject import __version__
 from crawlerproject.frontier.conduct import Conduct
 from crawlerproject.frontier.contents import Contents, Reach
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.host import Host, with_more_rows
+from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.joining import worker_name
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.revisits import Revisits
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.shelf import count_rows
 from crawlerproject.frontier.subscriptions import Subscriptions
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.identity import identity
@@ -49,7 +50,7 @@ def archive_of(
     """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
 
     def lost(rows: list[Row], kept: OpenFile | None) -> int:
-        return rows_lost(store, folder / "log", rows, kept, clock(), with_more_rows)
+        return rows_lost(store, folder / "log", rows, kept, clock(), count_rows)
 
     archive = Archive(
         folder,

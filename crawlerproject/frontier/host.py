@@ -8,10 +8,14 @@ from crawlerproject.frontier.workbench import HostClock
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
-# version 2 did not have. Little-endian, epoch seconds.
+# version 2 did not have; then, of a host that is held on disk, when its pace would let it be asked. Little-endian, epoch
+# seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _ARRIVAL = struct.Struct("<Q")
 _VERSION, _WITHOUT_ARRIVAL = b"\x03", b"\x02"
+# Flags. On disk: its place among the hosts that are due is its next_free (``shelf``).
+_GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
+_PACE_FREE = struct.Struct("<d")
 
 
 class Host(HostClock):
@@ -31,10 +35,13 @@ class Host(HostClock):
         "held_until",
         "known",
         "last_trouble",
+        "listed",
+        "on_disk",
         "opened",
         "pace_free",
         "promised_seconds",
         "rest_until",
+        "rests_on_disk",
         "robots_unstored",
         "robots_until_http",
         "robots_until_https",
@@ -72,6 +79,9 @@ class Host(HostClock):
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
         self.known = 0  # URLs ever accepted
         self.fetched = 0  # answers ever received
+        self.listed = False  # the store lists it among the hosts with work in memory
+        self.on_disk = False  # this is but a copy: it has work and waits on disk
+        self.rests_on_disk = False  # for a rest, that is, not for its pace
 
     @property
     def waiting_urls(self) -> int:
@@ -104,10 +114,13 @@ class Host(HostClock):
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
         unstored = self.robots_unstored
+        held = self.on_disk and self.held_until > 0.0
+        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK
+        flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK
         return (
             _VERSION
             + _FIXED.pack(
-                self.pace_free if self.held_until else self.next_free,
+                self.pace_free if self.held_until and not held else self.next_free,
                 self.delay_seconds,
                 self.floor_seconds,
                 self.rest_until,
@@ -120,11 +133,12 @@ class Host(HostClock):
                 min(self.failures, 0xFFFF),
                 min(self.escalation, 0xFFFF),
                 min(self.opened, 0xFFFF),
-                int(self.given_up),
+                flags,
                 len(self.samples),
             )
             + struct.pack(f"<{len(self.samples)}d", *self.samples)
             + _ARRIVAL.pack(self.arrival)
+            + (_PACE_FREE.pack(self.pace_free) if held else b"")
         )
 
     @classmethod
@@ -146,18 +160,17 @@ class Host(HostClock):
             host.failures,
             host.escalation,
             host.opened,
-            given_up,
+            flags,
             samples,
         ) = values
-        host.given_up = bool(given_up)
+        host.given_up = bool(flags & _GIVEN_UP)
+        host.on_disk = bool(flags & _ON_DISK)
+        host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
         host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
+        behind = len(_VERSION) + _FIXED.size + 8 * samples
         if not packed.startswith(_WITHOUT_ARRIVAL):
-            (host.arrival,) = _ARRIVAL.unpack_from(packed, len(packed) - _ARRIVAL.size)
+            (host.arrival,) = _ARRIVAL.unpack_from(packed, behind)
+        if flags & _HELD_ON_DISK:
+            (host.pace_free,) = _PACE_FREE.unpack_from(packed, behind + _ARRIVAL.size)
+            host.held_until = host.next_free
         return host
-
-
-def with_more_rows(name: str, packed: bytes, more: int) -> bytes:
-    """The packed state of a host in whose queue ``more`` rows were put behind its back."""
-    host = Host.unpack(name, packed)
-    host.rows += more
-    return host.pack()

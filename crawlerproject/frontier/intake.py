@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
@@ -37,34 +36,7 @@ class Intake:
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
         self._recent = RecentKeys()
-        self._loading: Iterator[str] = iter(())
-
-    def begin_loading(self) -> None:
-        """Whatever has work from an earlier run is to be taken up by ``load_some``."""
-        self._loading = iter(self._books.store.hosts_with_work())
-        self._books.met = set()
-
-    def load_some(self, count: int) -> bool:
-        """Take up so many more of these hosts; whether there may be others."""
-        if self._books.met is None:
-            return False
-        names = list(islice(self._loading, count))
-        for name in names:
-            self._load(name)
-        if len(names) < count:
-            self._books.met = None
-        return len(names) == count
-
-    def _load(self, name: str) -> None:
-        books = self._books
-        assert books.met is not None
-        met = name in books.met
-        host = books.host(name)
-        # Counts of a torn run: the rows themselves are the truth. To a host that was met before, links may have come.
-        if len(books.store.head(name, host.rows + 1)) > host.rows if met else not host.rows:
-            host.rows += 1
-            books.waits(host, 1)
-        books.workbench.add(host)
+        self._copies: dict[str, Host] = {}  # of hosts that are not in memory, while what was found is queued
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""
@@ -103,11 +75,13 @@ class Intake:
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
+        self._copies.clear()
         new = self._new(found, now)
         if not new:
             return 0
         try:
-            queued = self._queue([self._row(item, now) for item in new], [], 1, self._widened(new))
+            rows = [self._row(item, now) for item in new]
+            queued = self._queue(Changes(queued=rows, facts=self._widened(new)), 1, now)
         except StorageError:
             self._refused_adds.extend(new)
             raise
@@ -116,44 +90,59 @@ class Intake:
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
         """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
+        self._copies.clear()
         allowed = [
             (item, record)
             for item, record in found
             if self._gates.refusal_known(item, now) is None and self._within_rules(item, now)
         ]
         rows = [self._row(item, now) for item, _ in allowed]
-        return self._queue(rows, [(item.address.key, record) for item, record in allowed], 0, []) if rows else 0
+        pages = [(item.address.key, record) for item, record in allowed]
+        return self._queue(Changes(queued=rows, pages=pages), 0, now) if rows else 0
 
-    def _queue(
-        self,
-        rows: list[QueuedPage],
-        pages: list[tuple[bytes, PageRecord]],
-        new: int,
-        facts: list[tuple[str, bytes]],
-    ) -> int:
-        """One atomic change; ``new`` is 1 when the rows' pages were unknown."""
+    def _queue(self, changes: Changes, new: int, now: float) -> int:
+        """One atomic change; ``new`` is 1 when its rows' pages were unknown."""
+        books, shelf, rows = self._books, self._books.shelf, changes.queued
+        counts = shelf.counted() if shelf is not None else None
         hosts: dict[str, Host] = {}
         for row in rows:
             host = hosts.get(row.host)
             if host is None:
-                host = hosts[row.host] = self._books.host(row.host)
+                host = hosts[row.host] = self._host(row.host)
+                if host.on_disk and counts is not None:
+                    counts.add(host, -1)
             host.rows += 1
             host.known += new
-        states = [(name, host.pack()) for name, host in hosts.items()]
         try:
-            self._books.store.apply(Changes(queued=rows, pages=pages, hosts=states, facts=facts))
+            if shelf is None or counts is None:
+                changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
+            else:
+                shelf.more_rows(hosts.values(), books.workbench.hosts, changes, counts, now)
+                shelf.ready(changes, counts)
+            books.store.apply(changes)
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
                 hosts[row.host].known -= new
             raise
+        if shelf is not None and counts is not None:
+            shelf.stored(changes, counts, hosts.values())
         for row in rows:
             host = hosts[row.host]
             if not host.given_up:
-                self._books.waits(host, 1)
-                if not host.work or host.stage == Stage.IDLE:
-                    self._books.workbench.add(host)
+                books.waits(host, 1)
+                if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
+                    books.workbench.add(host)
         return len(rows)
+
+    def _host(self, name: str) -> Host:
+        """The host in memory, or a copy that serves until what was found is queued."""
+        host = self._books.workbench.hosts.get(name) or self._copies.get(name)
+        if host is None:
+            host = self._books.to_queue(name)
+            if name not in self._books.workbench.hosts:
+                self._copies[name] = host
+        return host
 
     def add_again(self, now: float) -> None:
         """Queue what was found while the store had no room."""
@@ -181,7 +170,7 @@ class Intake:
 
     def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
         address = item.address
-        host = self._books.host(address.host)
+        host = self._host(address.host)
         if host.known + coming >= self._gates.max_urls_per_host and not item.flags & _BEYOND_BUDGET:
             self._books.refused[Reason.BUDGET] += 1
             return False
@@ -204,7 +193,7 @@ class Intake:
 
     def _row(self, item: Found, now: float) -> QueuedPage:
         address, depth, hops, via, priority, flags, note = item
-        arrival = self._books.next_arrival(self._books.host(address.host), now)
+        arrival = self._books.next_arrival(self._host(address.host), now)
         if self._less_important is not None and (share := self._less_important(address.url)) is not None:
             priority = by_rank(priority, share)
         return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags, note)

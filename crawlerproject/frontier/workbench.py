@@ -3,16 +3,26 @@
 Pure: no clock, no network, no store. A host with work is always in exactly one place: waiting for its
 own moment (in the heap), waiting at its address (in that address's line), being looked up, or in flight.
 An address serves one request at a time and rests ``ip_pause_seconds`` between two (BUbiNG's workbench,
-WWW 2014: an address is ready when it and its first host are).
+WWW 2014: an address is ready when it and its first host are). Which host of a domain is looked up next: ``domains``.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
+
+from crawlerproject.frontier.domains import BACK_AFTER_SECONDS, LINE, Domains
+
+# Entries of the heap that one question may go through without finding a turn: some 10 ms.
+_LOOKED_THROUGH = 2_000
+# Entries among which the latest are looked for at a time: 5 ms.
+_LOOKED_AT = 25_000
+# How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
+_LEAST_PAUSE_SECONDS = 0.01
 
 
 class Stage(IntEnum):
@@ -23,12 +33,13 @@ class Stage(IntEnum):
     LOOKED_UP = 2  # its name is with the resolver
     IN_LINE = 3  # its own clock is free, its address's is not
     IN_FLIGHT = 4
+    BEHIND = 5  # its name is to be looked up, after others of its domain
 
 
 class HostClock:
     """One host's place in time. Epoch seconds throughout."""
 
-    __slots__ = ("address", "address_until", "name", "next_free", "serial", "stage", "work")
+    __slots__ = ("address", "address_until", "domain", "name", "next_free", "serial", "stage", "work")
 
     def __init__(self, name: str, next_free: float = 0.0) -> None:
         self.name = name
@@ -38,6 +49,7 @@ class HostClock:
         self.serial = 0  # of its entry in the heap; any other entry is stale
         self.address = ""
         self.address_until = 0.0
+        self.domain = ""  # the registered one, known from the first look-up on
 
 
 H = TypeVar("H", bound=HostClock)
@@ -45,7 +57,7 @@ H = TypeVar("H", bound=HostClock)
 
 
 class _IpClock(Generic[H]):
-    __slots__ = ("busy", "line", "name", "next_free", "serial")
+    __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial")
 
     def __init__(self, name: str, next_free: float) -> None:
         self.name = name
@@ -53,6 +65,7 @@ class _IpClock(Generic[H]):
         self.busy = False
         self.line: deque[H] = deque()
         self.serial = 0
+        self.back_at = 0.0  # when the last of those comes back that found no place in the line
 
 
 class Turn(NamedTuple, Generic[H]):
@@ -65,7 +78,15 @@ class Turn(NamedTuple, Generic[H]):
 class Workbench(Generic[H]):
     """All hosts that have work, and the addresses they live at."""
 
-    def __init__(self, *, per_ip: bool = True, ip_pause_seconds: float = 0.5, ips_free_from: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        per_ip: bool = True,
+        ip_pause_seconds: float = 0.5,
+        ips_free_from: float = 0.0,
+        domain_of: Callable[[str], str] | None = None,
+    ) -> None:
+        """``domain_of`` gives the registered domain of a host key; None: every host is looked up when it is free."""
         self.hosts: dict[str, H] = {}
         self.in_flight = 0
         self._per_ip = per_ip
@@ -73,8 +94,11 @@ class Workbench(Generic[H]):
         # What an earlier process asked of an address is unknown: after a start every address rests once.
         self._ips_free_from = ips_free_from
         self._ips: dict[str, _IpClock[H]] = {}
+        self._domains: Domains[H] | None = Domains(domain_of) if domain_of is not None else None
         self._heap: list[tuple[float, int, H | _IpClock[H]]] = []
         self._serial = 0
+        self._looked_to = 0  # in the heap, by ``latest``
+        self._dropped = 0  # since the heap was rid of what is stale
 
     def add(self, host: H) -> None:
         """Take in a host (or learn that a known one has work again)."""
@@ -86,9 +110,14 @@ class Workbench(Generic[H]):
                 self._push(host, host.next_free)
 
     def take(self, now: float) -> Turn[H] | None:
-        """The next host that is free now, already marked as looked up or in flight; None when none is."""
+        """The next host that is free now, already marked as looked up or in flight; None when none is.
+
+        None as well when very many were looked through in vain: ``wake_at`` is not in the future then.
+        """
         heap = self._heap
-        while heap and heap[0][0] <= now:
+        for _ in range(_LOOKED_THROUGH):
+            if not heap or heap[0][0] > now:
+                return None
             _, serial, entry = heappop(heap)
             if entry.serial != serial:
                 continue
@@ -112,7 +141,10 @@ class Workbench(Generic[H]):
     def found(self, host: H, address: str, address_until: float, now: float) -> Turn[H] | None:
         """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""
         host.address, host.address_until = address, address_until
-        return self._line_up(host, now)
+        turn = self._line_up(host, now)
+        if host.stage != Stage.IN_LINE:
+            self._step_on(host)
+        return turn
 
     def ended(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """The answer (or failure) of the host's request has ended: start its clock and its address's."""
@@ -180,11 +212,35 @@ class Workbench(Generic[H]):
     def drop(self, host: H) -> None:
         """Forget a host that is not in flight: it is somebody else's from now on."""
         del self.hosts[host.name]
+        self._dropped += 1
         host.serial = 0
         host.work = False
         if host.stage == Stage.IN_LINE:
             self._ips[host.address].line.remove(host)
+        if host.stage in (Stage.IN_LINE, Stage.LOOKED_UP):
+            self._step_on(host)
+        elif host.stage == Stage.BEHIND and self._domains is not None:
+            self._domains.forget(host)
         host.stage = Stage.IDLE
+
+    def latest(self, count: int, later_than: float) -> list[H]:
+        """Some ``count`` hosts that wait for their own moment, later than ``later_than``.
+
+        They are the latest of a part of all, another part each time: empty while there may be some in other parts.
+        """
+        if self._dropped > len(self._heap) // 2:
+            self._dropped = 0
+            self._heap = [entry for entry in self._heap if entry[2].serial == entry[1]]
+            heapify(self._heap)
+        start = self._looked_to if self._looked_to < len(self._heap) else 0
+        self._looked_to = start + _LOOKED_AT
+        found = [
+            (at, entry)
+            for at, serial, entry in self._heap[start : start + _LOOKED_AT]
+            if at > later_than and entry.serial == serial and not isinstance(entry, _IpClock)
+        ]
+        found.sort(key=itemgetter(0), reverse=True)
+        return [host for _, host in found[:count]]
 
     def wake_at(self) -> float | None:
         """The next moment at which ``take`` may have something; None when nothing waits for time."""
@@ -204,9 +260,37 @@ class Workbench(Generic[H]):
             del self.hosts[host.name]
             return None
         if not host.address or host.address_until <= now:
+            return self._look_up(host, now)
+        turn = self._line_up(host, now)
+        if host.stage == Stage.IN_LINE and self._domains is not None:
+            self._domains.stands(host)
+        return turn
+
+    def _look_up(self, host: H, now: float) -> Turn[H] | None:
+        """A look-up, unless enough hosts of the domain are at it or wait for their address."""
+        domains, again = self._domains, bool(host.domain)
+        if domains is None or domains.admits(host):
             host.stage = Stage.LOOKED_UP
             return Turn(host, "")
-        return self._line_up(host, now)
+        host.stage = Stage.BEHIND
+        back_at = domains.waits(host, now, again=again)
+        if back_at:
+            self._come_back(host, back_at)
+        return None
+
+    def _step_on(self, host: H) -> None:
+        """A host is neither looked up nor in line any more: others of its domain may be looked up."""
+        if self._domains is None:
+            return
+        for following in self._domains.leaves(host):
+            following.stage = Stage.WAITING
+            self._push(following, following.next_free)
+
+    def _come_back(self, host: H, at: float) -> None:
+        """There is no place for the host now."""
+        host.stage = Stage.WAITING
+        host.next_free = max(host.next_free, at)
+        self._push(host, host.next_free)
 
     def _line_up(self, host: H, now: float) -> Turn[H] | None:
         if not self._per_ip:
@@ -214,6 +298,12 @@ class Workbench(Generic[H]):
         ip = self._ips.get(host.address)
         if ip is None:
             ip = self._ips[host.address] = _IpClock(host.address, self._ips_free_from)
+        if len(ip.line) >= LINE:
+            # No sooner than the address could serve them, and before its line is empty.
+            pause = max(self._ip_pause_seconds, _LEAST_PAUSE_SECONDS)
+            ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
+            self._come_back(host, ip.back_at)
+            return None
         if ip.busy or ip.next_free > now or ip.line:
             host.stage = Stage.IN_LINE
             ip.line.append(host)
@@ -229,7 +319,9 @@ class Workbench(Generic[H]):
             del self._ips[ip.name]
             return None
         ip.busy = True
-        return self._start(ip.line.popleft())
+        host = ip.line.popleft()
+        self._step_on(host)
+        return self._start(host)
 
     def _start(self, host: H) -> Turn[H]:
         host.stage = Stage.IN_FLIGHT

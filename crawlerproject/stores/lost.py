@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b32decode
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +31,8 @@ class PageStore(Protocol):
     def page(self, key: bytes) -> PageRecord | None: ...
 
     def host(self, host: str) -> bytes | None: ...
+
+    def fact(self, name: str) -> bytes | None: ...
 
     def original(self, digest: bytes) -> Original | None: ...
 
@@ -66,8 +67,8 @@ def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Place]:
     return places
 
 
-Counted = Callable[[str, bytes, int], bytes]
-"""(host key, its packed state, rows more in its queue) -> its packed state; ``frontier.host.with_more_rows``."""
+Counted = Callable[[PageStore, Changes], None]
+"""Adds to changes that queue rows what becomes of the hosts' states; ``frontier.shelf.count_rows``."""
 
 
 def rows_lost(
@@ -111,9 +112,7 @@ def fetch_again(
         # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
         changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Place())))
         changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
-    for name, more in Counter(row.host for row in changes.queued).items():
-        if (packed := store.host(name)) is not None:
-            changes.hosts.append((name, counted(name, packed, more)))
+    counted(store, changes)
     if changes:
         store.apply(changes)
     return len(queued)

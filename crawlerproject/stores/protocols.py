@@ -73,6 +73,8 @@ class Due(NamedTuple):
 
 
 IN_MEMORY = 0
+DUE_FACT = "due"
+"""Name of the fact that a frontier keeps with ``Changes.due``: how many hosts are on disk."""
 
 
 @dataclass(slots=True)

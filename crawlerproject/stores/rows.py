@@ -159,7 +159,8 @@ def due_key(place: Due) -> bytes:
 
 def due_of(key: bytes) -> Due:
     """The place of a ``due_key``."""
-    return Due(*_MOMENT.unpack_from(key), key[_MOMENT.size :].decode("utf-8", _ERRORS))
+    (at,) = _MOMENT.unpack_from(key)
+    return Due(at, key[_MOMENT.size :].decode("utf-8", _ERRORS))
 
 
 def host_fingerprints_prefix(host: str) -> bytes:
