@@ -52,6 +52,8 @@ _POSITIVE = frozenset(
         "FLEET_LEASE_SECONDS",
         "FLEET_PARTITIONS",
         "FRONTIER_MAX_IN_FLIGHT",
+        "FRONTIER_MAX_HOSTS_IN_MEMORY",
+        "FETCH_DNS_MAX_PER_SECOND",
         "SCOPE_MAX_URL_LENGTH",
     }
 )

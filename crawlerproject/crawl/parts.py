@@ -25,6 +25,7 @@ from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.scope import registered_domain
 from crawlerproject.stores.archive import Archive
 from crawlerproject.stores.host_pace import HostPaceFile
 from crawlerproject.stores.lost import rows_lost
@@ -98,6 +99,7 @@ def frontier_of(
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
         ips_free_from=0.0 if clean is None else now + ip_pause,
+        domain_of=registered_domain,
     )
     conduct = Conduct(
         preset_of(settings),
@@ -118,6 +120,7 @@ def frontier_of(
         renders=_renders_of(settings, store, workbench),
         territory=fleet,
         less_important=Linked(linked).less_important if linked.is_file() else None,
+        max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
     )
 
 

@@ -8,8 +8,8 @@ from crawlerproject.frontier.workbench import HostClock
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
-# version 2 did not have; then, of a host that is held on disk, when its pace would let it be asked. Little-endian, epoch
-# seconds.
+# version 2 did not have; then, of a host that is held on disk, when its pace would let it be asked. Little-endian,
+# epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _ARRIVAL = struct.Struct("<Q")
 _VERSION, _WITHOUT_ARRIVAL = b"\x03", b"\x02"

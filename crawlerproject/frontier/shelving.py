@@ -6,6 +6,7 @@ away is never asked earlier for it: it is taken up when it is due, and waits for
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
@@ -50,16 +51,19 @@ class Shelving:
 
     def tend(self, now: float) -> None:
         """Take up what is due, and put away what must give way. StorageError: nothing has changed."""
-        over = len(self._books.workbench.hosts) - self._shelf.max_in_memory
-        if (self._shelf.first_due > now and over <= self._over) or now < self._not_before:
+        bench, shelf = self._books.workbench, self._shelf
+        over = len(bench.hosts) - shelf.max_in_memory
+        if (shelf.first_due > now and over <= self._over) or now < self._not_before:
             return
         self._not_before = now + _EVERY_SECONDS
-        if self._shelf.first_due > now:
+        if bench.waited is None:
+            bench.waited = deque(maxlen=shelf.max_in_memory)
+        if shelf.first_due > now:
             self._put_away(min(over, _AT_A_TIME), now, now)
             return
         if over + self._at_a_time > 0:
-            self._put_away(min(over + self._at_a_time, _AT_A_TIME), self._shelf.first_due, now)
-        room = self._shelf.max_in_memory - len(self._books.workbench.hosts)
+            self._put_away(min(over + self._at_a_time, _AT_A_TIME), shelf.first_due, now)
+        room = shelf.max_in_memory - len(bench.hosts)
         if room > 0:
             self._take_up(min(room, self._at_a_time), now)
         else:
@@ -68,17 +72,25 @@ class Shelving:
     # --- from memory to disk --------------------------------------------------------------------
 
     def _put_away(self, count: int, later_than: float, now: float) -> None:
-        """Hosts that wait for a moment later than ``later_than``; as many as are found, ``count`` at most."""
-        if not self._latest:
+        """Hosts that wait for a moment later than ``later_than``; as many as are found, ``count`` at most.
+
+        Those that were asked last are such hosts as a rule; only where none is, others are looked for.
+        """
+        gone: dict[str, Host] = {}
+        waited = self._books.workbench.waited or ()
+        while waited and len(gone) < count and waited[0].name not in self._books.dirty:
+            self._choose(waited.popleft(), later_than, gone)
+        if not (gone or self._latest):
             self._latest = self._books.workbench.latest(_FOUND_AT_A_TIME, later_than)
             self._latest.reverse()
-        gone: list[Host] = []
         while self._latest and len(gone) < count:
-            host = self._latest.pop()
-            if host.next_free > later_than and self._may_go(host):
-                gone.append(host)
+            self._choose(self._latest.pop(), later_than, gone)
         if gone:
-            self._store_away(gone, now)
+            self._store_away(list(gone.values()), now)
+
+    def _choose(self, host: Host, later_than: float, gone: dict[str, Host]) -> None:
+        if host.next_free > later_than and self._may_go(host):
+            gone[host.name] = host
 
     def _may_go(self, host: Host) -> bool:
         """Whether the store can hold all that is known of the host."""

@@ -97,6 +97,7 @@ class Workbench(Generic[H]):
         self._domains: Domains[H] | None = Domains(domain_of) if domain_of is not None else None
         self._heap: list[tuple[float, int, H | _IpClock[H]]] = []
         self._serial = 0
+        self.waited: deque[H] | None = None  # hosts that began to wait, the last last; None: they are not recorded
         self._looked_to = 0  # in the heap, by ``latest``
         self._dropped = 0  # since the heap was rid of what is stale
 
@@ -161,6 +162,8 @@ class Workbench(Generic[H]):
         host.work = work
         host.stage = Stage.WAITING if work else Stage.IDLE
         self._push(host, next_free)
+        if self.waited is not None:
+            self.waited.append(host)
 
     def release(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """A turn that was taken but sent nothing: its address is free again at once."""
@@ -235,12 +238,12 @@ class Workbench(Generic[H]):
         start = self._looked_to if self._looked_to < len(self._heap) else 0
         self._looked_to = start + _LOOKED_AT
         found = [
-            (at, entry)
-            for at, serial, entry in self._heap[start : start + _LOOKED_AT]
-            if at > later_than and entry.serial == serial and not isinstance(entry, _IpClock)
+            entry
+            for entry in self._heap[start : start + _LOOKED_AT]
+            if entry[0] > later_than and entry[2].serial == entry[1]
         ]
         found.sort(key=itemgetter(0), reverse=True)
-        return [host for _, host in found[:count]]
+        return [host for _, _, host in found[:count] if not isinstance(host, _IpClock)]
 
     def wake_at(self) -> float | None:
         """The next moment at which ``take`` may have something; None when nothing waits for time."""

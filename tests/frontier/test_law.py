@@ -213,13 +213,12 @@ class Schedule:
     def nothing_is_miscounted(self) -> None:
         """What waits is what the frontier says, and what is on disk is due at its moment and nowhere else."""
         frontier, store = self.bench.frontier, self.store
-        packed = {name: kept for name in HOSTS if (kept := store.host(name)) is not None}
-        there = [Host.unpack(name, kept) for name, kept in packed.items() if name not in frontier.workbench.hosts]
-        away = [host for host in there if host.on_disk]
+        known = {*frontier.workbench.hosts, *frontier.books.dirty}
+        packed = {name: kept for name in HOSTS if name not in known and (kept := store.host(name)) is not None}
+        elsewhere = [Host.unpack(name, kept) for name, kept in packed.items()]
+        away = [host for host in elsewhere if host.on_disk]
         assert {place_of(host) for host in away} == set(store.due(99, Due(IN_MEMORY, "~")))
-        assert all(
-            not host.rows or host.given_up or host.on_disk for host in there if host.name not in frontier.books.dirty
-        )
+        assert all(not host.rows or host.given_up or host.on_disk for host in elsewhere)
         assert frontier.on_disk.hosts == len(away)
         assert frontier.on_disk.rows == sum(len(store.head(host.name, 999)) for host in away)
         in_memory = sum(host.waiting_urls for host in frontier.hosts() if not host.given_up)
