@@ -81,8 +81,15 @@ class Domains(Generic[H]):
             return 0.0
         if again:
             domain.back_seconds = min(domain.back_seconds * _GROWS, _FURTHEST_SECONDS)
-        domain.back_at = max(domain.back_at, now + BACK_AFTER_SECONDS) + domain.back_seconds
-        return domain.back_at
+        return self._back(domain, now)
+
+    def first_turn(self, host: H, now: float) -> float:
+        """When a new host that is not in memory is due: at once, unless its domain has more than enough before it."""
+        host.domain = self._domain_of(host.name)
+        domain = self._domains.get(host.domain)
+        if domain is None or len(domain.behind) < LINE:
+            return now
+        return self._back(domain, now)
 
     def leaves(self, host: H) -> list[H]:
         """A host stands no more; those that may be tried now."""
@@ -97,6 +104,10 @@ class Domains(Generic[H]):
     def forget(self, host: H) -> None:
         """A host that ``waits`` is gone."""
         self._domains[host.domain].behind.remove(host)
+
+    def _back(self, domain: _Domain[H], now: float) -> float:
+        domain.back_at = max(domain.back_at, now + BACK_AFTER_SECONDS) + domain.back_seconds
+        return domain.back_at
 
     def _of(self, host: H) -> _Domain[H]:
         if not host.domain:

@@ -117,7 +117,7 @@ class Intake:
             if shelf is None or counts is None:
                 changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
             else:
-                shelf.more_rows(hosts.values(), books.workbench.hosts, changes, counts, now)
+                shelf.more_rows(hosts.values(), books.workbench, changes, counts, now)
                 shelf.ready(changes, counts)
             books.store.apply(changes)
         except StorageError:

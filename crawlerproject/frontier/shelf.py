@@ -8,13 +8,14 @@ due. The lists are but a way to find hosts: what is true of a host is its state,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 from struct import Struct
 from typing import Protocol
 
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due, DueStore
 
 # Hosts, rows, resting hosts, when the last of them would be done, whether every host with work is on a list.
@@ -103,11 +104,11 @@ class Shelf:
         counts.add(host)
 
     def more_rows(
-        self, hosts: Iterable[Host], memory: Mapping[str, Host], changes: Changes, counts: Counts, now: float
+        self, hosts: Iterable[Host], bench: Workbench[Host], changes: Changes, counts: Counts, now: float
     ) -> None:
-        """Hosts that have got rows, those that are not in ``memory`` as copies, are stored and listed."""
+        """Hosts that have got rows, those that are not in memory as copies, are stored and listed."""
         for host in hosts:
-            if memory.get(host.name) is host or host.given_up:
+            if bench.hosts.get(host.name) is host or host.given_up:
                 changes.hosts.append((host.name, host.pack()))
                 if not host.listed:
                     changes.due.append((host.name, None, IN_MEMORY))
@@ -115,6 +116,8 @@ class Shelf:
                 changes.hosts.append((host.name, host.pack()))
                 counts.add(host)
             else:
+                if host.next_free <= now:
+                    host.next_free = bench.first_turn(host, now)
                 self.put(host, changes, counts, now)
 
     def lists(self, hosts: Iterable[Host]) -> list[Move]:

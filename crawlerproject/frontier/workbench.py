@@ -128,6 +128,10 @@ class Workbench(Generic[H]):
                 return turn
         return None
 
+    def first_turn(self, host: H, now: float) -> float:
+        """When a new host for which memory has no room is due."""
+        return now if self._domains is None else self._domains.first_turn(host, now)
+
     def least_busy(self, addresses: Sequence[str], current: str, now: float) -> str:
         """The address with the fewest hosts in its line, then the one that is free first; ``current`` when equal."""
 
