@@ -72,6 +72,8 @@ class Shelf:
         self.unstored = False  # of the counts
         first = store.due(1, Due(IN_MEMORY, _LAST))
         self.first_due = first[0].at / 1e6 if first else inf  # none is due earlier
+        if not first:
+            self.counts = Counts(whole=self.counts.whole)
 
     def due(self, limit: int) -> list[Due]:
         """The first hosts on disk."""

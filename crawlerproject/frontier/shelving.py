@@ -14,7 +14,7 @@ from math import inf
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.shelf import Shelf
+from crawlerproject.frontier.shelf import Counts, Shelf
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.stores.protocols import IN_MEMORY, Changes
 
@@ -150,6 +150,9 @@ class Shelving:
         shelf.first_due = places[len(due)].at / 1e6 if len(places) > len(due) else inf
         for host in come:
             books.begin(host)
+        if len(places) == len(due) and shelf.counts.hosts:  # nobody is there to be counted
+            books.waiting_urls -= shelf.counts.rows
+            shelf.counts, shelf.unstored = Counts(whole=shelf.counts.whole), True
 
     def _has_rows(self, host: Host) -> bool:
         """The rows are the truth."""
