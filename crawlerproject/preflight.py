@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from crawlerproject.crawl_file import refuse_unknown
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.frontier.joining import answer_seconds, shared, worker_name
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 _PROJECT = SETTINGS_PRIORITIES["project"]
+_CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 MODES = ("crawl", "recrawl")
 SCOPES = ("any", "domain", "host")
 # Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
@@ -81,6 +83,11 @@ def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
         detail = "" if not problems else f": line {problems[0].line_number} is {problems[0].reason}"
         raise OperatorError(f"No usable seed in {source}{detail}; give at least one http or https URL.")
     return addresses, scope
+
+
+def absolute_seeds(seeds: str) -> str:
+    """``-a seeds=`` as a later start can read it from another folder: a file by its absolute path."""
+    return str(Path(seeds).absolute()) if seeds and Path(seeds).is_file() else seeds
 
 
 def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
@@ -141,6 +148,7 @@ def check(settings: BaseSettings, folder: Path) -> None:
 
 def check_settings(settings: BaseSettings) -> None:
     """The part of ``check`` that needs no folder; every crawl of ours passes it, whatever started it."""
+    refuse_unknown((name for name in settings if settings.getpriority(name) == _CMDLINE), "The command line")
     _check_types(settings)
     if settings.getint("WARC_MAX_BYTES") > _WARC_MAX_BYTES:
         raise OperatorError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -16,19 +17,11 @@ from crawlerproject.stores.request_log import read_log
 from tests.web.judge import judge_folder, read_visits
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, small_settings, synthetic_web
 
-SPIDER = """
-from scrapy.http import HtmlResponse
-
-from crawlerproject.spiders.web import WebSpider
-
-
-class TitlesSpider(WebSpider):
-    name = "titles"
-
-    def extract(self, response):
-        if isinstance(response, HtmlResponse):
-            yield {"url": response.url, "title": response.css("title::text").get()}
-"""
+PYTHON_BLOCKS = re.findall(
+    r"^```python\n(.*?)^```", (PROJECT / "docs" / "addon.md").read_text(), re.DOTALL | re.MULTILINE
+)
+# The documentation's example, as it stands there; its class is what is crawled with.
+SPIDER = next(block for block in PYTHON_BLOCKS if "class TitlesSpider" in block)
 PLAIN = """
 import scrapy
 
@@ -92,7 +85,7 @@ def test_a_spider_of_another_project(project: Path, tmp_path: Path) -> None:
     """Its items come out as ever; its pages are archived, each once, at the promised pace, robots.txt obeyed."""
     with synthetic_web(tmp_path / "web") as web:
         items, crawl = tmp_path / "titles.jsonl", tmp_path / "crawl"
-        seeds = ["-a", f"seeds={web.folder / 'seeds.txt'}"]
+        seeds = ["-a", f"seeds={web.folder / 'seeds.txt'}", "-a", "scope=any"]
 
         ended = scrapy(project, "crawl", "titles", *seeds, "-O", str(items), *options(web, crawl))
 

@@ -24,6 +24,7 @@ MAY_IMPORT = {
         "stores",
         "rules",
         "preflight",
+        "crawl_file",
         # Workers as processes of their own.
         "supervisor",
         "errors",

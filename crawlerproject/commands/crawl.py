@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from crawlerproject.batch.plans import plan_and_depth
+from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 
@@ -103,6 +104,11 @@ class Command(ScrapyCrawl):
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
         try:
+            folder = crawl_folder(self.settings, "web")
+            file = read_crawl_file(folder)
+            apply(file, self.settings)
+            if file is not None and "mode" not in opts.spargs:
+                opts.spargs.setdefault("seeds", file.seeds)
             seeds = opts.spargs.get("seeds")
             recrawl, _ = mode_and_budget(opts.spargs.get("mode", "crawl"), opts.spargs.get("budget", ""))
             if recrawl:
@@ -111,6 +117,9 @@ class Command(ScrapyCrawl):
                 raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
             if seeds is not None:
                 seeds_and_scope(seeds, opts.spargs.get("scope", "any"))
-            check(self.settings, crawl_folder(self.settings, "web"))
+            check(self.settings, folder)
+            if file is not None:
+                found = differences(file, opts.spargs.get("scope"), self.settings)
+                refuse_differences(folder, found, opts.spargs.get("accept", ""))
         except OperatorError as error:
             raise UsageError(str(error), print_help=False) from None

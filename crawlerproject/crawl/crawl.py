@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
-from crawlerproject.crawl.first_urls import scope_of
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
+from crawlerproject.crawl.resume import Resumed, resume
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
@@ -110,9 +110,9 @@ class Crawl:
         self.certificates = CertificateBook(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
         self.traps = TrapDesk(store, allowed)
-        scope, hosts = scope_of(store, spider)
-        hosts += (store.fact(SCOPE_FACT) or b"").decode().split()
-        self.gates = gates_of(settings, scope, hosts, self.traps)
+        self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
+        hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
+        self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps)
         self.renders = RenderEnds(self)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean)
         self.contents = parts.contents_of(settings, store)

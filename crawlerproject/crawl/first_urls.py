@@ -1,15 +1,15 @@
-"""What a crawl begins with: the scope of its seeds, known pages to visit again, letters nobody had read."""
+"""What a crawl begins with beside its seeds: known pages to visit again, letters nobody had read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
 from crawlerproject.frontier import letters
 from crawlerproject.frontier.recrawl import again, by_depth, by_rank, due
 from crawlerproject.rules.refetch import DAY_SECONDS
-from crawlerproject.stores.protocols import Changes, FrontierStore
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.ranks import RANKED_PAGES, Ranks
 from crawlerproject.stores.rocks import LETTERS_FACT
 
@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
 # Revisits queued in one change of the store: a few hundred KB.
 _REVISITS_AT_A_TIME = 1000
-_SEEDS_SCOPE_FACT = "scope of the seeds"
-
-
-def scope_of(store: FrontierStore, spider: Any) -> tuple[str, list[str]]:
-    """Which links are followed: as the seeds say, and when known pages are visited without any, as they said."""
-    if not spider.seeds and (kept := store.fact(_SEEDS_SCOPE_FACT)):
-        mode, hosts = orjson.loads(kept)
-        return mode, hosts
-    scope = (spider.scope, sorted({seed.host for seed in spider.seeds}))
-    store.apply(Changes(facts=[(_SEEDS_SCOPE_FACT, orjson.dumps(scope))]))
-    return scope
 
 
 def read_letters(crawl: Crawl) -> None:

@@ -6,6 +6,7 @@ Without it a host that is free in 0.3 s would be asked at the engine's 5 s heart
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ from crawlerproject.rules.urls import Address
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
+
+logger = logging.getLogger(__name__)
 
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
@@ -96,6 +99,13 @@ class FrontierScheduler:
         self._lookups.cancel()
         if self._addresses is not None:
             self._addresses.close()
+        crawl = self.crawl
+        if reason == "finished" and crawl.resumed.continued and not (crawl.pages or crawl.errors):
+            logger.info(
+                "Nothing was left to fetch: the crawl in %s has ended before. To visit its pages again: "
+                "-a mode=recrawl; for more pages: new seeds with -a accept=seeds; for another crawl: -s CRAWL_DIR=….",
+                crawl.folder,
+            )
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:

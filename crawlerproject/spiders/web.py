@@ -10,6 +10,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 
+from crawlerproject.crawl_file import apply, read_crawl_file
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.lease import Lease
@@ -17,7 +18,7 @@ from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
-from crawlerproject.preflight import mode_and_budget, seeds_and_scope
+from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.feeds import is_feed, read_feed
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
@@ -58,25 +60,42 @@ class WebSpider(Spider):
     """
 
     name = "web"
+    scope = "any"  # which links are followed; a spider that derives from this one may say otherwise
 
     def __init__(
-        self, seeds: str | None = None, scope: str = "any", mode: str = "crawl", budget: str = "", **kwargs: Any
+        self,
+        seeds: str | None = None,
+        scope: str | None = None,
+        mode: str = "crawl",
+        budget: str = "",
+        accept: str = "",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)
-        self.scope = scope
+        own = type(self).scope
+        self.scope_given = scope or (own if own != WebSpider.scope else None)
+        self.scope = self.scope_given or WebSpider.scope
+        self.accept = accept  # which changes of a crawl that goes on are meant
         self.recrawl, self.budget = mode_and_budget(mode, budget)
         if self.recrawl:
             self.seeds = []
         if seeds is None and self.start_urls and self.seeds is None:  # a spider that derives from this one
             seeds = ",".join(self.start_urls)
+        self.seeds_given = absolute_seeds(seeds or "")
         if seeds is not None:
-            self.seeds, self.scope = seeds_and_scope(seeds, scope)
+            self.seeds, self.scope = seeds_and_scope(seeds, self.scope)
         self.lists = Lists()
         self.sitemaps = True
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
         self.token = ""
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """The crawl's own settings, from its folder, below those of the spider and of the command line."""
+        super().update_settings(settings)
+        apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:

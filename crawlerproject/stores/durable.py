@@ -7,9 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from crawlerproject.errors import StorageError
 
+# Permissions of a new file: the operator's alone, or as the umask says.
+SECRET_FILE = 0o600
+_ANY = 0o666
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -42,12 +46,19 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
         raise
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def new_file(path: Path, mode: int = _ANY) -> BinaryIO:
+    """A file of ours at ``path``, for writing: what was there, such as a link that another user put there, is not
+    followed but removed. ``mode`` as for ``os.open``, less the umask."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode), "wb")
+
+
+def replace_file(path: Path, data: bytes, mode: int = _ANY) -> None:
     """Put ``data`` in place of ``path`` so that a reader, or a power loss, sees the old or the new, never a part."""
     temporary = path.with_name(f"{path.name}.part")
     with storage_errors(path):
         try:
-            with temporary.open("wb") as file:
+            with new_file(temporary, mode) as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -58,12 +69,13 @@ def replace_file(path: Path, data: bytes) -> None:
             raise
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, mode: int = _ANY) -> None:
     """Put ``data`` in place of ``path`` so that a reader sees the old or the new; a power loss may lose both."""
     temporary = path.with_name(f"{path.name}.part")
     with storage_errors(path):
         try:
-            temporary.write_bytes(data)
+            with new_file(temporary, mode) as file:
+                file.write(data)
             temporary.replace(path)
         except OSError:
             temporary.unlink(missing_ok=True)

@@ -50,7 +50,7 @@ class Scrapyd:
         reading = service in ("daemonstatus", "listprojects", "listspiders", "listjobs")
         data = urlencode([(k, v) for k, vs in fields.items() for v in (vs if isinstance(vs, list) else [vs])])
         url = f"{self.url}/{service}.json" + (f"?{data}" if reading else "")
-        with _open(Request(url, None if reading else data.encode()), timeout=10) as answer:
+        with _open(Request(url, None if reading else data.encode()), timeout=DEADLINE_SECONDS) as answer:
             said: dict[str, Any] = json.load(answer)
         assert said["status"] == "ok", said
         return said
@@ -89,10 +89,13 @@ def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
         process.wait(DEADLINE_SECONDS)
 
 
+BUILT_FROM = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "Makefile")
+
+
 def deploy(scrapyd: Scrapyd, folder: Path) -> subprocess.CompletedProcess[str]:
     """``make deploy`` in a copy of the project, so that nothing is built in the real one."""
     names = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "crawlerproject", "setup.py", "Makefile"],
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "crawlerproject", *BUILT_FROM],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     for name in names:

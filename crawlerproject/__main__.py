@@ -1,0 +1,18 @@
+"""``python -m crawlerproject`` and ``polite-crawler``: Scrapy with this project's settings, in any folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from scrapy.cmdline import execute
+
+
+def main() -> None:
+    """As ``scrapy`` in a checkout; a project of the caller's own (SCRAPY_SETTINGS_MODULE) is used instead."""
+    os.environ.setdefault("SCRAPY_SETTINGS_MODULE", "crawlerproject.settings")
+    execute(["scrapy", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""``crawl.toml`` in a crawl's folder: what this crawl is, so that every start, command and daemon agrees on it.
+
+Written at the first start, read at each later one. Its settings stand above ``settings.py`` and below a spider's
+``custom_settings`` and ``-s``. An operator may edit it; what a command line changes of it must be accepted.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import default_settings
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.setting_values import list_of_value
+from crawlerproject.settings import OURS
+from crawlerproject.stores.durable import SECRET_FILE, replace_file
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+CRAWL_FILE = "crawl.toml"
+PRIORITY = 25
+"""Above Scrapy's ``project`` (20), below ``spider`` (30) and ``cmdline`` (40)."""
+ALL = "all"
+SEEDS, SCOPE = "seeds", "scope"
+
+# Settings that decide which pages a crawl has, or what is kept of them: changing one makes it another crawl. All others
+# (pace, limits of memory, ports) only change how it is done.
+DECISIVE = (
+    "CRAWLER_NAME",  # the group of robots.txt that is obeyed
+    "NEVERCRAWL_FILE",
+    "SKIP_EXTENSIONS",
+    "SCOPE_MAX_DEPTH",
+    "SCOPE_MAX_URLS_PER_HOST",
+    "SCOPE_MAX_URL_LENGTH",
+    "FETCH_MAX_BYTES",
+    "FETCH_ALLOW_NETWORKS",
+    "TLS_ALLOW_HOSTS",
+    "TRAP_ALLOW_FILE",
+    "RENDER",
+    "SITEMAPS",
+)
+# Where a process runs, not what the crawl is.
+_NOT_KEPT = frozenset({"CRAWL_DIR", "STATE_URL", "FLEET_WORKER", "FLEET_CRAWL"})
+_HEAD = """\
+# What this crawl is: written at its first start, read by every later one and by the commands.
+# -s NAME=VALUE on a command line wins over it; it wins over settings.py. All settings: docs/settings.md.
+"""
+
+
+@dataclass(slots=True, frozen=True)
+class Difference:
+    """One thing that a start wants otherwise than the crawl has it."""
+
+    name: str  # "seeds", "scope" or a setting: the word that accepts it
+    kept: Any
+    given: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} is {self.kept!r} in this crawl, {self.given!r} was given"
+
+
+@dataclass(slots=True)
+class CrawlFile:
+    """The file's content. ``seeds`` as ``-a seeds=`` takes them: a path, or URLs separated by commas."""
+
+    seeds: str = ""
+    scope: str = "any"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def read_crawl_file(folder: Path) -> CrawlFile | None:
+    """The crawl's file; None before its first start. Raises OperatorError for one that cannot be used."""
+    path = folder / CRAWL_FILE
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorError(f"{path} cannot be read ({error}); mend it, or move it away to begin without it.") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OperatorError(f"{path} is not TOML ({error}); mend that line.") from None
+    settings, scope = data.get("settings", {}), data.get(SCOPE, "any")
+    unknown = [name for name in data if name not in (SEEDS, SCOPE, "settings")]
+    if unknown:
+        raise OperatorError(f"{path} has {unknown[0]!r}; it may hold seeds, scope and a table [settings].")
+    refuse_unknown(settings, str(path))
+    seeds = data.get(SEEDS, "")
+    return CrawlFile(",".join(seeds) if isinstance(seeds, list) else str(seeds), str(scope), dict(settings))
+
+
+def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:
+    """Put the file in place, durable and for its owner alone (proxies may have passwords).
+
+    Comments and order of a file that is there are kept.
+    """
+    import tomlkit  # only a start that changes something needs it
+
+    path = folder / CRAWL_FILE
+    document = tomlkit.parse(path.read_text("utf-8") if path.exists() else _HEAD + "\n")
+    one_by_one = [part.strip() for part in crawl.seeds.split(",")] if "://" in crawl.seeds else crawl.seeds
+    _put(document, SEEDS, one_by_one)
+    _put(document, SCOPE, crawl.scope)
+    if "settings" not in document:
+        document.add("settings", tomlkit.table())
+    table: Any = document["settings"]
+    for name, value in crawl.settings.items():
+        _put(table, name, value)
+    replace_file(path, tomlkit.dumps(document).encode(), SECRET_FILE)
+
+
+def _put(table: Any, name: str, value: Any) -> None:
+    if table.get(name) != value:
+        table[name] = value
+
+
+def refuse_unknown(names: Iterable[str], where: str) -> None:
+    """Raise OperatorError for a name that looks like a setting of ours and is none; it names the nearest."""
+    for name in names:
+        if name in OURS or hasattr(default_settings, name):
+            continue
+        near = get_close_matches(name.upper(), OURS, n=1, cutoff=_LIKENESS)
+        if near or name.partition("_")[0] in _FAMILIES:
+            meant = f"{near[0]} was probably meant" if near else "docs/settings.md lists them all"
+            raise OperatorError(f"{where} sets {name}, which is no setting; {meant}.")
+
+
+# difflib's measure: one letter wrong or missing in the shortest of our names (RENDER) gives 0.83.
+_LIKENESS = 0.8
+_FAMILIES = frozenset(name.partition("_")[0] for name in OURS)
+
+
+def apply(file: CrawlFile | None, settings: BaseSettings) -> None:
+    """Give the crawl's own settings their place among the others."""
+    for name, value in (file.settings if file is not None else {}).items():
+        settings.set(name, value, PRIORITY)
+
+
+def kept_settings(settings: BaseSettings) -> dict[str, Any]:
+    """What of our settings differs from its default, as TOML can hold it."""
+    wanted = {name: plain(settings[name], default) for name, default in OURS.items() if name not in _NOT_KEPT}
+    return {name: value for name, value in wanted.items() if value is not None and value != OURS[name]}
+
+
+def plain(value: Any, like: Any) -> Any:
+    """A setting's value in the form of ``like``, its default: a command line gives strings only."""
+    if isinstance(like, bool):
+        return value if isinstance(value, bool) else str(value).lower() in ("true", "1")
+    if isinstance(like, (int, float)):
+        number = float(value)
+        return int(number) if number.is_integer() else number
+    if isinstance(like, list):
+        return list_of_value(value)
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def differences(file: CrawlFile, scope: str | None, settings: BaseSettings) -> list[Difference]:
+    """What a start wants otherwise than the crawl has it; ``scope`` None: it was not given."""
+    found = [Difference(SCOPE, file.scope, scope)] if scope is not None and scope != file.scope else []
+    for name in DECISIVE:
+        kept, given = (plain(value, OURS[name]) for value in (file.settings.get(name, OURS[name]), settings[name]))
+        if _same(kept) != _same(given):
+            found.append(Difference(name, kept, given))
+    return found
+
+
+def _same(value: Any) -> Any:
+    """Lists of extensions and networks have no order."""
+    return sorted(map(str, value)) if isinstance(value, list) else value
+
+
+def refuse_differences(folder: Path, found: Iterable[Difference], accept: str) -> None:
+    """Raise OperatorError for what ``-a accept=`` (names, separated by commas, or "all") does not name."""
+    accepted = accepted_names(accept)
+    refused = [one for one in found if one.name not in accepted and ALL not in accepted]
+    if refused:
+        names = ",".join(one.name for one in refused)
+        raise OperatorError(
+            f"The crawl in {folder} was begun otherwise: {'; '.join(map(str, refused))}. Leave it out to go on as "
+            f"before, add -a accept={names} to change the crawl, or set CRAWL_DIR to begin another."
+        )
+
+
+def accepted_names(accept: str) -> frozenset[str]:
+    """The words of ``-a accept=``. Raises OperatorError for one that accepts nothing."""
+    names = frozenset(part.strip() for part in accept.split(",") if part.strip())
+    for name in names:
+        if name not in (ALL, SEEDS, SCOPE) and name not in DECISIVE:
+            raise OperatorError(f"-a accept={name} accepts nothing; use seeds, scope, {', '.join(DECISIVE)} or all.")
+    return names
