@@ -18,11 +18,11 @@ class Progress(NamedTuple):
     hosts_ready: int  # may be asked now, wait for a free lease
     hosts_waiting: int  # have work; their delay still runs
     hosts_resting: int  # back off or are parked
-    hosts_on_disk: int  # have work, wait for their turn, a pause or a rest; in none of the counts above
     queued_urls: int  # known, not yet decided
     next_free_seconds: float | None  # until a waiting host may be asked; None when none waits
     eta_seconds: float | None  # work left at the promised pace; None when unknown
     paused: str  # why nothing is asked at all ("" while crawling), for example a full disk
+    hosts_on_disk: int = 0  # have work, wait for their turn, a pause or a rest; in none of the counts above
 
 
 def render_line(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> str:
