@@ -35,6 +35,7 @@ class NameServer(asyncio.DatagramProtocol):
 
     def __init__(self) -> None:
         self.questions: Counter[str] = Counter()
+        self.moments: list[float] = []
         self.transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -46,6 +47,7 @@ class NameServer(asyncio.DatagramProtocol):
         query = dns.message.from_wire(data)
         name = query.question[0].name.to_text().lower().rstrip(".")
         self.questions[name] += 1
+        self.moments.append(time.monotonic())
         answer = dns.message.make_response(query)
         answer.flags |= dns.flags.RA
         address = FARM_ADDRESS if name.endswith(FARM) else LATE_ADDRESS
@@ -116,3 +118,23 @@ def test_a_farm_costs_what_its_address_serves(tmp_path: Path) -> None:
         web.assert_undisturbed(least=20)
         first = min(visit.start for visit in web.of(LATE, robots=True))
         assert first - named_at[0] < MOST_LATE_SECONDS, "a host of another domain waited behind the farm's"
+
+
+def test_names_of_many_domains_are_looked_up_at_the_rate_that_is_set(tmp_path: Path) -> None:
+    """A second's worth at once, then no more than that a second; each site is fetched, the innocent one undisturbed."""
+    rate, sites = 10, 30
+    with name_server() as (server, address), arena(tmp_path) as web:
+        web.site("*.com", lambda asked: page(text="small") if asked.path == "/" else None, LATE_ADDRESS)
+        names = [f"site-{number}.com" for number in range(sites)]
+        web.crawl(
+            web.innocent(),
+            *(f"http://{name}:{web.port}/" for name in names),
+            settings={"FETCH_DNS_SERVERS": address, "FETCH_DNS_MAX_PER_SECOND": str(rate)},
+            until=lambda: all(web.of(name) for name in names) and len(web.of("innocent.test")) >= 10,
+        )
+
+        assert server.questions == Counter(names)
+        moments = server.moments
+        assert max(sum(start <= moment < start + 1.0 for moment in moments) for start in moments) <= 2 * rate + 1
+        assert moments[-1] - moments[0] >= (sites - rate) / rate - 0.2
+        web.assert_undisturbed()
