@@ -108,11 +108,12 @@ class Shelving:
         for host in hosts:
             if host.stage == Stage.WAITING:
                 shelf.put(host, changes, counts, now)
-            else:  # without work: its clock alone is kept
+            elif host.known or host.fetched:  # without work: its clock alone is kept
                 changes.hosts.append((host.name, host.pack()))
         shelf.ready(changes, counts)
         try:
-            self._books.store.apply(changes)
+            if changes:
+                self._books.store.apply(changes)
         except StorageError:
             for host in hosts:
                 host.on_disk = host.rests_on_disk = False
