@@ -65,16 +65,13 @@ def family(root: int) -> Family:
     return Family(cpu, memory, tuple(browsers))
 
 
-def crawl(web: RunningWeb, folder: Path, in_flight: int, pages: int, *, kill: bool) -> None:
-    """One crawl of ours; prints what it cost."""
-    settings = {
-        **small_settings(web),
-        "RENDER": "auto",
-        "RENDER_MAX_IN_FLIGHT": str(in_flight),
-        "PACE_MIN_SECONDS": "0.05",
-        "PACE_IP_SECONDS": "0.05",
-        "PACE_START_SECONDS": "0.05",
-    }
+_HASTE = {"PACE_MIN_SECONDS": "0.05", "PACE_IP_SECONDS": "0.05", "PACE_START_SECONDS": "0.05"}
+
+
+def crawl(web: RunningWeb, folder: Path, in_flight: int, pages: int, *, kill: bool, preset: str = "") -> None:
+    """One crawl of ours, in haste unless a pace is given; prints what it cost."""
+    pace = small_settings(web, preset) | {"FRONTIER_PATIENCE_SECONDS": "60"} if preset else small_settings(web) | _HASTE
+    settings = {**pace, "RENDER": "auto", "RENDER_MAX_IN_FLIGHT": str(in_flight)}
     log = folder.with_suffix(".log")
     curve, seen, killed, began = list[int](), Family(0.0, 0, ()), 0, time.monotonic()
     already = len(read_visits(web.folder / "server.jsonl"))
@@ -97,6 +94,8 @@ def crawl(web: RunningWeb, folder: Path, in_flight: int, pages: int, *, kill: bo
     name = f"ours, {killed} browser processes killed in the middle" if kill else "ours"
     print(f"{name}: {len(set(done))} of {pages} pages rendered, {len(done) - len(set(done))} twice, in {seconds:.0f} s")
     span = max(str(row["end"]) for row in rows), min(str(row["time"]) for row in rows)
+    short = sum(row["reason"] == "render-pace" for row in read_log(folder / "log"))
+    print(f"    {short} files that pages did without for their hosts' pace")
     print(f"    first to last render: {span[1][11:19]} to {span[0][11:19]}, {visits} requests to the servers")
     print(f"    {60 * len(set(done)) / seconds:.0f} pages a minute, {seen.cpu_seconds / pages:.2f} CPU seconds a page")
     quarter = max(1, len(curve) // 4)
@@ -149,11 +148,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.render", description=__doc__)
     parser.add_argument("--hosts", type=int, default=20, help="ten pages each")
     parser.add_argument("--in-flight", type=int, default=2)
+    parser.add_argument("--preset", default="", help="only one crawl, at this PACE_PRESET")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with synthetic_web(folder / "web", "--profile", "many-apps", "--hosts", str(given.hosts)) as web:
             pages = (web.folder / "seeds.txt").read_text().split()
+            if given.preset:
+                crawl(web, folder / "ours", given.in_flight, len(pages), kill=False, preset=given.preset)
+                return
             crawl(web, folder / "ours", given.in_flight, len(pages), kill=False)
             crawl(web, folder / "killed", given.in_flight, len(pages), kill=True)
             asyncio.run(baseline(web, pages, given.in_flight))

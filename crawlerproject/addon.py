@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject import settings as ours
+from crawlerproject.setting_values import let_in_flight
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -56,3 +57,4 @@ class PoliteCrawl:
                 settings.set(name, settings.getdict(name) | value | more, _PROJECT)
             else:
                 settings.set(name, value, _PROJECT)
+        let_in_flight(settings)

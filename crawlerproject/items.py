@@ -28,15 +28,18 @@ class Page:
     last_modified: str = ""
     freshness: dict[str, str] = field(default_factory=dict)  # headers that say how long it stays fresh
     body: bytes = b""  # content-decoded
-    text_mark: int | None = None  # of an HTML page's text, rules/templates.py
+    unusable: bool = False  # a robots.txt that was cut: to the host it is as if nothing had been answered
+    text_marks: tuple[int, ...] = ()  # of an HTML page's text, rules/text_marks.py
     error: str = ""  # one line for humans
     found: list[Found] = field(default_factory=list)  # its links, queued when it ends
+    changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that it says changed, and when
     text: bytes | None = None  # in UTF-8, what near duplicates are told by; None: not an HTML page that was read
     is_feed: bool = False
     new_links: int = 0  # of ``found``, once they are queued
     canonical: Address | None = None  # rel=canonical
     digest: bytes = b""  # of the payload, once it was needed
     fingerprint: int | None = None  # SimHash of the text
+    fingerprinted: bool = False  # it was looked for, where the page was read
     duplicate: Duplicate | None = None
     notes: list[tuple[str, str]] = field(default_factory=list)  # further lines of the metadata record
     to_render: tuple[int, int] | None = None  # goes back for the browser; words and links without it

@@ -6,12 +6,12 @@ The base of the commands that answer questions (``why``, ``hosts``, ``status`` .
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import orjson
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -22,10 +22,14 @@ from crawlerproject.frontier.joining import shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why
 from crawlerproject.identity import identity
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.stores.crawl_folder import FRONTIER
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
+from crawlerproject.stores.redis_client import without_password
 from crawlerproject.stores.redis_view import RedisView
 from crawlerproject.stores.trap_allow import TrapAllowFile
 from crawlerproject.stores.worker_folders import together, workers_below
+from crawlerproject.terminal import guard_streams
 
 View = FrontierView | RedisView
 
@@ -44,6 +48,8 @@ class Onlooker:
         self.folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
         if not self.folder.is_dir():
             raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
+        if not os.access(self.folder, os.R_OK | os.X_OK) or _is_anothers(self.folder):
+            raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
         self.now = time.time()
         alone = (self.folder / RUN_FILE).exists() and not shared(settings)
         self.workers = [] if alone else workers_below(self.folder, self.now)
@@ -100,11 +106,19 @@ class Onlooker:
         """The settings of the crawl's last start; what this command line says wins."""
         merged = settings.copy()
         for name, value in self.run.get("settings", {}).items():
+            if ":***@" in str(value) and value == without_password(str(merged[name])):
+                continue  # the folder has no passwords, the settings may
             if (merged.getpriority(name) or 0) < _CMDLINE:
                 if name in _PATHS and value:
                     value = str(Path(self.run.get("cwd", "."), value))
                 merged.set(name, value, "cmdline")
         return merged
+
+
+def _is_anothers(folder: Path) -> bool:
+    """Whether what a crawl keeps for its owner is there and cannot be read."""
+    kept = (folder / FRONTIER, folder / RUN_FILE)
+    return any(path.exists() and not os.access(path, os.R_OK) for path in kept)
 
 
 class LookingCommand(ScrapyCommand):
@@ -114,6 +128,11 @@ class LookingCommand(ScrapyCommand):
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}
     example = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Scrapy makes one of every command at each start: this one guards what all of them print, also Scrapy's own.
+        guard_streams()
 
     def long_desc(self) -> str:
         return f"{self.short_desc()}. Example: {self.example} (-s CRAWL_DIR=DIR for another crawl than crawls/web)"
@@ -126,7 +145,7 @@ class LookingCommand(ScrapyCommand):
         try:
             self.answer(args, opts)
         except OperatorError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None
         except BrokenPipeError:  # `| head` has seen enough
             sys.stderr.close()
 
@@ -145,8 +164,3 @@ def one_argument(args: list[str], what: str, example: str) -> str:
     if len(args) != 1:
         raise OperatorError(f"Give {what}, for example: {example}")
     return args[0]
-
-
-def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
-    print(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.found import Found, strangers
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.robots import RobotsMiddleware
@@ -13,9 +13,11 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.page import PageFacts, is_html, read_html
+from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.similarity import text_fingerprint
 from crawlerproject.rules.triage import Triage, triage
 from crawlerproject.rules.urls import UrlRefused, origin, parse
+from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -33,7 +35,7 @@ class SeenLink(NamedTuple):
     refusal: str
 
     def __repr__(self) -> str:
-        return f"{self.refusal or 'open':<20} {self.hop} {self.url}"
+        return printable_line(f"{self.refusal or 'open':<20} {self.hop} {self.url}")
 
 
 class SeenLinks(list[SeenLink]):
@@ -142,11 +144,12 @@ class PageView:
             ("robots", self.robots),
             ("pace", _pace_text(self.pace)),
         ]
-        return "\n".join(f"{name:<10} {value}" for name, value in rows if value)
+        return "\n".join(f"{name:<10} {printable_line(value)}" for name, value in rows if value)
 
     def _refusal(self, gates: Gates, url: str) -> str:
         address = parse(url)
-        refusal = gates.refusal(Found(address, 1, "L", self.url, 0), time.time())
+        flags = FLAG_STRANGER if strangers(address.host, host_key(self.url)) else 0
+        refusal = gates.refusal(Found(address, 1, "L", self.url, 0, flags), time.time())
         if refusal is not None:
             return str(refusal)
         rules = self._rules(url)

@@ -23,6 +23,7 @@ from crawlerproject.rules.permuted_tables import MAX_BITS
 from crawlerproject.rules.seeds import read_seeds
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
+from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
 from crawlerproject.stores.redis_link import RedisLink
 from crawlerproject.stores.rocks import RocksStore
 
@@ -49,6 +50,8 @@ _POSITIVE = frozenset(
         "FETCH_CONNECT_TIMEOUT_SECONDS",
         "FETCH_FIRST_BYTE_TIMEOUT_SECONDS",
         "FETCH_MAX_BYTES",
+        "READ_TIMEOUT_SECONDS",
+        "READ_MAX_MEMORY_BYTES",
         "WARC_MAX_BYTES",
         "COMMIT_SECONDS",
         "FLEET_LEASE_SECONDS",
@@ -57,6 +60,7 @@ _POSITIVE = frozenset(
         "FRONTIER_MAX_HOSTS_IN_MEMORY",
         "FETCH_DNS_MAX_PER_SECOND",
         "SCOPE_MAX_URL_LENGTH",
+        "SCOPE_MAX_HOSTS_PER_DOMAIN",
     }
 )
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
@@ -143,7 +147,8 @@ def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
 def check(settings: BaseSettings, folder: Path) -> None:
     """Refuse a crawl that cannot go well. Raises OperatorError."""
     check_settings(settings)
-    _check_folder(folder, embedded=not shared(settings))
+    fleet = shared(settings)
+    _check_folder(folder, embedded=not fleet, within=folder.parent if fleet else None)
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -240,9 +245,10 @@ def _check_types(settings: BaseSettings) -> None:
             raise OperatorError(f"{name} is 0; it must be above zero.")
 
 
-def _check_folder(folder: Path, *, embedded: bool) -> None:
+def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        refuse_links_out(folder, within)
         for part in _PARTS:
             (folder / part).mkdir(exist_ok=True)
     except OSError as error:
@@ -263,11 +269,15 @@ def _check_folder(folder: Path, *, embedded: bool) -> None:
 
 
 def take_lock(folder: Path) -> int:
-    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none)."""
+    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none).
+
+    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed.
+    """
     descriptor = -1
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        refuse_links_out(folder)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
@@ -278,4 +288,9 @@ def take_lock(folder: Path) -> int:
         raise OperatorError(
             f"The crawl folder {folder} cannot be locked ({error.strerror}); set CRAWL_DIR to another."
         ) from error
+    try:
+        close_to_others(folder)
+    except OperatorError:
+        os.close(descriptor)
+        raise
     return descriptor

@@ -5,10 +5,30 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from scrapy.settings import SETTINGS_PRIORITIES
+
 from crawlerproject.errors import OperatorError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
+
+# Of Scrapy's downloader, which holds all requests in one slot (settings.py).
+_CONCURRENCY = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN")
+# A crawler that Scrapy is given is given its project's settings once more (CrawlerRunner.create_crawler).
+_ABOVE_PROJECT = SETTINGS_PRIORITIES["project"] + 1
+
+
+def let_in_flight(settings: BaseSettings) -> None:
+    """Have Scrapy's downloader take as many requests at a time as FRONTIER_MAX_IN_FLIGHT says, by whom it is said.
+
+    A concurrency given for one spider or on the command line stands. Before the crawler freezes its settings.
+    """
+    try:
+        in_flight = settings.getint("FRONTIER_MAX_IN_FLIGHT")
+    except ValueError:  # no number: the start says so (preflight.py)
+        return
+    for name in _CONCURRENCY if in_flight > 0 else ():
+        settings.set(name, in_flight, _ABOVE_PROJECT)
 
 
 def list_of(settings: BaseSettings, name: str) -> list[str]:

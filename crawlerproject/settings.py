@@ -34,6 +34,8 @@ OURS = {
     "SCOPE_MAX_DEPTH": 20,
     "SCOPE_MAX_URLS_PER_HOST": 100_000,
     "SCOPE_MAX_URL_LENGTH": 2000,
+    "SCOPE_MAX_PORTS_PER_HOST": 8,
+    "SCOPE_MAX_HOSTS_PER_DOMAIN": 1000,
     # Fetching.
     "FETCH_MAX_BYTES": 5 * 1024 * 1024,
     "FETCH_TIMEOUT_SECONDS": 30,
@@ -51,6 +53,9 @@ OURS = {
     "FETCH_DNS_MAX_PER_SECOND": 500,
     "FETCH_CA_FILE": "",
     "TLS_ALLOW_HOSTS": [],
+    # Reading large pages, in processes of their own.
+    "READ_TIMEOUT_SECONDS": 10,
+    "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
     # What counts as the same text.
     "NEAR_DUPLICATE_BITS": 6,
     "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,
@@ -63,6 +68,7 @@ OURS = {
     "RENDER_MAX_SUBREQUESTS": 40,
     "RENDER_NAVIGATION_SECONDS": 15,
     "RENDER_TIMEOUT_SECONDS": 30,
+    "RENDER_WAIT_SECONDS": 60,
     "RENDER_RECYCLE_PAGES": 200,
     "RENDER_MAX_MEMORY_BYTES": 2 * 1024**3,
     "RENDER_PAGE_MEMORY_BYTES": 512 * 1024**2,
@@ -119,6 +125,7 @@ DOWNLOAD_HANDLERS = {
 # The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's:
 # Scrapy's own would ask a host again at once, behind the workbench's back.
 DOWNLOADER_MIDDLEWARES = {
+    "crawlerproject.middlewares.ports.PortsMiddleware": 10,
     "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
     "crawlerproject.middlewares.robots.RobotsMiddleware": 40,
@@ -168,7 +175,8 @@ EXTENSIONS = {
     "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }
 
-# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB.
+# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB. Another value of
+# FRONTIER_MAX_IN_FLIGHT becomes theirs when a crawl begins (setting_values.py).
 CONCURRENT_REQUESTS = OURS["FRONTIER_MAX_IN_FLIGHT"]
 CONCURRENT_REQUESTS_PER_DOMAIN = OURS["FRONTIER_MAX_IN_FLIGHT"]
 DOWNLOAD_DELAY = 0

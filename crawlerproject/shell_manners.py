@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,9 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of
+from crawlerproject.rules.printable import printable_line
 from crawlerproject.setting_values import list_of
+from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand
@@ -49,7 +50,7 @@ class Manners(_Command):
             preset_of(settings)
             list_of(settings, "FETCH_ALLOW_NETWORKS")
         except OperatorError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None
         if (settings.getpriority("LOG_LEVEL") or 0) <= _PROJECT:
             settings.set("LOG_LEVEL", "WARNING", "project")
             # It warns of what is off outside a crawl, which is as it should be. (A level would be reset.)
@@ -80,7 +81,7 @@ class _Told(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """One line."""
         self.count += 1
-        print(" ".join(record.getMessage().split()), file=sys.stderr, flush=True)
+        say(" ".join(record.getMessage().split()), error=True)
 
 
 def web_spider_unless_named(opts: Any) -> None:

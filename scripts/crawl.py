@@ -162,9 +162,10 @@ def report(folder: Path) -> None:
     if not (folder / "log").is_dir():
         return
     from crawlerproject.reports.summary import summarise
+    from crawlerproject.rules.printable import printable_line
 
     print(f"\nWARC files  {folder}/warc/\nIndex       {folder}/index/\nRequest log {folder}/log/\n")
-    print("\n".join(summarise(folder).lines()), flush=True)
+    print("\n".join(map(printable_line, summarise(folder).lines())), flush=True)
 
 
 if __name__ == "__main__":

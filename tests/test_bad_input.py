@@ -199,7 +199,7 @@ TABLE: list[tuple[Callable[[Path], Refused], str, list[str]]] = [
     (large_sitemap, "larger than 50 MB", [GOOD]),
     (gzip_bomb, "larger than 50 MB once decompressed", [GOOD]),
     (endless_indexes, f"a sitemap index deeper than {MAX_INDEX_DEPTH}", []),
-    (too_many_sitemaps, f"more than {MAX_FILES} sitemaps", ["http://a.test/0.xml"]),
+    (too_many_sitemaps, f"more than {MAX_FILES:,} sitemaps", ["http://a.test/0.xml"]),
     (entities, "declares an entity (a)", []),
     (external_entity, "declares an entity (f)", []),
     (wrong_dates, "dates: []", [GOOD]),

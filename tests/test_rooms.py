@@ -17,6 +17,8 @@ MAY_IMPORT = {
     # What a crawl decides and keeps; Crawl and Scrapy are built on it. ``items`` is made of its values.
     "frontier": ("frontier", "stores", "rules", "errors", "reasons", "items", "clock", "setting_values"),
     "fetch": ("fetch", "rules", "errors", "reasons", "bursts", "clock", "identity", "setting_values"),
+    # Work of another process, which must start soon: no Scrapy, no store.
+    "reading": ("reading", "rules", "frontier.found", "spiders.following", "spiders.lists", "stores.protocols"),
     "batch": ("batch", "stores", "rules", "errors", "reasons", "fetch.decoding", "fetch.wire"),
     "commands": (
         "commands",
@@ -27,6 +29,8 @@ MAY_IMPORT = {
         "crawl_file",
         # Workers as processes of their own.
         "supervisor",
+        # All that is printed goes through it.
+        "terminal",
         "errors",
         "reasons",
         "fetch.wire",
@@ -119,7 +123,7 @@ def test_rules_decide_only(path: Path) -> None:
     assert foreign(path) & RULES_NEVER == set()
 
 
-@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) in {"stores", "reports"}]))
+@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) in {"stores", "reports", "reading"}]))
 def test_stores_and_reports_work_without_scrapy(path: Path) -> None:
     """What is kept can be read with no crawl around it."""
     assert foreign(path) & SCRAPY == set()

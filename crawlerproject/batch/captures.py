@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from base64 import b32decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 
 from crawlerproject.batch.distant import Distant, buffered
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.digests import sha1_of
 from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 
@@ -30,7 +30,8 @@ _COLUMNS = {
     "warc_record_offset": "offset",
     "warc_record_length": "length",
 }
-_DIGEST_BYTES = 20
+# Lines that say of what form the others are: OpenWayback's, and the index of compressed blocks.
+_HEADERS = (b"!", b" CDX")
 # Of a file that is read from one end to the other: one request to its server for so much.
 _AHEAD_BYTES = 8 * 1024 * 1024
 # Of one line: an address of 2,000 characters and its fields need 3,000.
@@ -46,7 +47,7 @@ class Capture(NamedTuple):
     digest: bytes  # sha1 of the payload as they store it; empty when unknown
     filename: str
     offset: int
-    length: int
+    length: int  # 0: not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,8 @@ def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture
 def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
     good = bad = 0
     for line in _lines_of(source, distant):
+        if line.startswith(_HEADERS):
+            continue
         start = line.find(b"{")
         words = line[: max(start, 0)].split()
         try:
@@ -147,18 +150,22 @@ def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
 def _capture(fields: dict[str, Any], fetched_at: float) -> Capture | None:
     try:
         address = parse(fields["url"])
-        digest = b32decode(fields["digest"] or "")
         return Capture(
             address,
             fetched_at,
-            int(fields["status"]),
-            digest if len(digest) == _DIGEST_BYTES else b"",
+            _number(fields.get("status")),  # what is no HTTP has none
+            sha1_of(fields.get("digest")),
             str(fields["filename"]),
             int(fields["offset"]),
-            int(fields["length"]),
+            _number(fields.get("length")),
         )
     except (KeyError, ValueError, TypeError, UrlRefused):
         return None
+
+
+def _number(value: Any) -> int:
+    """As indexes write it; 0 for none, which some write as ``-``."""
+    return 0 if value in (None, "", "-") else int(value)
 
 
 def _lines_of(source: str, distant: Distant) -> Iterator[bytes]:

@@ -115,6 +115,8 @@ class Records:
 
     def _taken(self, capture: Capture) -> tuple[bytes, str]:
         place = f"{capture.filename} at {capture.offset}"
+        if not capture.length:
+            return b"", f"the index does not say how long {place} is"
         try:
             data = self._distant.read(capture.filename, capture.offset, capture.length)
         except OperatorError as error:

@@ -18,6 +18,7 @@ import orjson
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.urls import Address, UrlRefused, parse
+from crawlerproject.stores.durable import new_file
 
 _ID_BITS = 64
 _MAX_LINE_BYTES = 64 * 1024 * 1024  # of one domain; more is no plan of ours
@@ -37,7 +38,7 @@ def write_plan(addresses: Iterable[Address], path: Path, rng: random.Random) -> 
         domains.setdefault(registered_domain(address.host), {}).setdefault(address.key, address.url)
     lines = sorted((f"{rng.getrandbits(_ID_BITS):016x}", domain) for domain in sorted(domains))
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:
+    with new_file(part) as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as out:
         for identity, domain in lines:
             urls = list(domains[domain].values())
             out.write(orjson.dumps({"id": identity, "domain": domain, "urls": urls}) + b"\n")

@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from crawlerproject.batch.pdf_texts import PdfTexts
 from crawlerproject.batch.warc_rows import Wanted, Writers
 from crawlerproject.rules.warc_members import Flaw
 from crawlerproject.stores.warc_reading import WARC_SUFFIX, members
+
+
+class Outcome(NamedTuple):
+    """What is to be said of one WARC."""
+
+    problem: str = ""  # why a part of it, or all, is left out; "" when it is whole
+    notes: tuple[str, ...] = ()  # documents that could not be read
+
 
 PAGES, LINKS, WET, WAT = "pages", "links", "wet", "wat"
 """Folders of the results, below the one that is named."""
@@ -33,15 +42,16 @@ def outputs(warc: Path, out: Path, wanted: Wanted) -> list[Path]:
     return files
 
 
-def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int], None] | None = None) -> str:
-    """Make what is missing of one WARC; a sentence when the WARC is damaged (what stands before counts)."""
+def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int], None] | None = None) -> Outcome:
+    """Make what is missing of one WARC; its problem is that it is damaged (what stands before counts)."""
     targets = outputs(warc, out, wanted)
     parts = [path.with_name(path.name + f".part{os.getpid()}") for path in targets]
     for path in targets:
         path.parent.mkdir(parents=True, exist_ok=True)
     flaw = ""
+    pdfs = PdfTexts()
     try:
-        with Writers(parts, wanted, warc.name) as writers:
+        with Writers(parts, wanted, warc.name, pdfs) as writers:
             for member in members(warc, progress=progress):
                 if isinstance(member, Flaw):
                     flaw = f"{warc.name} is damaged at byte {member.offset} ({member.what}); the rest is left out"
@@ -51,13 +61,16 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
             _sync(part)
             part.rename(target)
     finally:
+        pdfs.close()
         for part in parts:
             part.unlink(missing_ok=True)
-    return flaw
+    return Outcome(flaw, tuple(f"{warc.name}: {note}" for note in pdfs.notes()))
 
 
-def process_all(warcs: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]) -> list[str]:
-    """Every WARC whose files are not all there yet, in ``workers`` processes; sentences on what went wrong.
+def process_all(
+    warcs: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]
+) -> list[Outcome]:
+    """Every WARC whose files are not all there yet, in ``workers`` processes; what is to be said of some.
 
     ``done`` is told of bytes as they are read; those of files that were there already count at once.
     """
@@ -67,17 +80,17 @@ def process_all(warcs: list[Path], out: Path, wanted: Wanted, workers: int, done
             done(warc.stat().st_size)
         else:
             waiting.append(warc)
-    problems = []
-    for warc, sentence in _in_processes(waiting, out, wanted, workers, done):
-        if sentence:
-            problems.append(sentence)
+    outcomes = []
+    for warc, outcome in _in_processes(waiting, out, wanted, workers, done):
+        if outcome != Outcome():
+            outcomes.append(outcome)
         _forget_parts(warc, out, wanted)
-    return problems
+    return outcomes
 
 
 def _in_processes(
     waiting: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]
-) -> Iterator[tuple[Path, str]]:
+) -> Iterator[tuple[Path, Outcome]]:
     # Not forked: libraries below (Arrow) have threads of their own.
     context = multiprocessing.get_context("spawn")
     running: dict[Connection, tuple[SpawnProcess, Path]] = {}
@@ -95,11 +108,12 @@ def _in_processes(
                 assert isinstance(pipe, Connection)
                 process, warc = running[pipe]
                 try:
-                    word: int | str = pipe.recv()
+                    word: int | Outcome = pipe.recv()
                 except EOFError:  # it died without a word
                     process.join()
                     del running[pipe]
-                    yield warc, f"{warc.name} ended its process (exit status {process.exitcode}); it is left out"
+                    sentence = f"{warc.name} ended its process (exit status {process.exitcode}); it is left out"
+                    yield warc, Outcome(sentence)
                     continue
                 if isinstance(word, int):
                     done(word)
@@ -116,9 +130,9 @@ def _work(warc: Path, out: Path, wanted: Wanted, pipe: Any) -> None:
     try:
         pipe.send(process_warc(warc, out, wanted, pipe.send))
     except OSError as error:
-        pipe.send(f"{warc.name}: {error.strerror or error}")
+        pipe.send(Outcome(f"{warc.name}: {error.strerror or error}"))
     except Exception as error:  # one file's fault must not end the others
-        pipe.send(f"{warc.name} could not be processed ({type(error).__name__}: {error})")
+        pipe.send(Outcome(f"{warc.name} could not be processed ({type(error).__name__}: {error})"))
 
 
 def _forget_parts(warc: Path, out: Path, wanted: Wanted) -> None:

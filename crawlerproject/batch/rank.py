@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from xxhash import xxh3_64_intdigest
 
-from crawlerproject.rules.urls import UrlRefused, host_key
+from crawlerproject.rules.hosts import host_key
 
 DAMPING = 0.85
 """Brin and Page, 1998."""
@@ -212,7 +212,4 @@ def _looked_up(ids: Ids, values: Floats, wanted: Ids, *, default: float) -> Floa
 
 
 def _host_name(url: str) -> str:
-    try:
-        return host_key(url)
-    except UrlRefused:
-        return url
+    return host_key(url) or url

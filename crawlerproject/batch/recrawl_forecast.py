@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from crawlerproject.rules.change_rate import RATES, Belief, freshness, unpacked, worth
 from crawlerproject.rules.history import History, HostHistory
-from crawlerproject.rules.urls import host_key
+from crawlerproject.rules.hosts import host_key
 from crawlerproject.stores.histories import HOST_FACT
 from crawlerproject.stores.rocks import RocksStore
 

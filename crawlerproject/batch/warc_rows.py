@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject.batch.languages import language_of
+from crawlerproject.batch.pdf_texts import PdfTexts, is_pdf
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.page import is_html
@@ -60,13 +61,14 @@ class Wanted:
 class Writers:
     """Takes records, writes rows; a page's row waits for its metadata record, which follows it."""
 
-    def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str) -> None:
+    def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str, pdfs: PdfTexts) -> None:
         pages, links, *more = parts
         self._pages = _Rows(pages, _PAGE_SCHEMA)
         self._links = _Rows(links, _LINK_SCHEMA)
         self._wet = WetWriter(more.pop(0), warc_name) if wanted.wet else None
         self._wat = WatWriter(more.pop(0), warc_name) if wanted.wat else None
         self._name = warc_name
+        self._pdfs = pdfs
         self._row: dict[str, Any] | None = None
         self._row_id = ""
 
@@ -82,7 +84,7 @@ class Writers:
     def take(self, member: Member) -> None:
         """One record of the WARC, in order."""
         if self._wat is not None and member.kind in ("warcinfo", "request", "response", "revisit", "metadata"):
-            self._wat.add(member, self._read(member) if member.kind == "response" else None)
+            self._wat.add(member, self._read_html(Head(member.block), member) if member.kind == "response" else None)
         if member.kind == "response":
             self._end_row()
             self._response(member)
@@ -91,10 +93,10 @@ class Writers:
             self._row["metadata"] = sorted({name: value for name, _, value in lines if value}.items())
 
     def _response(self, member: Member) -> None:
-        page = self._read(member)
+        head = Head(member.block)
+        page = self._read_html(head, member) or self._read_pdf(head, member)
         if page is None:
             return
-        head = Head(member.block)
         text = page.text
         self._row_id = member.field("warc-record-id")
         self._row = {
@@ -117,14 +119,15 @@ class Writers:
         if self._wet is not None and text:
             self._wet.add(member, page.title, text, self._row["language"])
 
-    def _read(self, member: Member) -> PageText | None:
-        head = Head(member.block)
-        if head.status != 200:
-            return None
-        body = decode(member.payload, head.encoding.encode("latin-1"), _MAX_TEXT_BYTES).body
+    def _read_html(self, head: Head, member: Member) -> PageText | None:
+        body = _body(head, member)
         if not is_html(head.content_type, body):
             return None
         return read_page(body, url=member.field("warc-target-uri"), content_type=head.content_type or None)
+
+    def _read_pdf(self, head: Head, member: Member) -> PageText | None:
+        body = _body(head, member)
+        return self._pdfs.read(body, member.field("warc-target-uri")) if is_pdf(head.mime, body) else None
 
     def _end_row(self) -> None:
         if self._row is not None:
@@ -149,6 +152,13 @@ class Head:
         self.content_type = known.get("content-type", "")
         self.encoding = known.get("content-encoding", "")
         self.mime = self.content_type.partition(";")[0].strip().lower()
+
+
+def _body(head: Head, member: Member) -> bytes:
+    """What a response that went well holds, its content coding undone; else nothing."""
+    if head.status != 200:
+        return b""
+    return decode(member.payload, head.encoding.encode("latin-1"), _MAX_TEXT_BYTES).body
 
 
 class _Rows:

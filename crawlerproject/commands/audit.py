@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,10 @@ from scrapy.exceptions import UsageError
 
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.rules.audit import Asked, Audit, Violation
+from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.looking import RUN_FILE
 from crawlerproject.stores.request_log import log_files, read_rows
+from crawlerproject.terminal import say, say_json
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -41,11 +43,11 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """For the help."""
         return (
-            "Recomputes from the request logs of CRAWL_DIR (or from log files given one by one, compressed or not) "
-            "the pause before every request, from the end of the last answer of the same host and of the same IP "
-            "address, and compares it with the promised one: delay_seconds of its line for the host, --ip-seconds "
-            "for the address. Prints each violation. Exit status: 0 when there is none, 1 when there is one, 2 when "
-            "the logs cannot be judged. Example: scrapy audit crawls/web"
+            "Recomputes from the request logs of CRAWL_DIR (with those of all its workers, or from log files given "
+            "one by one, compressed or not) the pause before every request, from the end of the last answer of the "
+            "same host and of the same IP address, and compares it with the promised one: delay_seconds of its line "
+            "for the host, --ip-seconds for the address. Prints each violation. Exit status: 0 when there is none, "
+            "1 when there is one, 2 when the logs cannot be judged. Example: scrapy audit crawls/web"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -60,10 +62,14 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Judge, print, and set the exit status."""
-        files = list(_files(args))
+        logs = list(_logs(args))
         audit, unreadable = Audit(self._ip_seconds(args, opts)), 0
-        for path in files:
-            unreadable += _read(path, audit)
+        # Several workers ask the same hosts in turn: their lines are judged in the order of time.
+        for asked in merge(*(_read(files) for files in logs), key=_ended):
+            if asked is None:
+                unreadable += 1
+            else:
+                audit.add(asked)
         audit.close()
         if not audit.requests:
             raise UsageError(f"There is no request in {', '.join(args)} that reached a server.", print_help=False)
@@ -73,7 +79,10 @@ class Command(ScrapyCommand):
                 "give the files in the order of their days.",
                 print_help=False,
             )
-        print(json.dumps(_json(audit, unreadable), indent=1) if opts.json else "\n".join(_lines(audit, unreadable)))
+        if opts.json:
+            say_json(_json(audit, unreadable))
+        else:
+            say(*_lines(audit, unreadable))
         if audit.violations:
             self.exitcode = _EXIT_VIOLATIONS
 
@@ -84,45 +93,58 @@ class Command(ScrapyCommand):
             return float(opts.ip_seconds)
         assert self.settings is not None
         settings: BaseSettings = self.settings
-        if args and (Path(args[0]) / RUN_FILE).is_file():  # what was promised is what the crawl was started with
+        if args and _is_crawl(Path(args[0])):  # what was promised is what the crawl was started with
             settings = settings.copy()
             settings.set("CRAWL_DIR", args[0], priority="cmdline")
             settings = Onlooker(settings).settings
         return settings.getfloat("PACE_IP_SECONDS") if settings.getbool("PACE_PER_IP") else None
 
 
-def _files(args: list[str]) -> Iterator[Path]:
+def _is_crawl(folder: Path) -> bool:
+    """Whether it has run, alone or as several workers."""
+    return (folder / RUN_FILE).is_file() or any(folder.glob(f"*/{RUN_FILE}"))
+
+
+def _logs(args: list[str]) -> Iterator[list[Path]]:
+    """The files of each log, in the order of their days: of a folder, of each worker in it, or as they are given."""
     if not args:
         raise UsageError("Which crawl? Give its CRAWL_DIR, or log files.")
-    for given in map(Path, args):
-        if not given.is_dir():
-            yield given
-            continue
-        found = log_files(given / "log") or log_files(given)
+    given = [path for path in map(Path, args) if not path.is_dir()]
+    if given:
+        yield given
+    for folder in (path for path in map(Path, args) if path.is_dir()):
+        places = (folder / "log", folder, *sorted(folder.glob("*/log")))
+        found = [files for files in map(log_files, places) if files]
         if not found:
-            raise UsageError(
-                f"There is no request log in {given}: neither log/ nor requests-*.jsonl.", print_help=False
-            )
+            raise _refusal(f"There is no request log in {folder}: neither log/ nor requests-*.jsonl.")
         yield from found
 
 
-def _read(path: Path, audit: Audit) -> int:
-    """Add a file's requests; returns how many lines could not be read."""
-    unreadable = 0
-    try:
-        for row in read_rows(path):
-            try:
-                if row is not None and row["ip"] and row["host"]:
-                    audit.add(_asked(row))
-                elif row is None:
-                    unreadable += 1
-            except (KeyError, ValueError, TypeError):
-                unreadable += 1
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.", print_help=False) from None
-    except ValueError as error:
-        raise UsageError(f"{error}; without all of it nothing can be proved.", print_help=False) from None
-    return unreadable
+def _read(files: Iterable[Path]) -> Iterator[Asked | None]:
+    """The requests of one log; None for a line that cannot be read."""
+    for path in files:
+        try:
+            for row in read_rows(path):
+                try:
+                    if row is None:
+                        yield None
+                    elif row["ip"] and row["host"]:
+                        yield _asked(row)
+                except (KeyError, ValueError, TypeError):
+                    yield None
+        except OSError as error:
+            raise _refusal(f"{path} cannot be read: {error.strerror or error}.") from None
+        except ValueError as error:
+            raise _refusal(f"{error}; without all of it nothing can be proved.") from None
+
+
+def _refusal(sentence: str) -> UsageError:
+    return UsageError(printable_line(sentence), print_help=False)
+
+
+def _ended(asked: Asked | None) -> float:
+    """A line is written when its answer has ended; one that cannot be read is counted at once."""
+    return 0.0 if asked is None else asked.end
 
 
 def _asked(row: dict[str, object]) -> Asked:

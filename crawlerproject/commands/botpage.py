@@ -10,6 +10,7 @@ from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of
 from crawlerproject.onlooker import LookingCommand
 from crawlerproject.reports.bot_page import Bot, bot_page
+from crawlerproject.terminal import say
 
 
 class Command(LookingCommand):
@@ -48,11 +49,11 @@ class Command(LookingCommand):
             )
         )  # fmt: skip
         if not args:
-            print(page, end="")
+            say(*page.rstrip("\n").split("\n"))
             return
         try:
             Path(args[0]).write_text(page, encoding="utf-8")
         except OSError as error:
             raise OperatorError(f"{args[0]} cannot be written ({error.strerror}).") from error
         where = settings["CRAWLER_INFO_URL"] or "unset"
-        print(f"Written to {args[0]}; publish it where CRAWLER_INFO_URL leads ({where}).")
+        say(f"Written to {args[0]}; publish it where CRAWLER_INFO_URL leads ({where}).")

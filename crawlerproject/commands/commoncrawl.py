@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from datetime import UTC, datetime
 
 from scrapy.commands import ScrapyCommand
@@ -16,6 +15,7 @@ from crawlerproject.preflight import crawl_folder, take_lock
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.terminal import say
 
 
 class Command(ScrapyCommand):
@@ -78,8 +78,8 @@ class Command(ScrapyCommand):
             )
             distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
             folder = crawl_folder(self.settings, "web")
-            (folder / "warc").mkdir(parents=True, exist_ok=True)
             lock = take_lock(folder)
+            (folder / "warc").mkdir(parents=True, exist_ok=True)
             store = RocksStore(folder / "frontier")
             try:
                 records = None
@@ -91,8 +91,8 @@ class Command(ScrapyCommand):
                 store.close()
                 os.close(lock)
             for problem in done.refused:
-                print(f"Refused: {problem}", file=sys.stderr)
-            print(f"{done.pages:,} pages are known now, {done.known:,} were before, {done.records:,} records taken")
+                say(f"Refused: {problem}", error=True)
+            say(f"{done.pages:,} pages are known now, {done.known:,} were before, {done.records:,} records taken")
             self.exitcode = 1 if done.refused else 0
 
 

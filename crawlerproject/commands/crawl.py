@@ -16,6 +16,7 @@ from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.rules.printable import printable_line
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class Command(ScrapyCrawl):
             plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
             check(self.settings, crawl_folder(self.settings, "plan"))
         except OperatorError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None
 
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
@@ -122,4 +123,4 @@ class Command(ScrapyCrawl):
                 found = differences(file, opts.spargs.get("scope"), self.settings)
                 refuse_differences(folder, found, opts.spargs.get("accept", ""))
         except OperatorError as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None

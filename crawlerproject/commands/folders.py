@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import crawl_folder
 from crawlerproject.stores.warc_reading import WARC_SUFFIX
+from crawlerproject.terminal import console, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -52,7 +53,7 @@ def one_sentence() -> Iterator[None]:
 
 
 def _refused(sentence: str) -> int:
-    print(sentence, file=sys.stderr)
+    say(sentence, error=True)
     return 2
 
 
@@ -86,11 +87,10 @@ class Bytes:
         self._said = time.monotonic()
         self._bar: Progress | None = None
         if sys.stderr.isatty():
-            from rich.console import Console
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=console(error=True), transient=True)
             self._task = self._bar.add_task(what, total=total)
 
     def __enter__(self) -> Self:
@@ -111,4 +111,4 @@ class Bytes:
             self._bar.advance(self._task, done)
         elif time.monotonic() - self._said >= _LINE_SECONDS:
             self._said = time.monotonic()
-            print(f"{self._what}: {self._done:,} of {self._total:,} bytes", file=sys.stderr, flush=True)
+            say(f"{self._what}: {self._done:,} of {self._total:,} bytes", error=True)

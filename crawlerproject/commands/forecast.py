@@ -10,11 +10,12 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.frontier.progress import human_seconds
 from crawlerproject.middlewares.pace_settings import preset_of
-from crawlerproject.onlooker import LookingCommand, one_argument, print_json
+from crawlerproject.onlooker import LookingCommand, one_argument
 from crawlerproject.preflight import check_known, crawl_folder, seeds_and_scope
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.pace import delay_seconds
 from crawlerproject.stores.looking import FrontierView
+from crawlerproject.terminal import say, say_json
 
 # Pages of each host for which the time is told, beside the seeds alone.
 _EXAMPLES = (100, 1_000, 10_000)
@@ -76,18 +77,16 @@ class Command(LookingCommand):
             "seconds_by_pages_of_each_host": {str(count): count * pace for count in counts},
         }
         if opts.json:
-            print_json(facts)
+            say_json(facts)
             return
-        print(f"{len(addresses):,} seeds on {len(hosts):,} hosts ({excluded:,} excluded by the NeverCrawl list)")
-        print(f"Pace: one request to a host every {human_seconds(pace)} before its response times are known")
+        say(f"{len(addresses):,} seeds on {len(hosts):,} hosts ({excluded:,} excluded by the NeverCrawl list)")
+        say(f"Pace: one request to a host every {human_seconds(pace)} before its response times are known")
         if pace:
-            print(f"So at most {len(hosts) / pace:,.1f} pages/s, while all hosts have work")
-        print(f"The seeds alone: at least {human_seconds(most * pace)} ({largest} has {most:,} of them)")
+            say(f"So at most {len(hosts) / pace:,.1f} pages/s, while all hosts have work")
+        say(f"The seeds alone: at least {human_seconds(most * pace)} ({largest} has {most:,} of them)")
         for count in counts[1:]:
-            print(f"{count:,} pages of each host: at least {human_seconds(count * pace)}")
-        print(
-            "robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer."
-        )
+            say(f"{count:,} pages of each host: at least {human_seconds(count * pace)}")
+        say("robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer.")
 
     def _recrawl(self, opts: argparse.Namespace) -> None:
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
@@ -102,8 +101,8 @@ class Command(LookingCommand):
             raise OperatorError(f"No page of {folder} was read yet; there is nothing to visit again.")
         rows = [forecast(beliefs, pages, budget) for budget in _budgets(pages, opts.budget)]
         if opts.json:
-            print_json({"pages": pages, "budgets": [row._asdict() for row in rows]})
+            say_json({"pages": pages, "budgets": [row._asdict() for row in rows]})
             return
-        print(f"{pages:,} known pages. Share that is as archived, on average, in the long run:")
+        say(f"{pages:,} known pages. Share that is as archived, on average, in the long run:")
         for row in rows:
-            print(f"{row.visits_a_day:>9,} visits a day: {row.fresh:6.1%}  (all equally often: {row.even:.1%})")
+            say(f"{row.visits_a_day:>9,} visits a day: {row.fresh:6.1%}  (all equally often: {row.even:.1%})")

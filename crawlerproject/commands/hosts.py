@@ -7,7 +7,9 @@ import argparse
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import HostRow, host_rows
 from crawlerproject.frontier.progress import NOTHING_LEFT, human_seconds
-from crawlerproject.onlooker import LookingCommand, print_json
+from crawlerproject.onlooker import LookingCommand
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.terminal import console, say_json
 
 _TEXTS = ("host", "state")
 # Piped into a file, the table is as wide as its columns.
@@ -29,7 +31,7 @@ class Command(LookingCommand):
         super().add_options(parser)
         columns = ", ".join(HostRow._fields)
         parser.add_argument("--sort", default="eta_seconds", metavar="COLUMN", help=f"one of {columns}")
-        parser.add_argument("--state", help="only: in-flight, free, waiting, resting, parked or done")
+        parser.add_argument("--state", help="only: in-flight, free, waiting, resting, parked, left-alone or done")
         parser.add_argument("--limit", type=int, default=0, metavar="N", help="the first N rows (default: all)")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -48,7 +50,7 @@ class Command(LookingCommand):
         rows.sort(key=lambda row: _key(row, column), reverse=column not in _TEXTS)
         shown = rows[: opts.limit] if opts.limit > 0 else rows
         if opts.json:
-            print_json([row.as_dict() for row in shown])
+            say_json([row.as_dict() for row in shown])
         else:
             _print(shown, len(rows))
 
@@ -60,7 +62,6 @@ def _key(row: HostRow, column: str) -> tuple[bool, object]:
 
 def _print(rows: list[HostRow], of: int) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -70,15 +71,15 @@ def _print(rows: list[HostRow], of: int) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
-            row.host, row.state, f"{row.queued:,}", f"{row.done:,}", human_seconds(row.pace_seconds),
+            printable_line(row.host), row.state, f"{row.queued:,}", f"{row.done:,}", human_seconds(row.pace_seconds),
             _seconds(row.response_seconds), _seconds(row.free_in_seconds or None), _seconds(row.rests_seconds or None),
             str(row.failures), _seconds(row.eta_seconds),
         )  # fmt: skip
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDE)
-    console.print(table)
-    console.print(f"{len(rows):,} of {of:,} hosts" if len(rows) < of else f"{of:,} hosts", highlight=False)
+    terminal = console()
+    if not terminal.is_terminal:
+        terminal = console(width=_WIDE)
+    terminal.print(table)
+    terminal.print(f"{len(rows):,} of {of:,} hosts" if len(rows) < of else f"{of:,} hosts")
 
 
 def _seconds(value: float | None) -> str:

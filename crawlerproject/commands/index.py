@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
@@ -13,6 +12,7 @@ from crawlerproject.commands.folders import Bytes, OnFolder, closed_warcs, folde
 from crawlerproject.preflight import take_lock
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.terminal import say
 
 
 class Command(OnFolder, ScrapyCommand):
@@ -50,7 +50,7 @@ class Command(OnFolder, ScrapyCommand):
         for name in index.orphans(folder / "warc"):
             messages.append(f"The index names {name}, which is missing; that part of the index is left as it is")
         for message in messages:
-            print(message, file=sys.stderr)
+            say(message, error=True)
         files = "1 WARC file" if len(warcs) == 1 else f"{len(warcs):,} WARC files"
-        print(f"{files} indexed in {folder / 'index'}")
+        say(f"{files} indexed in {folder / 'index'}")
         self.exitcode = 1 if messages else 0

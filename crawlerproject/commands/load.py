@@ -11,6 +11,7 @@ from crawlerproject.commands.folders import Bytes, OnFolder, one_sentence
 from crawlerproject.commands.process import OUT
 from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import crawl_folder
+from crawlerproject.terminal import say
 
 INDEX = "search"
 
@@ -44,4 +45,4 @@ class Command(OnFolder, ScrapyCommand):
                 raise OperatorError(f"There is nothing to load in {pages}; run scrapy process first.")
             with Bytes("Loading", sum(file.stat().st_size for file in pages.glob("*.parquet"))) as progress:
                 loaded = load(pages, folder / INDEX, progress.advance)
-            print(f"{loaded:,} pages loaded into {folder / INDEX}")
+            say(f"{loaded:,} pages loaded into {folder / INDEX}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.folders import folder_of, one_sentence, only
 from crawlerproject.rules import cdxj
+from crawlerproject.rules.printable import printable_json
 from crawlerproject.stores.captures import Captures, Found
+from crawlerproject.terminal import say
 
 
 class Command(ScrapyCommand):
@@ -48,12 +49,16 @@ class Command(ScrapyCommand):
             captures = Captures(folder_of([], self.settings))
             found = captures.of_url(url)
             for name in captures.unindexed():
-                print(f"{name} has no index and is left out; scrapy index makes it", file=sys.stderr)
+                say(f"{name} has no index and is left out; scrapy index makes it", error=True)
             if not found:
-                print(f"There is no capture of {url}.", file=sys.stderr)
+                say(f"There is no capture of {url}.", error=True)
                 self.exitcode = 1
             for capture in found:
-                print(cdxj.line(capture.row, capture.filename).decode() if opts.cdxj else _columns(capture))
+                say(printable_json(_cdxj(capture)) if opts.cdxj else _columns(capture))
+
+
+def _cdxj(capture: Found) -> str:
+    return cdxj.line(capture.row, capture.filename).decode().rstrip("\n")
 
 
 def _columns(capture: Found) -> str:

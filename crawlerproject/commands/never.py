@@ -12,11 +12,12 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.progress import human_seconds
-from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
 from crawlerproject.reports.host_story import bare_host
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, running
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.terminal import say, say_json
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: a beat of the status file, and a slow disk.
 _PATIENCE_SECONDS = 10.0
@@ -52,16 +53,16 @@ class Command(LookingCommand):
         line, number, new = add(path, host, why, datetime.now(UTC))
         facts: dict[str, Any] = {"file": str(path), "line": number, "text": line, "added": new}
         if not opts.json:
-            print(f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}")
+            say(f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}")
         took = [] if opts.no_wait else list(self._wait(path, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"), opts.json))
         elsewhere = crawl.workers_elsewhere() if crawl is not None else []
         if opts.json:
-            print_json({**facts, "crawls": took, "workers_elsewhere": elsewhere})
+            say_json({**facts, "crawls": took, "workers_elsewhere": elsewhere})
             return
         if not took and not opts.no_wait:
-            print("No running crawl reads this list; the next one will.")
+            say("No running crawl reads this list; the next one will.")
         if elsewhere:
-            print(f"Copy it to the machines of {', '.join(elsewhere)}: workers that are not on this one.")
+            say(f"Copy it to the machines of {', '.join(elsewhere)}: workers that are not on this one.")
 
     def _crawl(self) -> Onlooker | None:
         """The crawl that CRAWL_DIR names, if it is there: its list may be another than the project's."""
@@ -88,7 +89,7 @@ class Command(LookingCommand):
                 said = (
                     f"took it up after {human_seconds(waited)}" if taken else "has not taken it up yet: look at its log"
                 )
-                print(f"{folder}: the running crawl {said}")
+                say(f"{folder}: the running crawl {said}")
 
 
 def add(path: Path, host: str, why: str, now: datetime) -> tuple[str, int, bool]:

@@ -15,6 +15,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import seeds_and_scope
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.looking import FrontierView
+from crawlerproject.terminal import say
 
 
 class Command(ScrapyCommand):
@@ -58,7 +59,7 @@ class Command(ScrapyCommand):
             if not (opts.seeds or opts.known or opts.sitemap or opts.index):
                 raise OperatorError("There is nothing to plan; give --seeds, --known, --sitemap or --index.")
             domains, pages = write_plan(_addresses(opts), Path(args[0]), random.Random(opts.random))
-            print(f"{args[0]}: {pages:,} pages of {domains:,} domains")
+            say(f"{args[0]}: {pages:,} pages of {domains:,} domains")
 
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
+from crawlerproject.terminal import say
 
 OUT = "processed"
 
@@ -64,7 +64,7 @@ class Command(ScrapyCommand):
                 raise OperatorError(f"{folder} has no closed WARC file yet; let the crawl end first.")
             with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
                 wanted = Wanted(opts.wet, opts.wat)
-                problems = process_all(warcs, opts.out or folder / OUT, wanted, opts.workers, progress.advance)
-            for problem in problems:
-                print(problem, file=sys.stderr)
-            self.exitcode = 1 if problems else 0
+                outcomes = process_all(warcs, opts.out or folder / OUT, wanted, opts.workers, progress.advance)
+            for outcome in outcomes:
+                say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
+            self.exitcode = 1 if any(outcome.problem for outcome in outcomes) else 0

@@ -12,6 +12,7 @@ from crawlerproject.commands.process import OUT
 from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import crawl_folder
 from crawlerproject.stores.ranks import RANKED_PAGES
+from crawlerproject.terminal import say
 
 
 class Command(OnFolder, ScrapyCommand):
@@ -46,4 +47,4 @@ class Command(OnFolder, ScrapyCommand):
                 pages, hosts = write_ranks(
                     processed / PAGES, processed / LINKS, folder / RANKED_PAGES.parent, progress.advance
                 )
-            print(f"{pages:,} pages and {hosts:,} hosts ranked into {folder / RANKED_PAGES.parent}")
+            say(f"{pages:,} pages and {hosts:,} hosts ranked into {folder / RANKED_PAGES.parent}")

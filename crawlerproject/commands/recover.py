@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.folders import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
 from crawlerproject.commands.verification import Verification
+from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.shelf import count_rows
 from crawlerproject.preflight import take_lock
 from crawlerproject.reports.warc_walk import is_ours
@@ -20,13 +20,15 @@ from crawlerproject.rules.cdxj import Row
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
 from crawlerproject.stores.looking import FrontierView
-from crawlerproject.stores.lost import Lost, fetch_again, places_of, rows_lost
+from crawlerproject.stores.lost import Lost, fetch_again, places_of, rows_lost, try_again
+from crawlerproject.stores.poison import POISON_FILE, poison_of, write_poison
 from crawlerproject.stores.redis_worker import LIFE_FILE, fact_of_worker
 from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, has_our_name, unpack_open
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.warc_mend import good_spans, mend
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, first_member
 from crawlerproject.stores.warc_recovery import recover
+from crawlerproject.terminal import say
 
 
 class Command(OnFolder, ScrapyCommand):
@@ -39,11 +41,21 @@ class Command(OnFolder, ScrapyCommand):
     def long_desc(self) -> str:
         """What ``scrapy recover -h`` says."""
         return (
-            "Cut out of a stopped crawl's WARC files what is not good and keep it in .torn files beside them; make "
-            "both indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
+            "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both "
+            "indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
             "this: the next start of the crawl mends what it left. Exit status 0 when scrapy verify finds nothing any "
-            "more, 1 when something is left that cannot be mended. A worker that never comes back: "
+            "more, 1 when something is left that cannot be mended. With --poison: give pages over which the process "
+            "died another chance, and nothing else. A worker that never comes back: "
             "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """``--poison``."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--poison",
+            action="store_true",
+            help="give pages that are set aside as poison another chance; nothing else is done",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -52,6 +64,12 @@ class Command(OnFolder, ScrapyCommand):
         with one_sentence():
             folder = folder_of(args, self.settings)
             lock = take_lock(folder)
+            if opts.poison:
+                try:
+                    self._poison(folder)
+                finally:
+                    os.close(lock)
+                return
             try:
                 self._cut_out(folder)
                 self._open_file(folder)
@@ -62,9 +80,23 @@ class Command(OnFolder, ScrapyCommand):
             finally:
                 os.close(lock)
             for problem in found.problems:
-                print(f"Left as it is: {problem}", file=sys.stderr)
-            print(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
+                say(f"Left as it is: {problem}", error=True)
+            say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
             self.exitcode = 1 if found.problems else 0
+
+    def _poison(self, folder: Path) -> None:
+        if _is_workers(folder):
+            raise OperatorError(
+                "The pages of a fleet are in Redis: copy the crawl to a folder with scrapy state copy, and give that."
+            )
+        count = 0
+        if _has_frontier(folder):
+            with closing(RocksStore(folder / "frontier")) as store:
+                count = try_again(store, folder / "log", time.time(), count_rows)
+                store.sync()
+            if poison_of(folder):
+                write_poison(folder / POISON_FILE, {})
+        say(f"{count:,} pages that were set aside as poison wait in the frontier again")
 
     def _cut_out(self, folder: Path) -> None:
         """Keep what is good of every file; an open file that needs it is closed by that."""
@@ -81,7 +113,7 @@ class Command(OnFolder, ScrapyCommand):
                     if spans == [(0, committed.length)]:
                         continue
                 for message in mend(path, spans):
-                    print(message)
+                    say(message)
 
     def _committed(self, folder: Path) -> OpenFile | None:
         if not _is_workers(folder):
@@ -93,8 +125,12 @@ class Command(OnFolder, ScrapyCommand):
         """What the next start of the crawl does at once."""
         index = CdxjFiles(folder / "index", parquet_of(folder))
         if _is_workers(folder):  # what is lost of it may be in other workers' hands: it is said, and not queued again
-            for message in recover(folder / "warc", self._committed(folder), index).messages:
-                print(message)
+            recovery = recover(folder / "warc", self._committed(folder), index)
+            for message in recovery.messages:
+                say(message)
+            if recovery.open_file is not None:  # it will not go on: what is committed of it is closed and indexed
+                close_left(folder / "warc", recovery.open_file.filename)
+                say(f"{recovery.open_file.filename} is closed: {recovery.open_file.length:,} bytes")
             return
         if not _has_frontier(folder):
             return
@@ -106,7 +142,7 @@ class Command(OnFolder, ScrapyCommand):
 
             recovery = recover(folder / "warc", committed, index, lost)
         for message in recovery.messages:
-            print(message)
+            say(message)
 
     def _index(self, folder: Path) -> None:
         index = CdxjFiles(folder / "index", parquet_of(folder))
@@ -132,7 +168,7 @@ class Command(OnFolder, ScrapyCommand):
             count = fetch_again(store, lost, places, time.time(), facts, count_rows)
             store.sync()
         if count:
-            print(f"{count:,} pages whose captures are gone wait in the frontier again")
+            say(f"{count:,} pages whose captures are gone wait in the frontier again")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from crawlerproject.identity import identity
 from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
 from crawlerproject.reports.host_story import HostStory, bare_host, host_story
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.terminal import say
 
 
 class Command(LookingCommand):
@@ -37,7 +38,7 @@ class Command(LookingCommand):
         crawl = self.look()
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
         story = host_story(crawl.logs, host, since, until, subdomains=True)
-        print("\n\n".join(letter(crawl, story)))
+        say(*"\n\n".join(letter(crawl, story)).split("\n"))
 
 
 def letter(crawl: Onlooker, story: HostStory) -> Iterator[str]:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.commands.requests import iso
-from crawlerproject.commands.traps import FACT_PREFIX
+from crawlerproject.commands.traps import FACT_PREFIX, STRANGERS_PREFIX
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import host_rows, outlook
-from crawlerproject.onlooker import LookingCommand, Onlooker, View, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker, View
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
+from crawlerproject.rules.strangers import Strangers
 from crawlerproject.rules.templates import HostYields
+from crawlerproject.terminal import say, say_json
 
 
 class Command(LookingCommand):
@@ -39,7 +41,7 @@ class Command(LookingCommand):
         crawl = self.look()
         report = crawl_report(crawl.logs, iso(opts.since, "--since"), iso(opts.until, "--until"))
         if opts.json:
-            print_json({name: _plain(getattr(report, name)) for name in report.__slots__})
+            say_json({name: _plain(getattr(report, name)) for name in report.__slots__})
             return
         states, traps = _frontier(crawl)
         target = Path(args[0] if args else "report.html")
@@ -47,7 +49,7 @@ class Command(LookingCommand):
             target.write_text(page(f"Crawl {crawl.folder}", report, states, traps), encoding="utf-8")
         except OSError as error:
             raise OperatorError(f"{target} cannot be written ({error.strerror}).") from error
-        print(f"{target}: {report.pages:,} pages of {report.hosts:,} hosts")
+        say(f"{target}: {report.pages:,} pages of {report.hosts:,} hosts")
 
 
 def _frontier(crawl: Onlooker) -> tuple[dict[str, int], list[dict[str, Any]]]:
@@ -64,6 +66,9 @@ def _traps(store: View) -> Iterator[dict[str, Any]]:
             yield {"host": host, **found._asdict()}
         if yields.shapes:
             yield {"host": host, "template": yields.example, "why": f"links with an endless path: {yields.shapes:,}"}
+    for name, packed in store.facts(STRANGERS_PREFIX):
+        for found in Strangers.unpack(packed).trapped():
+            yield {"host": name.removeprefix(STRANGERS_PREFIX), **found._asdict()}
 
 
 def _plain(value: Any) -> Any:

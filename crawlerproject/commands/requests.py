@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.progress import human_bytes, human_seconds
-from crawlerproject.onlooker import LookingCommand, one_argument, print_json
+from crawlerproject.onlooker import LookingCommand, one_argument
 from crawlerproject.reports.host_story import HostStory, RobotsVersion, bare_host, host_story
+from crawlerproject.terminal import say, say_json
 
 # A robots.txt up to this many lines is printed; of a longer one the file is named.
 _LINES = 40
@@ -37,9 +39,9 @@ class Command(LookingCommand):
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
         story = host_story(crawl.logs, host, since, until, subdomains=opts.subdomains)
         if opts.json:
-            print_json([visit.as_dict() for visit in story.visits])
+            say_json([visit.as_dict() for visit in story.visits])
         else:
-            print("\n".join(_lines(story)))
+            say(*_lines(story))
 
 
 def iso(text: str, option: str) -> str:
@@ -80,7 +82,8 @@ def _lines(story: HostStory) -> list[str]:
 def _robots(title: str, versions: list[RobotsVersion]) -> list[str]:
     lines = []
     for version in versions:
-        text = version.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        # Lines as robots.txt has them (RFC 9309 2.2): str.splitlines() would also break at what is escaped here.
+        text = re.split(r"\r\n|\r|\n", version.path.read_bytes().decode("utf-8", "replace").rstrip("\r\n"))
         lines.append(f"{title}: {version.origin}/robots.txt, seen since {version.since} ({version.path})")
         lines += [f"    {line}" for line in text] if len(text) <= _LINES else [f"    {len(text):,} lines"]
     return lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
@@ -12,6 +11,7 @@ from crawlerproject.commands.folders import one_sentence
 from crawlerproject.commands.load import INDEX
 from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import crawl_folder
+from crawlerproject.terminal import say, say_json
 
 
 class Command(ScrapyCommand):
@@ -59,9 +59,9 @@ class Command(ScrapyCommand):
             hits = search(folder / INDEX, " ".join(args), opts.limit)
             for hit in hits:
                 if opts.json:
-                    print(json.dumps(hit._asdict(), ensure_ascii=False))
+                    say_json([hit._asdict()], lines=True)
                 else:
-                    print(f"{hit.title or hit.url}\n  {hit.url}\n  {hit.snippet}\n")
+                    say(hit.title or hit.url, f"  {hit.url}", f"  {hit.snippet}", "")
             if not hits and not opts.json:
-                print("Nothing found.")
+                say("Nothing found.")
             self.exitcode = 0 if hits else 1

@@ -9,6 +9,7 @@ from scrapy.commands.shell import Command as ScrapyShell
 
 from crawlerproject.page_view import PageView, rendered
 from crawlerproject.shell_manners import Manners
+from crawlerproject.terminal import say, unguard_streams
 
 _HELP = (
     "[s] page        the answer as our reader sees it; also page.links (each with the gate it would meet),\n"
@@ -35,5 +36,6 @@ class Command(Manners, ScrapyShell):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not opts.code:
-            print(_HELP)
+            unguard_streams()
+            say(*_HELP.split("\n"))
         super().run(args, opts)

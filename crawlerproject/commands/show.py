@@ -12,6 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.http_heads import content_encoding
 from crawlerproject.stores.captures import Captures, nearest
+from crawlerproject.terminal import say
 
 # What a capture may become when it is unpacked; the largest body that is fetched by default is 5 MiB.
 _MAX_BODY_BYTES = 1 << 30
@@ -54,7 +55,7 @@ class Command(ScrapyCommand):
             captures = Captures(folder_of([], self.settings))
             found = captures.of_url(url)
             if not found:
-                print(f"There is no capture of {url}.", file=sys.stderr)
+                say(f"There is no capture of {url}.", error=True)
                 self.exitcode = 1
                 return
             member = captures.record(nearest(found, opts.time) if opts.time else found[-1])
@@ -64,12 +65,12 @@ class Command(ScrapyCommand):
                 original = captures.original(member)
                 if original is None:
                     raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
-                print(f"The body is that of {original.row.url} at {original.row.timestamp}.", file=sys.stderr)
+                say(f"The body is that of {original.row.url} at {original.row.timestamp}.", error=True)
                 coded_by, _, body = captures.record(original).block.partition(b"\r\n\r\n")
             if not opts.raw:
                 decoded = decode(body, content_encoding(coded_by), _MAX_BODY_BYTES)
                 if decoded.flag:
-                    print(f"The body is not what its Content-Encoding says ({decoded.flag}).", file=sys.stderr)
+                    say(f"The body is not what its Content-Encoding says ({decoded.flag}).", error=True)
                 body = decoded.body
             sys.stdout.buffer.write(head + separator + body)
             sys.stdout.buffer.flush()

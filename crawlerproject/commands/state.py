@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from crawlerproject.stores.looking import RUN_FILE
 from crawlerproject.stores.redis_client import SCHEMES, without_password
 from crawlerproject.stores.state_copy import Copied
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX
+from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
 
@@ -55,9 +55,9 @@ class Command(ScrapyCommand):
                 raise OperatorError(f"Give copy, a crawl's folder and a Redis, in either order: {_EXAMPLE}")
             copied = _into_redis(self.settings, args) if _is_redis(args[2]) else _into_folder(self.settings, args)
             for what, count in copied.counts.items():
-                print(f"{count:>15,} {what}")
+                say(f"{count:>15,} {what}")
             target = without_password(args[2])
-            print(f"{target} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
+            say(f"{target} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
 
 
 def _is_redis(place: str) -> bool:
@@ -92,4 +92,4 @@ def _into_folder(settings: BaseSettings, args: list[str]) -> Copied:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    say(text, error=True)

@@ -10,9 +10,11 @@ from typing import Any
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import Outlook, host_rows, outlook
 from crawlerproject.frontier.progress import human_bytes, human_seconds
-from crawlerproject.onlooker import LookingCommand, Onlooker, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker
 from crawlerproject.rules.bound import bound_by, load_of
+from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis_view import AtWork, RedisView
+from crawlerproject.terminal import say, say_json
 
 
 class Command(LookingCommand):
@@ -35,9 +37,9 @@ class Command(LookingCommand):
             workers = store.workers() if isinstance(store, RedisView) else []
         facts = status_facts(crawl, ahead) | worker_facts(crawl, workers)
         if opts.json:
-            print_json(facts)
+            say_json(facts)
         else:
-            print("\n".join(status_lines(crawl, ahead, facts)))
+            say(*status_lines(crawl, ahead, facts))
 
 
 def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
@@ -63,6 +65,7 @@ def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
         "resting_queued": ahead.resting_queued,
         "rests_end_in_seconds": ahead.rests_end_in_seconds,
         "parked_queued": ahead.parked_queued,
+        "poison": sum(suspect.poison for folder in crawl.folders for suspect in poison_of(folder).values()),
     }
 
 
@@ -114,6 +117,8 @@ def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list
         lines.append(
             f"Apart     {ahead.resting_queued:,} URLs of {hosts:,} resting hosts; the last rest ends in {ends}"
         )
+    if facts["poison"]:
+        lines.append(f"Poison    {facts['poison']:,} pages over which the process died are set aside: see poison.json")
     if ahead.parked_queued:
         hosts = ahead.hosts["parked"]
         lines.append(f"Apart     {ahead.parked_queued:,} URLs of {hosts:,} parked hosts wait for the next start")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 
 from scrapy.commands import ScrapyCommand
@@ -11,10 +10,18 @@ from scrapy.exceptions import UsageError
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.onlooker import Onlooker
+from crawlerproject.rules.domain_hosts import DomainHosts
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.rules.strangers import Strangers
 from crawlerproject.rules.templates import HostYields
+from crawlerproject.terminal import say, say_json
 
-# The name of the fact that keeps a host's yields: frontier/trap_desk.py.
+# The names of the facts that keep a host's yields, what strangers named of it, and a domain's hosts:
+# frontier/trap_desk.py, domain_desk.py.
 FACT_PREFIX = "traps/"
+STRANGERS_PREFIX = "strangers/"
+DOMAIN_PREFIX = "domains/"
 
 
 class Command(ScrapyCommand):
@@ -35,9 +42,11 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """For the help."""
         return (
-            "Lists, host by host, the templates of URLs whose budget is spent, and the links that were refused for "
-            "their shape. HOST is a host key as the request log has it; none lists all. A line's host and template, "
-            "put into TRAP_ALLOW_FILE, say that this is no trap. "
+            "Lists, host by host, the templates of URLs whose budget is spent, the links that were refused for "
+            "their shape, sitemaps that name nothing new, and domains that name URLs of others' hosts (@DOMAIN); then "
+            "the domains (*.DOMAIN) that have more hosts than are taken up. HOST is a host key as "
+            "the request log has it, or a domain; none lists all. A line's host and template, put into "
+            "TRAP_ALLOW_FILE, say that this is no trap. "
             "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
         )
 
@@ -52,23 +61,35 @@ class Command(ScrapyCommand):
         try:
             with Onlooker(self.settings).store() as view:
                 rows = [row for name, packed in view.facts(FACT_PREFIX) for row in _rows(name, packed, args)]
+                strangers = view.facts(STRANGERS_PREFIX)
+                rows += [row for name, packed in strangers for row in _rows_of_strangers(name, packed, args)]
+                rows.sort(key=lambda row: str(row["host"]))
+                rows += [row for name, packed in view.facts(DOMAIN_PREFIX) for row in _domain_rows(name, packed, args)]
         except (OperatorError, StorageError) as error:
-            raise UsageError(str(error), print_help=False) from None
+            raise UsageError(printable_line(str(error)), print_help=False) from None
         except ValueError as error:
             raise UsageError(f"What the frontier keeps of traps cannot be read: {error}.", print_help=False) from None
         if opts.json:
-            for row in rows:
-                print(json.dumps(row))
+            say_json(rows, lines=True)
             return
-        for row in rows:
-            print(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
+        for row in sorted(rows, key=lambda row: str(row["host"])):
+            say(f"{row['host']} {row['template']}  {row['why']}; {row['refused']:,} URLs refused")
         if not rows:
-            print("No traps so far.")
+            say("No traps so far.")
+
+
+def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
+    host = "*." + name.removeprefix(DOMAIN_PREFIX)
+    domain = DomainHosts.unpack(packed)
+    if domain.refused and (not hosts or host in hosts or host[2:] in hosts):
+        why = f"{domain.hosts:,} hosts, which have shown {domain.pages:,} new texts"
+        counts = {"fetched": 0, "new": domain.pages, "refused": domain.refused}
+        yield {"host": host, "template": "-", **counts, "why": why}
 
 
 def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = name.removeprefix(FACT_PREFIX)
-    if hosts and host not in hosts:
+    host = host_name(name.removeprefix(FACT_PREFIX))  # a version before this one told ports apart
+    if hosts and host not in map(host_name, hosts):
         return
     yields = HostYields.unpack(packed)
     for found in yields.trapped():
@@ -76,3 +97,9 @@ def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, obje
     if yields.shapes:
         why = f"links with an endless path, the last of them {yields.example}"
         yield {"host": host, "template": "-", "fetched": 0, "new": 0, "refused": yields.shapes, "why": why}
+
+
+def _rows_of_strangers(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
+    host = name.removeprefix(STRANGERS_PREFIX)
+    if not hosts or host in map(host_name, hosts):
+        yield from ({"host": host, **found._asdict()} for found in Strangers.unpack(packed).trapped())

@@ -25,6 +25,7 @@ from crawlerproject.stores.parquet_files import ParquetFiles
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, Progress, first_member
+from crawlerproject.stores.warc_recovery import torn_files
 
 _AT_A_TIME = 4096  # rows compared with one call
 _HOPS = re.compile(rb"(?m)^hopsFromSeed: *(\w*)")
@@ -217,7 +218,7 @@ class Verification:
         for name in sorted((named | set(self._parquet.filenames())) - {path.name for path in closed}):
             if not (self.folder / "warc" / name).exists():
                 self.found.problems.append(f"The index names {name}, which is missing")
-        torn = [path.stat().st_size for path in (self.folder / "warc").glob("*.torn")]
+        torn = [path.stat().st_size for path in torn_files(self.folder)]
         if torn:
             self.found.notes.append(f"{len(torn)} .torn files keep {sum(torn):,} bytes that were cut off")
 

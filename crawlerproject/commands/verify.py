@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
@@ -12,6 +11,7 @@ from crawlerproject.commands.folders import Bytes, folder_of, one_sentence
 from crawlerproject.commands.verification import Verification, not_ours
 from crawlerproject.reports.warc_walk import check_file, is_ours
 from crawlerproject.stores.warc_reading import first_member
+from crawlerproject.terminal import say
 
 # Problems printed; a file full of holes has thousands that say nothing new.
 _SHOWN = 50
@@ -56,7 +56,7 @@ class Command(ScrapyCommand):
             self._say(found.problems, found.notes)
             counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
             pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
-            print(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
+            say(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
 
     def _verify_files(self, paths: list[Path]) -> None:
         problems: list[str] = []
@@ -71,15 +71,15 @@ class Command(ScrapyCommand):
                 problems += [f"{path.name}, byte {flaw.offset}: {flaw.what}" for flaw in report.flaws]
                 records += report.records.total()
         self._say(problems, notes)
-        print(f"{len(paths):,} WARC files, {records:,} records: {_verdict(problems)}")
+        say(f"{len(paths):,} WARC files, {records:,} records: {_verdict(problems)}")
 
     def _say(self, problems: list[str], notes: list[str]) -> None:
         for note in notes:
-            print(note, file=sys.stderr)
+            say(note, error=True)
         for problem in problems[:_SHOWN]:
-            print(problem, file=sys.stderr)
+            say(problem, error=True)
         if len(problems) > _SHOWN:
-            print(f"… and {len(problems) - _SHOWN:,} more", file=sys.stderr)
+            say(f"… and {len(problems) - _SHOWN:,} more", error=True)
         self.exitcode = 1 if problems else 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from scrapy.commands import ScrapyCommand
 from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.wacz_file import write_wacz
+from crawlerproject.terminal import say
 
 
 class Command(ScrapyCommand):
@@ -52,7 +52,7 @@ class Command(ScrapyCommand):
                 raise OperatorError(f"{folder} has no closed WARC file yet.")
             target = Path(opts.output or f"{folder.resolve().name}.wacz")
             if any((folder / "warc").glob("*.open")):
-                print("The WARC file that is still written is left out.", file=sys.stderr)
+                say("The WARC file that is still written is left out.", error=True)
             with Bytes("Packing", sum(warc.stat().st_size for warc in warcs)) as progress:
                 pages = write_wacz(target, warcs, folder / "index", time.time(), progress.advance)
-            print(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")
+            say(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")

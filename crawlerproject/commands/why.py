@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
 from typing import Any
 
 from crawlerproject.archived_page import ArchivedPage
@@ -10,10 +11,12 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.verdict import Answer, State, sentences
 from crawlerproject.frontier.why import Via
 from crawlerproject.identity import identity
-from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument, print_json
+from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.stores.log_query import attempts
+from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.terminal import say, say_json
 
 
 class Command(LookingCommand):
@@ -39,21 +42,24 @@ class Command(LookingCommand):
             if "/" not in text and not text.startswith(("mailto:", "javascript:", "data:", "tel:")):
                 facts = why.host(text.lower())
                 if opts.json:
-                    print_json(facts)
+                    say_json(facts)
                 else:
-                    print("\n".join(_host_lines(facts)))
+                    say(*_host_lines(facts))
                 return
             via = _via(crawl, opts.via, text) if opts.via else None
             found = why.url(text, via)
+            if found.state is State.NEVER_SEEN and (last := _embed(crawl, found.url)):
+                at = datetime.fromisoformat(last["time"]).timestamp()
+                found = why.embedded(PageRecord(found.url, last["reason"], last["status"] or 0, at), last["via"])
         _add_log(crawl, found)
         if opts.json:
-            print_json(found.as_dict())
+            say_json(found.as_dict())
         else:
-            print("\n".join(sentences(found)))
+            say(*sentences(found))
 
 
 def _host_lines(facts: dict[str, object]) -> list[str]:
-    lines = [f"{facts['host']}\n  {facts['state']}"]
+    lines = [str(facts["host"]), f"  {facts['state']}"]
     for name, value in facts.items():
         if name not in ("host", "state") and value is not None:
             unit = " s" if name.endswith("_seconds") else ""
@@ -75,6 +81,12 @@ def _via(crawl: Onlooker, page: str, target: str) -> Via:
     # One of several workers' folders has the file.
     nofollow = any(ArchivedPage(folder / "warc", last, token).asks_not_to_follow(key) for folder in crawl.folders)
     return Via(url, int(last["depth"] or 0), nofollow)
+
+
+def _embed(crawl: Onlooker, url: str) -> dict[str, Any] | None:
+    """The last attempt, if a page in the browser wanted the URL."""
+    rows = attempts(crawl.logs, url=url, host=host_key(url))
+    return rows[-1] if rows and rows[-1]["hop"] == "E" else None
 
 
 def _add_log(crawl: Onlooker, found: Answer) -> None:

@@ -28,7 +28,7 @@ class Commits:
         state = crawl.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         learnt = crawl.traps.facts() + crawl.certificates.facts() + crawl.frontier.renders.take_facts()
-        learnt += crawl.revisits.take_facts()
+        learnt += crawl.revisits.take_facts() + crawl.frontier.domains.facts()
         return crawl.frontier.take_changes(), facts + learnt
 
     def end(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
@@ -37,6 +37,7 @@ class Commits:
         crawl.frontier.apply(changes, facts)
         crawl.contents.stored(changes)
         crawl.traps.stored()
+        crawl.frontier.domains.stored()
         crawl.certificates.stored()
         stats = crawl.crawler.stats
         assert stats is not None

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crawlerproject.clock import steady
 from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.page_ends import PageEnds
@@ -24,6 +25,8 @@ from crawlerproject.frontier.intake import SCOPE_FACT
 from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.reading.reader import Reader
+from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.rocks import RocksStore
@@ -56,14 +59,19 @@ class Crawl:
         self.pages = 0  # these three since this process started, as in Progress
         self.bytes = 0
         self.errors = 0
-        self._epoch = time.time() - time.monotonic()
+        self._epoch = steady() - time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         self.ends = PageEnds(self)
         self.commits = Commits(self)
         check_settings(settings)  # the crawl command has done so; another project's may not have
+        self.reader = Reader(
+            seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
+        )
         self._lock = take_lock(self.folder)
         try:
+            siblings = self.folder.parent.iterdir() if shared(settings) else ()
+            self.poison = Poison(self.folder, time.time(), siblings=siblings)
             self._build(settings, spider)
         except BaseException:
             os.close(self._lock)
@@ -129,10 +137,12 @@ class Crawl:
         if self.closed:
             return
         self.closed = True
+        self.reader.close()
         try:
             if self.lost:
                 raise StorageError(self.lost)
             self.ends.write_again()
+            self.frontier.add_again(self.now())
             self.commits.whole()
             self.archive.close()
             self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))
@@ -144,6 +154,7 @@ class Crawl:
             self.archive.abandon()
         finally:
             self.store.close()
+            self.poison.close()
             os.close(self._lock)
 
     def lose(self, why: str) -> None:

@@ -26,7 +26,7 @@ def progress(crawl: Crawl) -> Progress:
             continue
         if host.rests_until(now):
             resting += 1
-        elif host.next_free <= now:
+        elif host.next_free <= now and not (host.ports is not None and host.ports.turn is not None):
             ready += 1
         else:
             waiting += 1

@@ -24,8 +24,10 @@ from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.render.chromium import find_chromium
+from crawlerproject.rules.backoff import HOUR_SECONDS
 from crawlerproject.rules.cdxj import Row
-from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.scope import bounded_domain
+from crawlerproject.rules.set_back import Longest
 from crawlerproject.stores.archive import Archive
 from crawlerproject.stores.host_pace import HostPaceFile
 from crawlerproject.stores.lost import rows_lost
@@ -99,7 +101,7 @@ def frontier_of(
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
         ips_free_from=0.0 if clean is None else now + ip_pause,
-        domain_of=registered_domain,
+        domain_of=bounded_domain,
     )
     conduct = Conduct(
         preset_of(settings),
@@ -121,6 +123,17 @@ def frontier_of(
         territory=fleet,
         less_important=Linked(linked).less_important if linked.is_file() else None,
         max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
+        longest=_longest(settings),
+    )
+
+
+def _longest(settings: BaseSettings) -> Longest:
+    """How long a host may be put off, by these settings."""
+    rests = rest_limits_of(settings)
+    return Longest(
+        max(rests.max_seconds, rests.retry_after_max_seconds),
+        max(settings.getfloat("ROBOTS_TTL_SECONDS"), HOUR_SECONDS),  # an old copy serves for an hour, whatever its TTL
+        1 if settings["RENDER"] == "never" else 1 + settings.getint("RENDER_MAX_SUBREQUESTS"),
     )
 
 

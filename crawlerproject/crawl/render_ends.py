@@ -1,4 +1,4 @@
-"""How renders and their sub-requests end: in the archive, in the request log, in the frontier's books."""
+"""How renders end: in the archive, in the request log, in the frontier's books."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.rendered_records import Render
 from crawlerproject.rules.request_line import Attempt
-from crawlerproject.rules.warc_records import Context, payload_digest
-from crawlerproject.stores.archive import exchange_of
 from crawlerproject.stores.plain_answers import PlainAnswer
+from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
-    from scrapy.http import Response
-
     from crawlerproject.crawl.crawl import Crawl
-    from crawlerproject.errors import FetchError
-    from crawlerproject.fetch.wire import Wire
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Page
     from crawlerproject.rules.urls import Address
@@ -31,7 +25,7 @@ _TRIES = 3
 
 
 class RenderEnds:
-    """As ``PageEnds``, for pages in the browser and what they ask for."""
+    """As ``PageEnds``, for pages in the browser."""
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
@@ -64,7 +58,7 @@ class RenderEnds:
         )
 
     def end(self, page: Page, written: Written | None) -> None:
-        """Log a render, remember what it gained, charge its host and end its lease."""
+        """Log a render, remember what it gained and end its lease."""
         crawl, lease, rendered = self._crawl, page.lease, page.rendered
         row, renders, now = lease.row, crawl.frontier.renders, crawl.now()
         crawl.archive.attempt(
@@ -89,76 +83,23 @@ class RenderEnds:
             now,
         )
         again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
-        if page.gained is not None:
+        short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
+        if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
+            # Without all of its files it says nothing of what its template gains.
             plain = PlainAnswer.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
-        if page.text_mark is not None:
-            crawl.traps.heard(row.host, row.url, crawl.traps.new_text(row.host, page.text_mark))
-        crawl.frontier.finish_render(lease, rendered.asked_own if rendered else 0, now, again=again)
+        if page.text_marks and crawl.traps.learn_rendered(row, page.text_marks):
+            crawl.frontier.domains.yielded(row.host)
+        crawl.frontier.finish_render(lease, now, again=again)
 
-    def embedded(
-        self,
-        lease: Lease,
-        address: Address,
-        hop: str,
-        delay_seconds: float | None,  # None: within the page's turn
-        wire: Wire | None,
-        response: Response | None,
-        error: FetchError | None,
-    ) -> None:
-        """Archive and log what a page in the browser asked for; StorageError without room."""
-        crawl, row = self._crawl, lease.row
-        written = self._keep(lease, address, hop, delay_seconds, wire, response)
-        status = wire.status or None if wire else None
-        now = crawl.now()
+    def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
+        """Log and count a sub-request that could not be had politely while its page was in the browser."""
+        crawl, row, now = self._crawl, lease.row, self._crawl.now()
+        crawl.frontier.refused[reason] += 1
         crawl.archive.attempt(
             Attempt(
-                wire.started_at if wire and wire.started_at else now,
-                wire.ended_at if wire and wire.ended_at else now,
-                address.url,
-                error.reason if error else (Reason.FETCHED if (status or 0) < 400 else Reason.HTTP_ERROR),
-                status=status,
-                host=address.host,
-                ip=wire.ip if wire else "",
-                via=row.url,
-                depth=row.depth + 1,
-                hop=hop,
-                mime=_mime(response),
-                received_bytes=wire.received_bytes if wire else 0,
-                ttfb_seconds=wire.ttfb_seconds if wire else None,
-                delay_seconds=delay_seconds,
-                digest=written.digest_text if written else "",
-                warc=written.filename if written else "",
-                offset=written.offset if written else None,
-                length=written.length if written else None,
-                error=(error.detail or str(error)) if error else "",
-                truncated=wire.truncated if wire else None,
+                now, now, address.url, reason, host=address.host, via=row.url, depth=row.depth + 1, hop="E",
+                error="no turn of its host within the page's time",
             ),
             now,
-        )
-        if wire is not None:
-            crawl.bytes += wire.received_bytes
-
-    def _keep(
-        self,
-        lease: Lease,
-        address: Address,
-        hop: str,
-        delay_seconds: float | None,
-        wire: Wire | None,
-        response: Response | None,
-    ) -> Written | None:
-        """Archive an answer; a robots.txt has its copy too."""
-        if wire is None or not wire.status or response is None:
-            return None
-        row, archive = lease.row, self._crawl.archive
-        context = Context(address.url, row.url, row.hops + hop, delay_seconds, None, response.body[:SAMPLE_BYTES])
-        written = archive.write(exchange_of(wire), context, payload_digest(wire.body))
-        if hop == "P" and wire.status == 200:
-            archive.robots_copy(f"{address.scheme}://{address.host}", wire.started_at, response.body)
-        return written
-
-
-def _mime(response: Response | None) -> str:
-    value = response.headers.get("Content-Type") if response is not None else None
-    return value.decode("latin-1").partition(";")[0].strip().lower() if value else ""
+        )  # fmt: skip

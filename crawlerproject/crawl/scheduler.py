@@ -17,8 +17,10 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.bursts import Bursts
 from crawlerproject.crawl.crawl import Crawl
+from crawlerproject.crawl.embed_requests import EmbedRequests
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
 from crawlerproject.crawl.loader import Loader
+from crawlerproject.crawl.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.lookups import Lookups
 from crawlerproject.crawl.pushes import Pushes
 from crawlerproject.crawl.wake_up import WakeUp
@@ -29,6 +31,7 @@ from crawlerproject.frontier.found import Found, seed_found
 from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
+from crawlerproject.reasons import Reason
 from crawlerproject.rules.urls import Address
 
 if TYPE_CHECKING:
@@ -48,8 +51,10 @@ class FrontierScheduler:
         self.crawler = crawler
         self.crawl: Crawl
         self.pushes: Pushes
+        self._embeds = EmbedRequests(self)
         self._loader: Loader
         self._lookups: Lookups
+        self._long: LongPages
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
         self._timer = WakeUp(self._awake)
         self._bursts = Bursts()
@@ -73,6 +78,7 @@ class FrontierScheduler:
         self.pushes = Pushes(self)
         self._loader = Loader(self.crawler, self.crawl.frontier, self.wake)
         self._lookups = Lookups(self.crawl, self._looked_up, self.wake)
+        self._long = LongPages(self)
         if self.crawl.fleet is None:
             self._loader.begin()
             read_letters(self.crawl)
@@ -109,6 +115,7 @@ class FrontierScheduler:
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
+        await self._long.finish()
         async with self.crawl.commits.lock:
             self.crawl.close()
 
@@ -148,6 +155,10 @@ class FrontierScheduler:
 
     def add(self, found: Iterable[Found]) -> int:
         """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""
+        return self._added(found) or 0
+
+    def _added(self, found: Iterable[Found]) -> int | None:
+        """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
         if self.crawl.fleet is not None:
             self.crawl.fleet.outbox.extend(found)
             return 0
@@ -155,7 +166,7 @@ class FrontierScheduler:
             return self.crawl.frontier.add(found, self.crawl.now())
         except StorageError as error:
             self.crawl.pause(str(error))
-            return 0
+            return None
 
     def add_seeds(self, seeds: Iterable[Address]) -> None:
         """Queue the operator's seeds; known ones are skipped."""
@@ -178,18 +189,41 @@ class FrontierScheduler:
         """What a page that is about to end repeats."""
         return self.crawl.ends.repeated(page)
 
+    def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
+        """Take word of a list that known pages changed, and count what is believed."""
+        assert self.crawler.stats is not None
+        try:
+            self.crawler.stats.inc_value("recrawl/announced", self.changed(pages))
+        except StorageError as error:  # the list says it again when it is read again
+            self.crawl.pause(str(error))
+
     def finish(self, page: Page) -> None:
-        """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline."""
-        page.new_links = self.add(page.found)
-        self.crawl.ends.finish(page)
-        self.leases.pop(page.lease.host.name, None)
-        self._rest(page.lease)
+        """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline.
+
+        A page with very many links ends later, by ``end``.
+        """
+        if self.crawl.fleet is None and len(page.found) + len(page.changed) > MOST_AT_ONCE:
+            self._long.begin(page)
+            return
+        if page.changed:
+            self.announced(page.changed)
+        added = self._added(page.found)
+        if added is None:
+            self._long.hold(page)
+            return
+        page.new_links = added
+        self.end(page)
+
+    def end(self, page: Page) -> None:
+        """A page's links are queued: archive it and end its lease."""
+        with self.crawl.poison.reading(page.lease.row):
+            self.crawl.ends.finish(page)
+        self._over(page.lease)
 
     def put_back(self, page: Page) -> None:
         """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
         self.crawl.ends.put_back(page)
-        self.leases.pop(page.lease.host.name, None)
-        self._rest(page.lease)
+        self._over(page.lease)
 
     def quit_leases(self) -> bool:
         """End every lease that nothing was sent for yet; whether none is left, those that were sent for included."""
@@ -198,7 +232,7 @@ class FrontierScheduler:
             lease = self._hot.popleft().meta.get("lease")
             if lease is not None and not lease.ended:
                 self.crawl.frontier.put_back(lease, self.crawl.now())
-                self.leases.pop(lease.host.name, None)
+                self._over(lease)
         return not (self.crawl.frontier.leased or self._lookups)
 
     def content_signals(self, url: str) -> tuple[str, ...]:
@@ -207,6 +241,7 @@ class FrontierScheduler:
 
     def resume(self) -> None:
         """Go on after a pause."""
+        self._long.go_on()
         self._timer.cancel()
         self._awake()
 
@@ -214,25 +249,31 @@ class FrontierScheduler:
 
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
-        while frontier.leased < self._max_in_flight and not self.crawl.paused and not self._bursts.over():
+        while self._room() and not self.crawl.paused and not self._bursts.over():
             try:
-                turn = frontier.next(self.crawl.now())
+                turn = frontier.next(self.crawl.now(), self._bursts.over)
             except StorageError as error:
                 self.crawl.pause(str(error))
                 return None
             if turn is None:
                 return None
             if isinstance(turn, Lease):
-                if self._addresses is None:
+                if self._addresses is None or turn.is_render:
                     return self._request(turn)
                 self._addresses.want(turn)
                 continue
             self._lookups.begin(turn.host)
         return None
 
+    def _room(self) -> bool:
+        """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
+        frontier = self.crawl.frontier
+        return frontier.leased - frontier.renders.in_flight < self._max_in_flight
+
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
         spider: Any = self.crawler.spider
-        self.leases[lease.host.name] = lease
+        if not (lease.is_render and lease.host.name in self.leases):
+            self.leases[lease.host.name] = lease
         meta: dict[str, Any] = {
             "lease": lease,
             "address": lease.address,
@@ -240,22 +281,27 @@ class FrontierScheduler:
             "robots_checked": True,
             "verbatim_url": True,
             "download_slot": "all",
+            "poison": self.crawl.poison,
         }
         if lease.is_render:
             meta["render"] = True
+        if self.crawl.poison.suspects and self.crawl.poison.is_poison(lease.row.key):
+            error = FetchError(Reason.POISON, "the process died while it read the page")
         if error is not None:
             meta["fetch_error"] = error
         if self.crawl.fleet is not None:
             meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
         if lease.is_hub:
             return self.pushes.request(lease, meta)
+        if lease.embed is not None:
+            return self._embeds.request(lease, meta)
         headers = self.crawl.revisits.headers(lease.row)
         return Request(
             lease.row.url, headers=headers, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta
         )
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
-        if self._addresses is not None:
+        if self._addresses is not None and not lease.is_render:
             self._addresses.want(lease, error)
         else:
             self._hand_over(self._request(lease, error))
@@ -274,6 +320,12 @@ class FrontierScheduler:
         now = self.crawl.now()
         self.crawl.frontier.defer(lease, now, now + wait_seconds)
         self.wake()
+
+    def _over(self, lease: Lease) -> None:
+        """A lease has ended. While a page is in the browser its host has others."""
+        if self.leases.get(lease.host.name) is lease:
+            del self.leases[lease.host.name]
+        self._rest(lease)
 
     def _rest(self, lease: Lease) -> None:
         if self._addresses is not None:

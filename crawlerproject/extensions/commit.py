@@ -100,7 +100,7 @@ class CommitLoop:
             if crawl.check_room():
                 scheduler.resume()
             changes, facts = crawl.commits.begin()
-            if not changes and crawl.fleet is None:
+            if not (changes or crawl.frontier.refused) and crawl.fleet is None:
                 return
             try:
                 await asyncio.to_thread(crawl.archive.sync)

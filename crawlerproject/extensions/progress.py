@@ -16,6 +16,8 @@ from scrapy.utils.log import get_scrapy_root_handler
 from crawlerproject.crawl.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.frontier.progress import Progress, render_line
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.terminal import console, guard_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,14 +68,16 @@ class LiveDisplay:
     def __init__(self, title: str) -> None:
         self.beat_seconds = LIVE_SECONDS
         self._title = title
-        from rich.console import Console  # a crawl without a terminal need not import it
-        from rich.live import Live
+        from rich.live import Live  # a crawl without a terminal need not import it
 
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, redirect_stdout=False)
+        self._live = Live(console=console(error=True), auto_refresh=False, redirect_stdout=False)
 
     def start(self) -> None:
         """Open the panel; the log's handler must then write through it, or its lines would break it."""
+        before = sys.stderr
         self._live.start()
+        if sys.stderr is not before:  # the panel's, through which all goes now that is no less foreign
+            guard_streams()
         _point_log_to_stderr()
 
     def show(self, line: str) -> None:
@@ -81,7 +85,9 @@ class LiveDisplay:
         from rich.panel import Panel
         from rich.text import Text
 
-        self._live.update(Panel(Text(line), title=self._title, title_align="left"), refresh=True)
+        self._live.update(
+            Panel(Text(printable_line(line)), title=Text(printable_line(self._title)), title_align="left"), refresh=True
+        )
 
     def stop(self) -> None:
         """Leave the last panel standing and give the terminal back to the log."""

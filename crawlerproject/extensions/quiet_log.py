@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.logformatter import LogFormatter
 
+from crawlerproject.terminal import guard_log
+
 if TYPE_CHECKING:
     from scrapy.logformatter import LogFormatterResult
 
 
 class QuietLogFormatter(LogFormatter):
     """Says nothing of pages fetched and items scraped (48 µs a page by our measurement)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        guard_log()  # every crawler makes one before it begins, also in another project
 
     def crawled(self, *args: Any, **kwargs: Any) -> LogFormatterResult:
         """No line."""

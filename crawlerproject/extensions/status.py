@@ -77,8 +77,7 @@ class StatusFile:
             "started": time.time(),
             "scope": getattr(spider, "scope", "any"),
             "seed_hosts": sorted({seed.host for seed in seeds}),
-            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS}
-            | {"STATE_URL": without_password(self._crawler.settings["STATE_URL"])},
+            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS},
         }
         write_facts(scheduler.crawl.folder, RUN_FILE, facts)
         self._loop.start(BEAT_SECONDS, now=True)
@@ -151,5 +150,7 @@ class StatusFile:
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON can hold it."""
-    return value if value is None or isinstance(value, bool | int | float | str | list) else str(value)
+    """A setting as JSON can hold it, without the passwords of its addresses."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float) else without_password(str(value))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
-import orjson
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
@@ -19,6 +18,7 @@ from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_se
 from crawlerproject.reports.report_page import document, table
 from crawlerproject.rules.bound import bound_by, load_of
 from crawlerproject.rules.hosts import host_name
+from crawlerproject.terminal import json_text
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Watching(Listener):
 
         pages: dict[bytes, tuple[str, Callable[[], bytes]]] = {
             b"": ("text/html; charset=utf-8", self.page),
-            b"status.json": ("application/json", lambda: orjson.dumps(self._status())),
+            b"status.json": ("application/json", lambda: json_text(self._status()).encode()),
             b"metrics": ("text/plain; version=0.0.4; charset=utf-8", metrics(self._status)),
         }
         return Site(_Pages(pages, _OWN_NAMES | {self._address}))  # type: ignore[no-untyped-call]  # Twisted's

@@ -56,7 +56,8 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
 
     Reads ``request.meta``: ``address`` (IP address to connect to, already resolved), ``proxy``, ``download_timeout``,
     ``ask_until`` (seconds since boot, by which the answer must be complete), ``fetch_error`` (a FetchError that was
-    found before, raised at once). Sets ``wire`` and ``download_latency``.
+    found before, raised at once), ``poison`` (marks the page while its body is decoded). Sets ``wire`` and
+    ``download_latency``.
     Raises ``FetchError``, and nothing else for whatever the web does; ``LeaseOver`` when no time is left to ask.
     """
 
@@ -113,7 +114,11 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         meta["wire"] = wire
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
         await self._bursts.room()  # what is returned here is read and judged in the same go
-        return _response(request.url, wire, headers, self._limits.max_bytes)
+        poison, lease = meta.get("poison"), meta.get("lease")
+        if poison is None or lease is None:  # no crawl of ours
+            return _response(request.url, wire, headers, self._limits.max_bytes)
+        with poison.reading(lease.row):
+            return _response(request.url, wire, headers, self._limits.max_bytes)
 
     async def close(self) -> None:
         """Scrapy: the crawl ends."""

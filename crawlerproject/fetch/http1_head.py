@@ -20,15 +20,26 @@ def head_end(block: bytes, start: int) -> int:
 def read_headers(head: bytes) -> list[tuple[bytes, bytes]]:
     """Names in lower case and values without outer blanks, in order; what is not a header is passed over."""
     headers: list[tuple[bytes, bytes]] = []
+    folds: list[bytes] = []
     for line in head.split(b"\n")[1:-2]:
         if line[:1] in (b" ", b"\t") and headers:  # obs-fold, RFC 9112 5.2
-            name, value = headers[-1]
-            headers[-1] = (name, (value + b" " + line.strip()).strip())
+            folds.append(line.strip())
             continue
+        if folds:
+            _unfold(headers, folds)
         name, colon, value = line.partition(b":")
         if colon and (name := name.strip()):  # a line without colon stays in head_bytes only
             headers.append((name.lower(), value.strip()))
+    if folds:
+        _unfold(headers, folds)
     return headers
+
+
+def _unfold(headers: list[tuple[bytes, bytes]], folds: list[bytes]) -> None:
+    """Join a value's lines, at once: thousands of them one by one would cost the square of their number."""
+    name, value = headers[-1]
+    headers[-1] = (name, b" ".join([part for part in (value, *folds) if part]))
+    folds.clear()
 
 
 def body_length(value: bytes | None) -> int | None:

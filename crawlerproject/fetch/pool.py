@@ -7,10 +7,10 @@ own time: a silent second try would break the pace. It is rare, since we hang up
 from __future__ import annotations
 
 import asyncio
-import time
 from time import monotonic
 from typing import NamedTuple
 
+from crawlerproject.clock import steady
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.connecting import connect
 from crawlerproject.fetch.connection import Connection, Endpoint
@@ -46,7 +46,7 @@ class Pool:
         """Send one request once and read its answer; raises FetchError only (``wire`` set once connected)."""
         started = monotonic()
         deadline = started + (timeout_seconds or self._limits.timeout_seconds)
-        wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=time.time())
+        wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=steady())
         connection = self._take(endpoint, started)
         if connection is None:
             context = self._certificates.context(endpoint.host, endpoint.port) if endpoint.tls else None
@@ -132,7 +132,7 @@ def _fill(wire: Wire, reader: ResponseReader, connection: Connection, seconds: f
     wire.status = reader.status
     wire.body = reader.body
     wire.chunked = reader.chunked
-    wire.truncated = reader.truncated
+    wire.truncated, wire.flaw = reader.truncated, reader.flaw
     wire.received_bytes = reader.received_bytes
     if reader.head_bytes[:8].upper() == b"HTTP/1.0":
         wire.protocols = ("http/1.0", *wire.protocols[1:])

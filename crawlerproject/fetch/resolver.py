@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -13,6 +12,7 @@ import aiodns
 from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENONAME, ARES_ENOTFOUND, DNSError
 from pycares import AAAARecordData, ARecordData
 
+from crawlerproject.clock import steady
 from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.hosts_file import HostsFile
 from crawlerproject.reasons import Reason
@@ -75,7 +75,7 @@ class Resolver:
         timeout_seconds: float = 10.0,
         negative_ttl_seconds: float = 60.0,
         max_per_second: float = 500.0,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = steady,
     ) -> None:
         self._hosts = HostsFile(hosts_file)
         self._servers = tuple(servers)

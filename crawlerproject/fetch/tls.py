@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
 import ssl
+import struct
 from collections.abc import Collection
 from typing import Any
 
@@ -47,6 +49,8 @@ _CIPHERS = {  # OpenSSL's end of a TLS 1.2 suite name to IANA's (tls-parameters 
     "CAMELLIA128-SHA256": "CAMELLIA_128_CBC_SHA256",
     "CAMELLIA256-SHA384": "CAMELLIA_256_CBC_SHA384",
 }
+# tcpi_bytes_received of Linux's struct tcp_info (linux/tcp.h, since 4.1).
+_TCP_RECEIVED, _TCP_RECEIVED_AT, _TCP_INFO_BYTES = struct.Struct("=Q"), 128, 136
 _TLS12_NAMES = {
     f"{prefix}-{end}" if prefix else end: f"TLS_{exchange}_WITH_{iana}"
     for prefix, exchange in (*_KEY_EXCHANGE.items(), ("", "RSA"))
@@ -131,6 +135,35 @@ def tls_facts(transport: Any) -> tuple[tuple[str, ...], str | None]:
         version = "tls/1.0"
     cipher = (tls.cipher() or (None,))[0]
     return ("http/1.1", version), iana_cipher(cipher) if cipher else None
+
+
+def said_goodbye(transport: Any) -> bool:
+    """Whether a connection whose end was announced ended by close_notify; without TLS there is no such word.
+
+    asyncio announces the end of TCP as well (uvloop does not); only OpenSSL knows which of the two it was: after
+    close_notify it reads nothing, else it would wait for more.
+    """
+    tls = transport.get_extra_info("ssl_object") if transport is not None else None
+    if tls is None:
+        return True
+    try:
+        return not tls.read(1)
+    except ssl.SSLZeroReturnError:  # we have said it too
+        return True
+    except ssl.SSLError:
+        return False
+
+
+def tcp_bytes_received(transport: Any) -> int | None:
+    """All bytes that the connection below TLS has taken in so far; None where the system does not count them."""
+    connection = transport.get_extra_info("socket") if transport is not None else None
+    if connection is None:
+        return None
+    try:
+        facts = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    except OSError:
+        return None
+    return int(_TCP_RECEIVED.unpack_from(facts, _TCP_RECEIVED_AT)[0]) if len(facts) == _TCP_INFO_BYTES else None
 
 
 def iana_cipher(name: str) -> str:

@@ -28,5 +28,6 @@ class Wire:
     ttfb_seconds: float | None = None  # request sent to first byte of the answer
     received_bytes: int = 0  # as counted on the wire, heads and framing included
     truncated: str | None = None  # WARC-Truncated: "length" | "time" | "disconnect"
+    flaw: str = ""  # why it was cut, where ``truncated`` does not say it: one line for people
     reused: bool = False
     unverified: bool = False  # any certificate was taken: a test server of TLS_ALLOW_HOSTS

@@ -7,20 +7,29 @@ length. So a crash at any instant returns every unfinished lease to its queue an
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from contextlib import suppress
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.shelf import Shelf, place_of
 from crawlerproject.frontier.territory import Territory
-from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.frontier.workbench import PortsClock, Workbench
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, key_of, port_of
+from crawlerproject.rules.set_back import SLACK_SECONDS, Longest
 from crawlerproject.stores.protocols import FLAG_RENDER, IN_MEMORY, Changes, FrontierStore, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
 _UNSURE_FACT = "unsure-until"
+_CLOCK_FACT = "clock"  # the latest moment that any commit was made at, by whatever clock the machine had then
+
+logger = logging.getLogger(__name__)
 
 
 def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
@@ -29,9 +38,17 @@ def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) 
     Kept, since a clean start may follow soon after an unclean one.
     """
     if clean_start:
-        return float(store.fact(_UNSURE_FACT) or 0.0)
+        return min(float(store.fact(_UNSURE_FACT) or 0.0), started_at)  # the clock may have been set back since
     store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
     return started_at
+
+
+def decided_key(row: QueuedPage, reason: str) -> bytes:
+    """Under which a row's fate is known: the page's own, unless it is the stranger's fate who named it, not the page's.
+
+    What is refused for a stranger may still be named by the host itself.
+    """
+    return row.key if reason == Reason.STRANGER else row.page_key
 
 
 class Books:
@@ -46,11 +63,24 @@ class Books:
         start_delay_seconds: float,
         territory: Territory,
         shelf: Shelf | None = None,
+        max_ports: int = DEFAULT_MAX_PORTS,
+        now: float = 0.0,
+        longest: Longest | None = None,
     ) -> None:
-        """``shelf``: hosts on disk; None: every host with work is in memory."""
+        """``shelf``: hosts on disk; None: every host with work is in memory. ``max_ports``: of one name, others.
+
+        ``longest``: what is stored may be no further away, if the clock was set back; None: it is believed.
+        """
+        self.max_ports = max_ports
+        self.now = now  # of the frontier's last question
+        self._latest = float(store.fact(_CLOCK_FACT) or 0.0)  # that any commit was made at
+        # While the clock is behind that, what is stored may lie too far ahead.
+        self.longest = longest if not self._latest or self._latest > now + SLACK_SECONDS else None
+        self.set_back = 0  # hosts that were to wait for longer than anything lasts
         self.store = store
         self.workbench = workbench
         self.robots = robots
+        self.recent = RecentKeys()
         self.refused: Counter[str] = Counter()  # by reason, since the last look
         self.waiting_urls = 0  # queued, not leased, of hosts not given up
         self.leased = 0
@@ -60,6 +90,7 @@ class Books:
         self.territory = territory
         self._start_delay_seconds = start_delay_seconds
         self._arrival = 0
+        self._warned = False
         self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
         self.shelf = shelf
         if shelf is not None:
@@ -71,6 +102,9 @@ class Books:
         if known is not None:
             return known
         if (host := self.dirty.get(name)) is not None:  # left the workbench, its state not yet stored
+            if host.on_disk:  # or never came to it: something was to be stored of a copy
+                return self._taken_in(host)
+            self._share_ports(host)
             self.workbench.wait(host, host.next_free, work=False)
             self.workbench.hosts[name] = host
             return host
@@ -88,17 +122,19 @@ class Books:
         if shelf is None or name in self.dirty:
             return self.host(name)
         host = self.stored(name, self.store.host(name))
-        loads = self.met is not None and host.rows > 0
+        # A port that is new has to be told to the others of its name.
+        loads = (self.met is not None and host.rows > 0) or ":" in name
         if host.on_disk or (len(self.workbench.hosts) >= shelf.max_in_memory and not loads):
             return host
         return self._taken_in(host)
 
     def stored(self, name: str, packed: bytes | None) -> Host:
         """A copy of the host as the store has it, or a new one."""
-        host = Host(name, self._start_delay_seconds) if packed is None else Host.unpack(name, packed)
+        host = self._unpacked(name, packed)
         shelf = self.shelf
         if host.on_disk and (shelf is None or (self.met is not None and not shelf.store.is_due(place_of(host)))):
             host.on_disk = host.rests_on_disk = False  # a process took it up and did not live to say so
+            self.bring_back(host)
         if not host.on_disk:
             host.listed = shelf is not None and shelf.counts.whole and host.rows > 0
             self.doubt(host, stored=packed is not None)
@@ -114,6 +150,7 @@ class Books:
 
     def begin(self, host: Host) -> None:
         """A host from the store has work, in memory from now on."""
+        self._share_ports(host)
         if not host.held_until:
             host.pace_free = host.next_free
         self.workbench.hosts[host.name] = host
@@ -124,11 +161,16 @@ class Books:
             self._take_off(host)
             self.begin(host)
             return host
+        self._share_ports(host)
         host.pace_free = host.next_free
         self.workbench.hosts[host.name] = host
         self.workbench.wait(host, host.next_free, work=False)
         if self.met is not None and host.rows:
             self._meet(host)
+        elif host.rows and not host.given_up:
+            # It was forgotten with rows that a later run shall have: they count until its turn says so again.
+            self.waits(host, host.waiting_urls)
+            self.workbench.add(host)
         return host
 
     def _take_off(self, host: Host) -> None:
@@ -140,6 +182,7 @@ class Books:
         changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
         shelf.ready(changes, counts)
         host.on_disk = host.rests_on_disk = False
+        self.bring_back(host)
         self.doubt(host, stored=True)
         with suppress(StorageError):
             self.store.apply(changes)
@@ -149,11 +192,111 @@ class Books:
         shelf.counts, shelf.unstored = counts, True
         host.listed = True
 
+    def knows(self, name: str) -> bool:
+        """Whether a URL of the host, or of another port of its name, was ever accepted."""
+        if (clock := self.workbench.names.get(host_name(name))) is not None:
+            return clock.known > 0 or any(host.met for host in clock.hosts)
+        return self._kept(name).met or (":" in name and self._kept(host_name(name)).met)
+
+    # --- ports of one name ------------------------------------------------------------------------
+
+    def too_many_ports(self, name: str, *, stranger: bool = False) -> bool:
+        """Whether a host key is one port too many of its name; half of them are kept from strangers."""
+        if ":" not in name or name in self.workbench.hosts or not (port := port_of(name)):
+            return False
+        clock = self.workbench.names.get(host_name(name))
+        taken = clock.numbers if clock is not None else self._kept(host_name(name)).other_ports
+        return port not in taken and len(taken) >= (self.max_ports // 2 if stranger else self.max_ports)
+
+    def charge(self, host: Host, ended: float, next_free: float) -> None:
+        """The host was asked: it waits for its pace and its rest, its name for the pace and rests that were asked."""
+        host.pace_free = max(next_free, host.rest_until)
+        host.name_free = max(next_free, host.asked_until)
+        if host.ports is not None:
+            host.ports.charge(host, ended, host.name_free)
+
+    def _share_ports(self, host: Host) -> None:
+        """Have a host share the clock of its name's other ports, in memory or stored; most names have no other."""
+        name, bench = host_name(host.name), self.workbench
+        clock = bench.names.get(name)
+        if clock is None:
+            port = port_of(host.name)
+            first = self._kept(name) if port else host
+            if port and port not in first.other_ports:
+                first.other_ports += (port,)
+                self.dirty[name] = first
+            if not first.other_ports:
+                return
+            unheard_of = name not in bench.hosts and not (first.known or first.fetched or first.name_free)
+            if first.other_ports == (port,) and unheard_of:  # the only port of its name shares its clock with nobody
+                return
+            clock = bench.share(host, name)
+            clock.numbers.update(first.other_ports)
+            for key in (name, *(key_of(name, number) for number in clock.numbers)):
+                self._learn_clock(host if key == host.name else self._kept(key), clock)
+        elif (port := port_of(host.name)) and port not in clock.numbers:
+            clock.numbers.add(port)
+            first = self._kept(name)
+            first.other_ports += (port,)
+            self.dirty[name] = first
+        bench.share(host, name)
+        host.next_free = max(host.next_free, clock.free_at(host))
+        for each in clock.hosts:
+            each.rest_until = max(each.rest_until, clock.rest_until)
+
+    def _learn_clock(self, host: Host, clock: PortsClock[Host]) -> None:
+        """Take in what one port's state says of the name's clock: its last answer ended before its pause began."""
+        free = host.name_free + self.territory.doubt_seconds if host.name_free else 0.0
+        if unsure_until := self.territory.unsure_until(host.name):  # it may have been this port that was asked
+            free = max(free, unsure_until + host.delay_seconds)
+        clock.known += host.known
+        if host.rest_until <= host.name_free:  # it was asked for: what fails rests a port alone
+            clock.rest_until = max(clock.rest_until, host.rest_until)
+        clock.next_free = max(clock.next_free, free)
+        clock.ended = max(clock.ended, free - host.delay_seconds)
+        if host.name in self.workbench.hosts:
+            self.workbench.share(host, clock.name)
+
+    def _kept(self, name: str) -> Host:
+        """The host in memory or as it is stored, without taking it up."""
+        host = self.workbench.hosts.get(name) or self.dirty.get(name)
+        if host is None:
+            host = self._unpacked(name, self.store.host(name))
+        return host
+
+    def _unpacked(self, name: str, packed: bytes | None) -> Host:
+        """A host as the store has it, or a new one; what it waits for lies within what anything lasts."""
+        if packed is None:
+            return Host(name, self._start_delay_seconds)
+        host = Host.unpack(name, packed)
+        if not host.on_disk:  # where it stands there is its moment as it is stored
+            self.bring_back(host)
+        return host
+
+    def bring_back(self, host: Host) -> bool:
+        """Cut what a clock that was set back makes too long; whether anything was."""
+        if self.longest is None or not host.bring_back(self.now, self.longest):
+            return False
+        self.set_back += 1
+        return True
+
+    def warn_of_set_back(self) -> None:
+        """Say once, of the hosts taken up so far, that the clock was set back."""
+        if self.set_back and not self._warned:
+            self._warned = True
+            logger.warning(
+                "The clock was set back since the last commit: %d hosts were to wait for longer than any pause or rest "
+                "lasts; each waits for its own from now on.",
+                self.set_back,
+            )
+
     def _meet(self, host: Host) -> None:
         """A host with work from an earlier run is in memory before the loading has come to it."""
         assert self.met is not None
         self.met.add(host.name)
         host.given_up = False  # it was, until this start
+        if not host.rows and self.store.head(host.name, 1):
+            host.rows = 1  # counts of a torn run: the rows themselves are the truth
         self.waits(host, host.waiting_urls)
         self.workbench.add(host)
 
@@ -174,21 +317,31 @@ class Books:
         rows = self.store.head(host.name, _LOOKED_THROUGH)
         return any(row.url.startswith(other + ":") and row.arrival not in host.taken for row in rows)
 
-    def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, leased: bool = False) -> None:
-        """A row's fate; it leaves its queue with the next commit."""
-        if not leased:
-            host.taken.add(row.arrival)
-            self.waits(host, -1)
+    def decide(self, row: QueuedPage, host: Host, record: PageRecord) -> None:
+        """The fate of a row that was taken; it leaves its queue with the next commit."""
         self.changes.removed.append(row)
-        self.changes.pages.append((row.key, record))
+        self.changes.pages.append((decided_key(row, record.reason), record))
         self.dirty[host.name] = host
 
-    def queue_again(self, row: QueuedPage, host: Host, now: float, *, replaces: QueuedPage | None = None) -> None:
+    def queue_again(self, row: QueuedPage, host: Host, now: float) -> None:
         """A row goes back behind its equals, with one more try."""
-        self.changes.removed.append(replaces or row)
+        self.changes.removed.append(row)
         self.changes.queued.append(row._replace(arrival=self.next_arrival(host, now), tries=row.tries + 1))
         host.unstored += 1
         self.waits(host, 1)
+
+    def decide_now(self, host: Host, changes: Changes) -> None:
+        """One change of a host's queue at once: nothing in it depends on the archive. StorageError: nothing changed."""
+        more = len(changes.queued) - len(changes.removed)
+        host.rows += more
+        changes.hosts = [(host.name, host.pack())]
+        try:
+            self.store.apply(changes)
+        except StorageError:
+            host.rows -= more
+            raise
+        self.waits(host, more)
+        self.dirty[host.name] = host
 
     def waits(self, host: Host, count: int) -> None:
         """So many URLs more (or fewer) of the host wait; those of a host that was given up wait for another start."""
@@ -204,17 +357,20 @@ class Books:
                 self.met.add(host.name)
             self.given_up_hosts += 1
 
-    def leave_plain(self, row: QueuedPage, host: Host) -> None:
-        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
+    def take(self, row: QueuedPage, host: Host) -> None:
+        """A row is leased, or waits for the next commit: nobody else gets it."""
         host.taken.add(row.arrival)
         self.waits(host, -1)
+
+    def leave_plain(self, row: QueuedPage, host: Host) -> None:
+        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
         self.changes.removed.append(row)
         self.dirty[host.name] = host
 
     def queue_to_render(self, row: QueuedPage, host: Host, record: PageRecord, place: str, now: float) -> None:
         """A fetched page waits for its host's turn once more, for the browser; ``place`` is where its answer is."""
         self.changes.removed.append(row)
-        self.changes.pages.append((row.key, record))
+        self.changes.pages.append((row.page_key, record))
         marked = row._replace(arrival=self.next_arrival(host, now), tries=0, flags=row.flags | FLAG_RENDER, note=place)
         self.changes.queued.append(marked)
         host.unstored += 1
@@ -223,7 +379,10 @@ class Books:
     def store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""
         with suppress(StorageError):
-            self.store.apply(Changes(hosts=[(host.name, host.pack())]))
+            states = [(host.name, host.pack())]
+            if ":" in host.name and (first := self.dirty.get(host_name(host.name))) is not None:
+                states.append((first.name, first.pack()))  # names this port: else nobody would find its rest
+            self.store.apply(Changes(hosts=states))
 
     # --- commit ---------------------------------------------------------------------------------
 
@@ -242,7 +401,10 @@ class Books:
         names |= {origin.partition("://")[2] for origin, _ in later.robots}
         self.dirty = {name: dirty[name] for name in names if name in dirty}
         changes.hosts = [(name, host.pack()) for name, host in dirty.items()]
-        changes.facts = facts
+        decided = changes.facts
+        if changes or facts:
+            self._latest = max(self._latest, self.now)
+            changes.facts = [*decided, *facts, (_CLOCK_FACT, repr(self._latest).encode())]
         shelf, moved = self.shelf, changes.due
         if shelf is not None:
             changes.due = moved + shelf.lists(dirty.values())
@@ -259,6 +421,7 @@ class Books:
             changes.due = moved
             dirty.update(self.dirty)
             self.dirty = dirty
+            changes.facts = decided
             self.take_back(changes)
             raise
 
@@ -269,6 +432,7 @@ class Books:
         changes.queued.extend(later.queued)
         changes.pages.extend(later.pages)
         changes.robots.extend(later.robots)
+        changes.facts.extend(later.facts)
         changes.fingerprints.extend(later.fingerprints)
         changes.payloads.extend(later.payloads)
         changes.due.extend(later.due)

@@ -13,6 +13,7 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import (
     FAILURES,
+    PORT_FAILURES,
     THEIR_FAILURES,
     Breaker,
     BreakerLimits,
@@ -34,6 +35,8 @@ _SERVER_ERROR_TRIES = 2
 # A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
 # such an error an hour; we ask sooner).
 _OTHER_SCHEME_SECONDS = 600.0
+# Failures that no URL can bring about: nothing was asked yet.
+_HOSTS_DOING = PORT_FAILURES | {Reason.DNS_NOT_FOUND, Reason.DNS_FAILED}
 
 
 @dataclass(slots=True, frozen=True)
@@ -50,6 +53,7 @@ class Ending:
     # of the other, whose robots.txt was answered.
     other_scheme_good: bool = False
     robots: bool = False  # it was for a robots.txt
+    stranger: bool = False  # only other domains name the page: what is its doing is not held against the host
     render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: stores/plain_answers.py
 
     @property
@@ -60,9 +64,20 @@ class Ending:
     @property
     def counts(self) -> bool:
         """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
+        if self.stranger:
+            return self.reason in _HOSTS_DOING and self.status is None
         if self.status is None:
             return self.robots or self.reason in THEIR_FAILURES
         return self.status != 429 and not self.retry_after_seconds
+
+    @property
+    def asks(self) -> bool:
+        """Whether the answer asks to wait, which holds for every port of the name; what fails is a port's alone.
+
+        A 503 that does not say when to come back may come from one dead service of many: a link to its port must not
+        close the others.
+        """
+        return self.status == 429 or self.walled or (self.status == 503 and bool(self.retry_after_seconds))
 
     @property
     def trouble(self) -> bool:
@@ -138,9 +153,12 @@ class Conduct:
             return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
         if ending.walled:  # asking again is what walls are against
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            self._asked(host)
             return Verdict(again=False, give_up=parked, parked=parked)
         if ending.status in _REST_STATUSES:
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            if ending.asks:
+                self._asked(host)
             return Verdict(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
         return Verdict(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
 
@@ -169,6 +187,17 @@ class Conduct:
         if host.rest_until <= now:
             self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng))
         return host.rest_until
+
+    def _asked(self, host: Host) -> None:
+        """The rest was asked for: it is the name's, and with it how often such rests have doubled."""
+        host.asked_until = host.rest_until
+        if host.ports is None:
+            return
+        host.ports.rest_until = max(host.ports.rest_until, host.rest_until)
+        for other in host.ports.hosts:
+            other.escalation = max(other.escalation, host.escalation)
+            other.rest_until = max(other.rest_until, host.rest_until)
+            other.last_trouble = max(other.last_trouble, host.last_trouble)
 
     def _of(self, host: Host) -> Rest:
         return Rest(host.escalation, host.rest_until, host.last_trouble)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.conduct import Conduct, Ending, Verdict
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.progress import moment
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
+from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.backoff import ADDRESS_FAILURES, PORT_FAILURES, UNSENT_FAILURES
 from crawlerproject.stores.protocols import PageRecord
 
@@ -64,7 +65,7 @@ class Endings:
         elif lease.stored and ending.render:
             self._books.queue_to_render(lease.row, host, record, ending.render, now)
         elif lease.stored:
-            self._books.decide(lease.row, host, record, leased=True)
+            self._books.decide(lease.row, host, record)
         self._books.dirty[host.name] = host
         host.delay_seconds = self._conduct.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
@@ -90,25 +91,21 @@ class Endings:
             self._books.give_up(host)
             logger.warning("%s is left alone until the next start: its probe failed too (%s)", host.name, ending.reason)
         elif verdict.parked:
-            moment = datetime.fromtimestamp(host.rest_until, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
             logger.info(
                 "%s failed %d times in a row (%s): it rests until %s, then one request probes it",
-                host.name, host.failures, ending.reason, moment,
+                host.name, host.failures, ending.reason, moment(host.rest_until),
             )  # fmt: skip
 
-    def _start_clock(self, host: Host, ended: float, debt_seconds: float = 0.0) -> None:
-        """The host's and its address's pause begin where the answer ended; a debt makes the host's longer."""
+    def _start_clock(self, host: Host, ended: float) -> None:
+        """The host's and its address's pause begin where the answer ended."""
         ended += _SERVERS_VIEW_SECONDS
-        delay = self._conduct.jittered(host.delay_seconds, self._rng) + debt_seconds
-        host.pace_free = max(ended + delay, host.rest_until)
+        delay = self._conduct.jittered(host.delay_seconds, self._rng)
+        self._books.charge(host, ended, ended + delay)
         next_free = max(host.pace_free, host.held_until)
         self._books.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 
-    def finish_render(self, lease: Lease, asked: int, now: float, *, again: bool) -> None:
-        """The end of a render: no answer of the host, but a debt for the ``asked`` requests it was sent.
-
-        What is known of the page stays what its plain answer said.
-        """
+    def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
+        """The end of a render, which is no answer of the host: what is known of the page stays what that said."""
         self._books.leased -= 1
         lease.ended = True
         host = lease.host
@@ -117,29 +114,34 @@ class Endings:
         else:
             self._books.changes.removed.append(lease.row)
         self._books.dirty[host.name] = host
-        host.promised_seconds = max(host.delay_seconds * (1 + asked), host.rest_until - now)
-        debt = sum(self._conduct.jittered(host.delay_seconds, self._rng) for _ in range(asked))
-        self._start_clock(host, now, debt)
-        self._renders.ended(now)
-        if asked:
-            self._books.store_now(host)
+        self._left_browser(host, now)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
-        self._start_clock(self._taken_back(lease, now), now)
+        host = self._taken_back(lease)
+        if lease.is_render:
+            self._left_browser(host, now)
+        else:
+            self._start_clock(host, now)
 
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing; its address may be asked for again ``until`` then."""
-        host = self._taken_back(lease, now)
+        host = self._taken_back(lease)
         self._books.workbench.defer(host, now, until, work=host.waiting_urls > 0 or not lease.stored)
 
-    def _taken_back(self, lease: Lease, now: float) -> Host:
+    def _taken_back(self, lease: Lease) -> Host:
         self._books.leased -= 1
         lease.ended = True
         host = lease.host
-        if lease.is_render:
-            self._renders.ended(now)
         if lease.stored:
             host.taken.discard(lease.row.arrival)
             self._books.waits(host, 1)
         return host
+
+    def _left_browser(self, host: Host, now: float) -> None:
+        """The host may have another page rendered; where it waits for that, it is looked at at once."""
+        host.rendering = False
+        if host.stage in (Stage.WAITING, Stage.IDLE):
+            next_free = max(now, host.pace_free, host.rest_until, host.held_until)
+            self._books.workbench.wait(host, next_free, work=host.waiting_urls > 0 and not host.given_up)
+        self._renders.ended(now)

@@ -7,7 +7,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import orjson
@@ -19,7 +19,8 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.letters import Letter, Links, pack, unpack
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.rules.shares import partitions_wanted
-from crawlerproject.stores.durable import replace_file
+from crawlerproject.stores.durable import SECRET_FILE, replace_file
+from crawlerproject.stores.protocols import FLAG_STRANGER
 from crawlerproject.stores.redis_ahead import AheadStore
 from crawlerproject.stores.redis_fleet import RedisFleet, Report, Told
 from crawlerproject.stores.redis_store import LeaseLost
@@ -32,6 +33,8 @@ _RENEW_SHARE = 3
 _REPORT_SHARE = 10
 # URLs that are looked up and queued as one.
 _URLS_AT_A_TIME = 5_000
+# Of these, judged and queued in one turn of the loop: some 10 ms.
+_URLS_A_TURN = 250
 # Links in one letter, and letters of one partition that are read in one beat.
 _LINKS_A_LETTER = 500
 _LETTERS = 50
@@ -111,7 +114,9 @@ class Fleet:
     def _remember(self, lives: list[str]) -> None:
         base = self.store.store
         names = {"worker": base.worker, "crawl": base.crawl}
-        replace_file(self._life_file, orjson.dumps({**names, "life": (lives or [""])[0], "before": lives[1:]}))
+        replace_file(
+            self._life_file, orjson.dumps({**names, "life": (lives or [""])[0], "before": lives[1:]}), SECRET_FILE
+        )
 
     # --- the territory --------------------------------------------------------------------------
 
@@ -124,9 +129,9 @@ class Fleet:
         """Whether an answer will surely come before anyone else may ask the host."""
         return self.mine(host) and self.ask_until(host) >= since_boot() + self._answer_seconds
 
-    def may_borrow(self, host: str, *, held: bool) -> bool:
-        """Only hosts of ours, at an address that is reserved already."""
-        return held and self.may_ask(host)
+    def crowded(self) -> bool:
+        """Whether the next beat has much to send already."""
+        return self.store.crowded
 
     def ask_until(self, host: str) -> float:
         """Until when (seconds since boot) an answer must be complete."""
@@ -160,12 +165,16 @@ class Fleet:
 
     async def _queue(self, frontier: Frontier, found: Sequence[Found], clock: Callable[[], float]) -> None:
         own = [item for item in found if self.mine(item.address.host)]
-        await asyncio.to_thread(self.store.look_up, [(item.address.key, item.address.host) for item in own])
-        frontier.add(own, clock())
+        await asyncio.to_thread(self.store.look_up, list(_keys_of(own)))
         foreign = [item for item in found if not self.mine(item.address.host)]
+        for some in _slices(own):
+            frontier.add(some, clock())
+            await asyncio.sleep(0)
         by_partition: dict[int, list[Found]] = {}
-        for item in frontier.allowed(foreign, clock()):
-            by_partition.setdefault(self.store.store.partition(item.address.host), []).append(item)
+        for some in _slices(foreign):
+            for item in frontier.allowed(some, clock()):
+                by_partition.setdefault(self.store.store.partition(item.address.host), []).append(item)
+            await asyncio.sleep(0)
         for partition, items in by_partition.items():
             for start in range(0, len(items), _LINKS_A_LETTER):
                 self.store.post(partition, pack(Links(items[start : start + _LINKS_A_LETTER])))
@@ -176,13 +185,18 @@ class Fleet:
         if not inboxes:
             return
         self._busy = True
-        read = {partition: [unpack(letter) for letter in letters] for partition, letters in inboxes.items()}
-        pages = [page for letters in read.values() for letter in letters for page in _pages_of(letter)]
-        await asyncio.to_thread(self.store.look_up, pages)
+        read = await asyncio.to_thread(self._unpacked, inboxes)
         for partition, letters in read.items():
             for letter in letters:
                 frontier.read(letter, clock())
+                await asyncio.sleep(0)
             self.store.letters_read(partition, len(letters))
+
+    def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Letter]]:
+        """The letters, and the answers about the pages in them at hand. In a thread."""
+        read = {partition: [unpack(letter) for letter in letters] for partition, letters in inboxes.items()}
+        self.store.look_up([page for letters in read.values() for letter in letters for page in _pages_of(letter)])
+        return read
 
     async def turn(self, frontier: Frontier, traps: TrapDesk, *, idle: bool) -> None:
         """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now."""
@@ -299,7 +313,19 @@ class Fleet:
         self.fleet.leave()
 
 
+def _slices(found: Sequence[Found]) -> Iterator[Sequence[Found]]:
+    return (found[first : first + _URLS_A_TURN] for first in range(0, len(found), _URLS_A_TURN))
+
+
 def _pages_of(letter: Letter) -> Iterable[tuple[bytes, str]]:
     if isinstance(letter, Links):
-        return [(item.address.key, item.address.host) for item in letter.found]
+        return _keys_of(letter.found)
     return []
+
+
+def _keys_of(found: Iterable[Found]) -> Iterator[tuple[bytes, str]]:
+    """Under which the frontier looks for what was found, and the host of each."""
+    for item in found:
+        yield item.address.key, item.address.host
+        if item.flags & FLAG_STRANGER:
+            yield item.queue_key, item.address.host

@@ -13,6 +13,8 @@ from math import inf
 
 from crawlerproject.frontier.books import Books, unsure_until
 from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.domain_desk import DomainDesk
+from crawlerproject.frontier.embeds import Embeds
 from crawlerproject.frontier.endings import Endings
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
@@ -20,15 +22,17 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.intake import Intake, LessImportant
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.letters import Letter, Links, RobotsWanted
-from crawlerproject.frontier.loans import Loans
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.frontier.shelf import Counts, Shelf
 from crawlerproject.frontier.shelving import Shelving
 from crawlerproject.frontier.territory import Alone, Territory
-from crawlerproject.frontier.turns import Lookup, Turns
+from crawlerproject.frontier.turns import Lookup, Turns, never
 from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.scope import bounded_domain, registered_domain
+from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import origin
 from crawlerproject.stores.protocols import Changes, DueStore, FrontierStore, PageRecord
 
@@ -57,10 +61,12 @@ class Frontier:
         territory: Territory | None = None,
         less_important: LessImportant | None = None,
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
+        longest: Longest | None = None,
     ) -> None:
         """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says.
 
         More hosts with work than ``max_hosts_in_memory`` wait on disk, if the store lists those that are due.
+        ``longest``: how far ahead a stored moment may lie; None: what is stored is believed.
         """
         self.workbench = workbench
         shelf = Shelf(store, max_hosts_in_memory) if isinstance(store, DueStore) else None
@@ -70,17 +76,22 @@ class Frontier:
             workbench,
             robots,
             start_delay_seconds=conduct.start_delay_seconds,
+            max_ports=gates.max_ports_per_host,
+            now=started_at,
+            longest=longest,
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
             shelf=shelf,
         )
         self._shelving = Shelving(self.books, shelf) if shelf is not None else None
         self._started_at, self._clean_start = started_at, clean_start
-        self.embed_refusal = gates.embed_refusal
-        self._intake = Intake(self.books, gates, less_important)
-        self._turns = Turns(self.books, gates, self.renders)
+        self.embeds = Embeds(self.books, gates)
+        # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
+        domain_of = bounded_domain if territory is None else registered_domain
+        self.domains = DomainDesk(store, gates.max_hosts_per_domain, domain_of)
+        self._intake = Intake(self.books, gates, self.domains, less_important)
         robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
+        self._turns = Turns(self.books, gates, self.renders, self.embeds, robots_answers.refused)
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
-        self.loans = Loans(self.books, conduct, robots_answers, rng)
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
@@ -104,7 +115,7 @@ class Frontier:
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
-        return self._intake.let_go(mine)
+        return self._intake.let_go(mine) + self.domains.let_go(mine)
 
     def allowed(self, found: Iterable[Found], now: float) -> list[Found]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
@@ -112,6 +123,7 @@ class Frontier:
 
     def read(self, letter: Letter, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
+        self.books.now = now
         if isinstance(letter, Links):
             self.add(letter.found, now)
         elif isinstance(letter, RobotsWanted):
@@ -121,6 +133,7 @@ class Frontier:
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
+        self.books.now = now
         return self._intake.add(found, now)
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
@@ -131,11 +144,15 @@ class Frontier:
         """Queue what was found while the store had no room."""
         self._intake.add_again(now)
 
-    def next(self, now: float) -> Lease | Lookup | None:
-        """The next thing to do for a host that is free now; None when every host waits."""
+    def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
+        """The next thing to do for a host that is free now; None when every host waits.
+
+        ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
+        """
+        self.books.now = now
         if self._shelving is not None:
             self._shelving.tend(now)
-        return self._turns.next(now)
+        return self._turns.next(now, enough)
 
     def wake_at(self) -> float | None:
         """The next moment at which ``next`` may have something; None when nothing waits for time."""
@@ -156,18 +173,23 @@ class Frontier:
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
+        self.books.now = now
         self._endings.finish(lease, ending, record, body, now)
 
-    def finish_render(self, lease: Lease, asked: int, now: float, *, again: bool) -> None:
-        """A render's end; ``asked`` requests beyond the document are charged to the host's clock."""
-        self._endings.finish_render(lease, asked, now, again=again)
+    def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
+        """A render's end; what it asked for has ended for itself, or will."""
+        self._endings.finish_render(lease, now, again=again)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
+        if lease.embed is not None:
+            lease.embed.refused(Reason.RENDER_PACE)
         self._endings.put_back(lease, now)
 
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing, since another worker asks its address; it is tried again ``until`` then."""
+        if lease.embed is not None:
+            self.embeds.ask_again(lease.embed)
         self._endings.defer(lease, now, until)
 
     def take_changes(self) -> Changes:

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.found import Found, inventor
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.exclusion import Exclusion
-from crawlerproject.rules.filetypes import extensions_of, useless
+from crawlerproject.rules.filetypes import extensions_of, of_sitemaps, useless
 from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, bad_port
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
 from crawlerproject.setting_values import list_of
 from crawlerproject.stores.nevercrawl import NeverCrawlFile
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import (
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_ROBOTS,
+    FLAG_SEED,
+    FLAG_SITEMAP,
+    FLAG_STRANGER,
+    QueuedPage,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -43,15 +53,20 @@ class Gates:
         skip_extensions: Collection[str],
         *,
         max_urls_per_host: int,
+        max_ports_per_host: int = DEFAULT_MAX_PORTS,
+        max_hosts_per_domain: int = DEFAULT_MAX_HOSTS,
         traps: TrapDesk | None = None,
         hubs: bool = False,
     ) -> None:
         self._hubs = hubs  # whether they may push to us: else nothing is asked of them
         self.scope = scope
         self.max_urls_per_host = max_urls_per_host
+        self.max_ports_per_host = max_ports_per_host
+        self.max_hosts_per_domain = max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
         self.never_crawl = never_crawl
         self.addresses = addresses
         self.skip_extensions = extensions_of(skip_extensions)
+        self._skip_of_sitemaps = of_sitemaps(self.skip_extensions)
         self._traps = traps
 
     def refusal(self, found: Found, now: float, *, elsewhere: bool = False) -> Reason | None:
@@ -65,34 +80,87 @@ class Gates:
         name = host_name(address.host)
         if self.never_crawl.current(now).excludes(name):
             return Reason.NEVERCRAWL
+        if name != address.host and bad_port(address.host):
+            return Reason.BAD_PORT
         if self._literal_refused(name):
             return Reason.PRIVATE_ADDRESS
         if seed:
             return None
         path = address.url.partition("://")[2].partition("?")[0].partition("/")[2]
-        if not found.flags & FLAG_SITEMAP and useless(path, self.skip_extensions):
+        if useless(path, self._skip_of_sitemaps if found.flags & FLAG_SITEMAP else self.skip_extensions):
             return Reason.EXTENSION
         if elsewhere:
             return None
+        if found.flags & FLAG_STRANGER and self._stranger_spent(address.host, found, now):
+            return Reason.STRANGER
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
     def refusal_known(self, found: Found, now: float) -> Reason | None:
         """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
+        if bad_port(found.address.host):
+            return Reason.BAD_PORT
         return Reason.NEVERCRAWL if self.excluded(found.address, now) else None
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
         """Why a queued URL may not be fetched now; None when it may."""
         if self.never_crawl.current(now).excludes(host_name(row.host)):
             return Reason.NEVERCRAWL
+        if bad_port(row.host):
+            return Reason.BAD_PORT  # queued by a version that asked there
         if row.flags & FLAG_HUB and not self._hubs:
             return Reason.SCOPE  # left over from a run that did
-        if self._traps is None or row.flags & _KNOWN_GOOD:
+        if self._traps is None:
             return None
+        if row.flags & FLAG_STRANGER and self._stranger_spent(row.host, row, now):
+            return Reason.STRANGER
+        if row.flags & _KNOWN_GOOD:
+            return self._list_refusal(row, now)
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
+
+    def room_refusal(self, found: Found, now: float) -> Reason | None:
+        """Why there is no room in its host's queue for a URL that is new, as far as it is not the host's budget."""
+        traps = self._traps
+        if traps is None or found.flags & (FLAG_SEED | FLAG_RECRAWL):
+            return None
+        host, via, flags, note = found.address.host, found.via, found.flags, found.note
+        if flags & FLAG_STRANGER:
+            admitted = traps.admits_stranger(host, inventor(host, via, flags, note), self.max_urls_per_host, now)
+            return None if admitted else Reason.STRANGER
+        if flags & FLAG_SITEMAP and not traps.admits_list(host, now):
+            return Reason.SITEMAP_BUDGET
+        return None
+
+    def comes_later(self, found: Found) -> bool:
+        """Whether a sitemap comes after the pages that others have named: more are queued than have been earned."""
+        wanted = found.flags & (FLAG_SITEMAP | FLAG_SEED | FLAG_RECRAWL) == FLAG_SITEMAP
+        return wanted and self._traps is not None and self._traps.lists_ahead(found.address.host)
+
+    def robots_target_refusal(self, target: Address, now: float) -> Reason | None:
+        """Why a robots.txt that was redirected may not be asked for there, its host's own robots.txt left out."""
+        if (refusal := self.embed_refusal(target, now)) is not None:
+            return refusal
+        if len(target.url) > self.scope.max_url_length:
+            return Reason.URL_LENGTH
+        path = target.url.partition("://")[2].partition("?")[0]
+        return Reason.EXTENSION if useless(path, self.skip_extensions) else None
+
+    def _stranger_spent(self, host: str, named: Found | QueuedPage, now: float) -> bool:
+        """Whether the domain that named the URL has used up what it may have us ask of the host."""
+        domain = inventor(host, named.via, named.flags, named.note)
+        return self._traps is not None and self._traps.refuses_stranger(host, domain, now)
+
+    def _list_refusal(self, row: QueuedPage, now: float) -> Reason | None:
+        if row.flags & (FLAG_SITEMAP | FLAG_SEED | FLAG_RECRAWL | FLAG_STRANGER) != FLAG_SITEMAP or self._traps is None:
+            return None
+        return Reason.SITEMAP_BUDGET if self._traps.refuses_list(row.host, now) else None
+
+    def any_hosts(self, domain: str, now: float) -> bool:
+        """Whether the operator says that the hosts of this domain are no farm."""
+        return self._traps is not None and self._traps.allows("*." + domain, now)
 
     def excluded(self, address: Address, now: float) -> bool:
         """Whether nothing at all may be asked of this address's host."""
-        return self.never_crawl.current(now).excludes(host_name(address.host))
+        return bad_port(address.host) or self.never_crawl.current(now).excludes(host_name(address.host))
 
     def _trapped(self, address: Address, path: str, name: str, now: float) -> bool:
         """By its shape, or by what its likes have yielded."""
@@ -105,6 +173,8 @@ class Gates:
 
     def embed_refusal(self, address: Address, now: float) -> Reason | None:
         """Why a page in the browser may not ask for it, its host's robots.txt left out."""
+        if bad_port(address.host):
+            return Reason.BAD_PORT
         if self.excluded(address, now):
             return Reason.NEVERCRAWL
         return Reason.PRIVATE_ADDRESS if self._literal_refused(host_name(address.host)) else None
@@ -127,6 +197,8 @@ def gates_of(settings: BaseSettings, scope: str, seed_hosts: Iterable[str], trap
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
         list_of(settings, "SKIP_EXTENSIONS"),
         max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+        max_ports_per_host=settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+        max_hosts_per_domain=settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
         traps=traps,
         hubs=bool(settings.getint("WEBSUB_PORT")),
     )

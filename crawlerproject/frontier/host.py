@@ -5,17 +5,22 @@ from __future__ import annotations
 import struct
 
 from crawlerproject.frontier.workbench import HostClock
+from crawlerproject.rules.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_brought_back
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
-# version 2 did not have; then, of a host that is held on disk, when its pace would let it be asked. Little-endian,
-# epoch seconds.
+# version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
+# one that is held on disk), and of the host at the default port the other ports of its name. Little-endian, epoch
+# seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
+_MOMENTS = 7  # of its values, the first ones: moments and pauses
 _ARRIVAL = struct.Struct("<Q")
-_VERSION, _WITHOUT_ARRIVAL = b"\x03", b"\x02"
+_NAME_FREE = struct.Struct("<d")
+_PACE_FREE = struct.Struct("<d")
+_VERSION, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x04", b"\x03", b"\x02"
 # Flags. On disk: its place among the hosts that are due is its next_free (``shelf``).
 _GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
-_PACE_FREE = struct.Struct("<d")
 
 
 class Host(HostClock):
@@ -24,20 +29,23 @@ class Host(HostClock):
     __slots__ = (
         "answered_at",
         "arrival",
+        "asked_until",
         "closed_until",
         "dead_addresses",
-        "delay_seconds",
         "escalation",
         "failures",
         "fetched",
         "floor_seconds",
         "given_up",
         "held_until",
+        "kept",
         "known",
         "last_trouble",
         "listed",
+        "name_free",
         "on_disk",
         "opened",
+        "other_ports",
         "pace_free",
         "promised_seconds",
         "rest_until",
@@ -53,13 +61,15 @@ class Host(HostClock):
     )
 
     def __init__(self, name: str, delay_seconds: float) -> None:
-        super().__init__(name)
+        super().__init__(name, 0.0, delay_seconds)
         self.answered_at = 0.0  # the end of its last answer; not stored: 0 until this start's first one
-        self.delay_seconds = delay_seconds  # promised between an answer's end and the next request
         self.promised_seconds = 0.0  # after the last answer's end, its rest included; not stored
         self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first
         self.floor_seconds = 0.0  # robots.txt's Crawl-delay or Request-rate
         self.rest_until = 0.0
+        self.asked_until = 0.0  # the end of the last rest that it asked for; not stored
+        self.name_free = 0.0  # no port of its name is asked before this, as far as this host's answers say
+        self.other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
         self.held_until = 0.0  # another host answers for its robots.txt; not stored, a new start asks again
         self.pace_free = 0.0  # next_free but for the hold
         self.escalation = 0
@@ -77,6 +87,7 @@ class Host(HostClock):
         self.arrival = 0  # the last that a row of its was given
         self.unstored = 0  # rows that the next commit adds
         self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
+        self.kept = 0  # of its rows, those that a later run shall have; not stored
         self.known = 0  # URLs ever accepted
         self.fetched = 0  # answers ever received
         self.listed = False  # the store lists it among the hosts with work in memory
@@ -84,9 +95,19 @@ class Host(HostClock):
         self.rests_on_disk = False  # for a rest, that is, not for its pace
 
     @property
+    def left_alone(self) -> bool:
+        """Whether its owner asks for a pause so long that it means: do not come."""
+        return self.floor_seconds > LEAVE_ALONE_SECONDS
+
+    @property
+    def met(self) -> bool:
+        """Whether a URL of the host was ever queued, one that only strangers name included."""
+        return bool(self.known or self.arrival)
+
+    @property
     def waiting_urls(self) -> int:
         """URLs that still wait for their turn."""
-        return self.rows + self.unstored - len(self.taken)
+        return self.rows + self.unstored - len(self.taken) - self.kept
 
     def rests_until(self, now: float) -> float:
         """Until when it is left alone for another reason than its pace; 0 when it is not."""
@@ -110,6 +131,41 @@ class Host(HostClock):
             self.robots_until_https = until
         else:
             self.robots_until_http = until
+
+    @property
+    def promise_seconds(self) -> float:
+        """The pause promised before its next request, after the last answer of any port of its name."""
+        clock = self.ports
+        since_last = self.promised_seconds if clock is None or clock.last in (None, self) else clock.promised_seconds
+        return max(self.delay_seconds, since_last)
+
+    def bring_back(self, now: float, longest: Longest) -> bool:
+        """Cut what was stored under a clock that was set back since; whether anything was."""
+        before = Waits(
+            self.next_free,
+            self.name_free,
+            self.rest_until,
+            self.last_trouble,
+            self.delay_seconds,
+            max(self.failures, self.opened),
+        )
+        after = brought_back(before, now, longest)
+        if after is not None:
+            self.next_free, self.name_free, self.rest_until, self.last_trouble = after[:4]
+        for scheme in ("http", "https"):
+            until = robots_brought_back(self.robots_until(scheme), self.rest_until, now, longest)
+            self.set_robots_until(scheme, until)
+        return after is not None
+
+    def _let_go(self) -> None:
+        """Its pause is none that ends, so its URLs must not wait for it: they are refused, which asks nothing.
+
+        Earlier versions took any Crawl-delay for a pause, and stored what came of it.
+        """
+        self.floor_seconds = min(self.floor_seconds, LONGEST_SECONDS)
+        if self.delay_seconds > LEAVE_ALONE_SECONDS:
+            self.delay_seconds = LEAVE_ALONE_SECONDS
+            self.next_free = self.rest_until
 
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
@@ -138,7 +194,9 @@ class Host(HostClock):
             )
             + struct.pack(f"<{len(self.samples)}d", *self.samples)
             + _ARRIVAL.pack(self.arrival)
+            + _NAME_FREE.pack(self.name_free)
             + (_PACE_FREE.pack(self.pace_free) if held else b"")
+            + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
         )
 
     @classmethod
@@ -146,6 +204,8 @@ class Host(HostClock):
         """The host as it was stored."""
         host = cls(name, 0.0)
         values = _FIXED.unpack_from(packed, len(_VERSION))
+        if not sum(map(abs, values[:_MOMENTS])) < LATEST:
+            values = (*map(_bounded, values[:_MOMENTS]), *values[_MOMENTS:])
         (
             host.next_free,
             host.delay_seconds,
@@ -166,11 +226,29 @@ class Host(HostClock):
         host.given_up = bool(flags & _GIVEN_UP)
         host.on_disk = bool(flags & _ON_DISK)
         host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
-        host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
-        behind = len(_VERSION) + _FIXED.size + 8 * samples
-        if not packed.startswith(_WITHOUT_ARRIVAL):
-            (host.arrival,) = _ARRIVAL.unpack_from(packed, behind)
+        if host.left_alone:
+            host._let_go()
+        place = len(_VERSION) + _FIXED.size
+        host.samples = struct.unpack_from(f"<{samples}d", packed, place)
+        host.name_free = host.next_free
+        if packed.startswith(_WITHOUT_ARRIVAL):
+            return host
+        place += 8 * samples
+        (host.arrival,) = _ARRIVAL.unpack_from(packed, place)
+        if packed.startswith(_WITHOUT_NAME):
+            return host
+        place += _ARRIVAL.size
+        (name_free,) = _NAME_FREE.unpack_from(packed, place)
+        host.name_free = host.next_free if host.left_alone else _bounded(name_free)
+        place += _NAME_FREE.size
         if flags & _HELD_ON_DISK:
-            (host.pace_free,) = _PACE_FREE.unpack_from(packed, behind + _ARRIVAL.size)
+            (host.pace_free,) = _PACE_FREE.unpack_from(packed, place)
+            place += _PACE_FREE.size
             host.held_until = host.next_free
+        host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
         return host
+
+
+def _bounded(value: float) -> float:
+    """A stored moment or pause as one that can be shown and added to; 0 for no number."""
+    return max(-LATEST, min(LATEST, value)) if value == value else 0.0

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from crawlerproject.frontier.host import Host
+from crawlerproject.rules.pace import LEAVE_ALONE_SECONDS
+
+LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
 
 
 def host_state(host: Host, now: float, *, leased: bool = False) -> str:
-    """One word: ``in-flight``, ``parked``, ``resting``, ``waiting`` (for its pace), ``free`` or ``done``."""
+    """``in-flight``, ``parked``, ``left-alone``, ``resting``, ``waiting`` (for its pace), ``free`` or ``done``."""
     if leased:
         return "in-flight"
     if host.given_up:
         return "parked"
+    if host.left_alone:
+        return "left-alone"
     if not host.rows:
         return "done"
     if host.rest_until > now:
@@ -21,6 +26,8 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
 def pace_source(host: Host) -> str:
     """Where the pause between two requests to the host comes from."""
     samples = host.samples
+    if host.left_alone:
+        return LEFT_ALONE
     if host.floor_seconds and host.delay_seconds <= host.floor_seconds:
         return f"robots.txt asks for {host.floor_seconds:g} s"
     if not samples:

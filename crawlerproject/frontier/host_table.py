@@ -48,7 +48,9 @@ class Outlook(NamedTuple):
 def host_rows(hosts: Iterable[tuple[str, bytes]], now: float, leased: Collection[str] = ()) -> Iterator[HostRow]:
     """Rows from the store's packed hosts, in its order."""
     for name, packed in hosts:
-        yield host_row(Host.unpack(name, packed), now, leased=name in leased)
+        host = Host.unpack(name, packed)
+        if host.known or host.fetched or host.rows or not host.other_ports:  # else it only names its other ports
+            yield host_row(host, now, leased=name in leased)
 
 
 def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:

@@ -7,14 +7,24 @@ from collections.abc import Callable, Iterable
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
+from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.recent import RecentKeys
-from crawlerproject.frontier.workbench import Stage
+from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.priority import by_rank
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SEED, Changes, PageRecord, QueuedPage
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.priority import by_rank, of_later_list, of_stranger
+from crawlerproject.stores.protocols import (
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_SEED,
+    FLAG_SITEMAP,
+    FLAG_STRANGER,
+    Changes,
+    PageRecord,
+    QueuedPage,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -30,23 +40,33 @@ _BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
 class Intake:
     """Queues what is new and allowed."""
 
-    def __init__(self, books: Books, gates: Gates, less_important: LessImportant | None = None) -> None:
+    def __init__(
+        self, books: Books, gates: Gates, domains: DomainDesk, less_important: LessImportant | None = None
+    ) -> None:
         self._books = books
+        self._domains = domains
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
-        self._recent = RecentKeys()
+        self._recent = books.recent
         self._copies: dict[str, Host] = {}  # of hosts that are not in memory, while what was found is queued
+
+    def _load(self, name: str) -> None:
+        host = self._books.host(name)
+        if not host.rows:  # it was met without its rows
+            host.rows = 1
+            self._books.waits(host, 1)
+        self._books.workbench.add(host)
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""
-        for name in names:
-            host = self._books.host(name)
-            if not host.rows:  # counts of a torn run: the rows themselves are the truth
-                host.rows = 1
-            host.given_up = False
-            self._books.waits(host, host.waiting_urls)
-            self._books.workbench.add(host)
+        self._books.met = set()
+        try:
+            for name in names:
+                self._load(name)
+        finally:
+            self._books.met = None
+        self._books.warn_of_set_back()
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
@@ -54,7 +74,7 @@ class Intake:
         gone = [host for name, host in bench.hosts.items() if not mine(name)]
         staying = []
         for host in gone:
-            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored:
+            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.embeds:
                 staying.append(host.name)
                 continue
             books.waits(host, -host.waiting_urls)
@@ -68,7 +88,7 @@ class Intake:
         for item in found:
             refusal = self._gates.refusal(item, now, elsewhere=elsewhere)
             if refusal is None:
-                kept.setdefault(item.address.key, item)
+                kept.setdefault(item.queue_key, item)
             else:
                 self._books.refused[refusal] += 1
         return list(kept.values())
@@ -85,7 +105,7 @@ class Intake:
         except StorageError:
             self._refused_adds.extend(new)
             raise
-        self._recent.add([item.address.key for item in new])
+        self._recent.add([item.queue_key for item in new])
         return queued
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
@@ -96,6 +116,8 @@ class Intake:
             for item, record in found
             if self._gates.refusal_known(item, now) is None and self._within_rules(item, now)
         ]
+        for item, _ in allowed:
+            self._meet(item.address.host)
         rows = [self._row(item, now) for item, _ in allowed]
         pages = [(item.address.key, record) for item, record in allowed]
         return self._queue(Changes(queued=rows, pages=pages), 0, now) if rows else 0
@@ -112,7 +134,7 @@ class Intake:
                 if host.on_disk and counts is not None:
                     counts.add(host, -1)
             host.rows += 1
-            host.known += new
+            host.known += 0 if row.flags & FLAG_STRANGER else new
         try:
             if shelf is None or counts is None:
                 changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
@@ -123,12 +145,14 @@ class Intake:
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
-                hosts[row.host].known -= new
+                hosts[row.host].known -= 0 if row.flags & FLAG_STRANGER else new
             raise
         if shelf is not None and counts is not None:
             shelf.stored(changes, counts, hosts.values())
         for row in rows:
             host = hosts[row.host]
+            if (clock := self._clock(host)) is not None:
+                clock.known += 0 if row.flags & FLAG_STRANGER else new
             if not host.given_up:
                 books.waits(host, 1)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
@@ -137,12 +161,22 @@ class Intake:
 
     def _host(self, name: str) -> Host:
         """The host in memory, or a copy that serves until what was found is queued."""
-        host = self._books.workbench.hosts.get(name) or self._copies.get(name)
-        if host is None:
-            host = self._books.to_queue(name)
-            if name not in self._books.workbench.hosts:
-                self._copies[name] = host
+        books, copy = self._books, self._copies.get(name)
+        if copy is None:
+            host = books.to_queue(name)
+        elif name in books.dirty or name in books.workbench.hosts:  # another port of its name came to it meanwhile
+            host = books.host(name)
+            host.arrival = max(host.arrival, copy.arrival)
+            del self._copies[name]
+        else:
+            return copy
+        if name not in books.workbench.hosts:
+            self._copies[name] = host
         return host
+
+    def _clock(self, host: Host) -> PortsClock[Host] | None:
+        """The clock that the host shares with other ports of its name, be it but a copy."""
+        return host.ports if host.name not in self._copies else self._books.workbench.names.get(host_name(host.name))
 
     def add_again(self, now: float) -> None:
         """Queue what was found while the store had no room."""
@@ -151,34 +185,88 @@ class Intake:
 
     def _new(self, found: Iterable[Found], now: float) -> list[Found]:
         recent = self._recent
-        allowed = self.allowed([item for item in found if item.address.key not in recent], now)
+        fresh = [item for item in found if item.address.key not in recent]
+        fresh = [item for item in fresh if not item.flags & FLAG_STRANGER or item.queue_key not in recent]
+        allowed = self.allowed(fresh, now)
         if not allowed:
             return []
         keys = [item.address.key for item in allowed]
         known = self._books.store.known(keys)
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
+        if any(item.flags & FLAG_STRANGER for item in unknown):
+            unknown = self._not_waiting(unknown)
         new: list[Found] = []
-        coming: dict[str, int] = {}  # by host: of these, on their way into its budget
+        coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
-            name = item.address.host
-            before = coming.get(name, 0)
-            if self._within_rules(item, now, before):
-                coming[name] = before + 1
-                new.append(item)
+            name = host_name(item.address.host)
+            before = coming.get(name)
+            if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
+                if before is None:
+                    self._meet(item.address.host)
+                coming[name] = (before or 0) + (0 if item.flags & FLAG_STRANGER else 1)
+                new.append(admitted)
         return new
 
-    def _within_rules(self, item: Found, now: float, coming: int = 0) -> bool:
-        address = item.address
+    def _not_waiting(self, unknown: list[Found]) -> list[Found]:
+        """Without the strangers' URLs that are queued: these are known by keys of their own until they are fetched."""
+        recent = self._recent
+        keys = [key for item in unknown if item.flags & FLAG_STRANGER and (key := item.queue_key) not in recent]
+        waiting = [key for key, is_known in zip(keys, self._books.store.known(keys), strict=True) if is_known]
+        recent.add(waiting)
+        return [item for item in unknown if item.queue_key not in recent]
+
+    def _admitted(self, item: Found, now: float) -> Found | None:
+        """With the place that it has earned: what the host itself names comes before what strangers name."""
+        if not item.flags & (FLAG_STRANGER | FLAG_SITEMAP):
+            return item
+        refusal = self._gates.room_refusal(item, now)
+        if refusal is not None:
+            self._books.refused[refusal] += 1
+            return None
+        if item.flags & FLAG_STRANGER:
+            return item._replace(priority=of_stranger(item.priority))
+        if self._gates.comes_later(item):
+            return item._replace(priority=of_later_list(item.priority))
+        return item
+
+    def _meet(self, name: str) -> None:
+        """A URL of the host will be queued: the first of it counts for its domain."""
+        if not self._host(name).met and not self._books.knows(name):
+            self._domains.taken_up(name)
+
+    def _within_rules(self, item: Found, now: float, coming: int | None = None) -> bool:
+        """``coming``: of its host's name, on their way into its budget; None: it is the first."""
+        address, bounded = item.address, not item.flags & _BEYOND_BUDGET
+        stranger = bool(item.flags & FLAG_STRANGER)  # with a budget of its own
+        if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host, stranger=stranger):
+            self._books.refused[Reason.TOO_MANY_PORTS] += 1
+            return False
+        if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
+            self._books.refused[Reason.TOO_MANY_HOSTS] += 1
+            return False
         host = self._host(address.host)
-        if host.known + coming >= self._gates.max_urls_per_host and not item.flags & _BEYOND_BUDGET:
+        known = host.known if (clock := self._clock(host)) is None else clock.known
+        if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
-        if host.robots_until(address.scheme) > now and not self._books.robots.allows(
-            address.scheme, address.host, address.url
+        if host.robots_until(address.scheme) > now and (
+            host.left_alone or not self._books.robots.allows(address.scheme, address.host, address.url)
         ):
             self._books.refused[Reason.ROBOTS] += 1
             return False
+        return True
+
+    def _one_host_too_many(self, name: str, now: float, *, stranger: bool) -> bool:
+        """Whether a URL is the first of its host, whose domain may have no host more."""
+        known, domains = self._books.workbench.hosts.get(name), self._domains
+        if known is not None and known.met:
+            return False
+        if not domains.full(name, stranger=stranger) or self._books.knows(name):
+            return False
+        if self._gates.any_hosts(domains.domain_of(name), now):
+            return False
+        domains.refused(name)
         return True
 
     def _widened(self, new: list[Found]) -> list[tuple[str, bytes]]:
@@ -196,4 +284,6 @@ class Intake:
         arrival = self._books.next_arrival(self._host(address.host), now)
         if self._less_important is not None and (share := self._less_important(address.url)) is not None:
             priority = by_rank(priority, share)
-        return QueuedPage(address.host, address.key, address.url, priority, arrival, depth, hops, via, 0, flags, note)
+        return QueuedPage(
+            address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
+        )

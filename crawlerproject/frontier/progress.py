@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from crawlerproject.rules.pace import LATEST
+
 NOTHING_LEFT = "–"  # shown where a number would mean nothing
+_FOR_EVER_SECONDS = 1e11  # some 3,000 years
 
 
 class Progress(NamedTuple):
@@ -55,9 +58,11 @@ def human_bytes(count: int) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """A duration in its two largest units: ``0.4 s``, ``2 min 10 s``, ``3 h 5 min``, ``2 d 4 h``."""
+    """A duration in its two largest units: ``0.4 s``, ``2 min 10 s``, ``3 h 5 min``, ``2 d 4 h``; any float will do."""
     if seconds < 59.95:
         return f"{max(seconds, 0.0):.1f} s"
+    if not seconds < _FOR_EVER_SECONDS:
+        return "for ever"
     whole = round(seconds)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     if days:
@@ -68,9 +73,11 @@ def human_seconds(seconds: float) -> str:
 
 
 def moment(epoch_seconds: float) -> str:
-    """``2026-01-31 12:00:00 UTC``; a dash for no moment at all."""
+    """``2026-01-31 12:00:00 UTC``; a dash for no moment at all, "never" for one that no calendar has."""
     if epoch_seconds <= 0:
         return "–"
+    if not epoch_seconds < LATEST:
+        return "never"
     return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

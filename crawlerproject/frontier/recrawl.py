@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from crawlerproject.frontier.found import Found
 from crawlerproject.rules.change_rate import TIERS, longest_wait_days, score, unpacked
 from crawlerproject.rules.history import FEED, PAGE, SITEMAP, History, HostHistory
+from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.refetch import DAY_SECONDS
-from crawlerproject.rules.urls import host_key, parse
+from crawlerproject.rules.urls import parse
 from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SITEMAP, PageRecord
 from crawlerproject.stores.ranks import Ranks
 

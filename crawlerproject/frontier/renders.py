@@ -19,6 +19,9 @@ _HOSTS_KEPT = 5_000
 # Templates of one host that are told apart; a site with more has no shapes to learn from.
 _TEMPLATES_KEPT = 100
 _REST = "(others)"
+# Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
+# (some 100 MB each) and, unless they mean harm, no processor (ours).
+_PAGES_A_PLACE = 3
 # A host that waits for a place is looked at again after this even if nobody ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 
@@ -58,6 +61,7 @@ class Renders:
         self.mode = mode
         self.closed = closed or ("RENDER=never" if mode == "never" else "")
         self.in_flight = 0
+        self.waiting = 0  # of these, for a turn of some host
         self.kept = 0  # rows met in this run and left for a later one
         self._store = store
         self._workbench = workbench
@@ -135,8 +139,9 @@ class Renders:
 
     @property
     def full(self) -> bool:
-        """Whether another render must wait for one to end."""
-        return self.in_flight >= self._max_in_flight
+        """Whether another render must wait for one to end, or to wait itself."""
+        most = self._max_in_flight
+        return self.in_flight - self.waiting >= most or self.in_flight >= most * _PAGES_A_PLACE
 
     def started(self) -> None:
         """A lease to render was handed out."""
@@ -146,10 +151,23 @@ class Renders:
         """A host with nothing but renders to do waits until one ends."""
         self._line.append(host)
 
+    def waits(self, now: float) -> None:
+        """A page in the browser waits for its turn at some host: another may work meanwhile."""
+        self.waiting += 1
+        self._let_in(now)
+
+    def goes_on(self) -> None:
+        """It has what it waited for."""
+        self.waiting -= 1
+
     def ended(self, now: float) -> None:
-        """A place is free: the first in the line is looked at at once, if it still waits."""
+        """A place is free."""
         self.in_flight -= 1
-        while self._line:
+        self._let_in(now)
+
+    def _let_in(self, now: float) -> None:
+        """The first in the line is looked at at once, if it still waits."""
+        while self._line and not self.full:
             host = self._line.popleft()
             if host.stage == Stage.WAITING and host.work:
                 self._workbench.wait(host, max(now, host.pace_free, host.rest_until, host.held_until), work=True)

@@ -7,13 +7,16 @@ import random
 
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.found import strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.letters import RobotsGiven, RobotsWanted
+from crawlerproject.frontier.robots_redirects import RobotsRedirects
 from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_key
 from crawlerproject.rules.robots import MAX_REDIRECTS
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_ROBOTS, QueuedPage
@@ -29,7 +32,7 @@ class RobotsAnswers:
 
     def __init__(self, books: Books, gates: Gates, conduct: Conduct, rng: random.Random) -> None:
         self._books = books
-        self._gates = gates
+        self._redirects = RobotsRedirects(books, gates)
         self._conduct = conduct
         self._rng = rng
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
@@ -38,14 +41,17 @@ class RobotsAnswers:
         """Take in an answer, or the failure to get one."""
         origin, status = lease.row.note, ending.status
         target = _target(ending.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
+        asked: Host | None = lease.host
         if target is not None:
             if self._follow(lease, origin, target, now):
                 return
-            status = None  # the rules are where we may not ask: doubt means no
+            # The rules are where we may not ask. RFC 9309 would let us take them for missing, which is to say that
+            # anything is allowed; but the owner has some, so that doubt means no.
+            status, asked = None, None  # a failure of the origin's, though this host has answered well
         name = origin.partition("://")[2]
         if name == lease.host.name or self._books.territory.mine(name):
             answer = RobotsGiven(origin, status, body, ending.reason)
-            self._take_in(answer, now, asked=lease.host, other_good=ending.other_scheme_good)
+            self._take_in(answer, now, asked=asked, other_good=ending.other_scheme_good)
         else:
             self._books.territory.send(name, RobotsGiven(origin, status, body, ending.reason))
 
@@ -58,12 +64,34 @@ class RobotsAnswers:
         target = _target(letter.target)
         if target is None:
             return
-        if self._books.host(target.host).given_up or self._gates.excluded(target, now):
-            self._books.territory.send(
-                letter.origin.partition("://")[2], RobotsGiven(letter.origin, None, b"", Reason.ROBOTS_UNREACHABLE)
-            )
+        if (
+            self._books.too_many_ports(target.host, stranger=strangers(host_key(letter.via), target.host))
+            or self._books.host(target.host).given_up
+            or self._refused(letter.origin, target, self._redirects.refusal_here(letter.via, target, now))
+        ):
+            self._give_up(letter.origin, now)
         else:
             self._queue(letter.origin, target, letter.hops, letter.via, now)
+
+    def refused(self, row: QueuedPage, now: float) -> None:
+        """A robots.txt was redirected to where its turn showed that it may not be asked for."""
+        if row.note.partition("://")[2] != row.host:
+            self._give_up(row.note, now)
+
+    def _give_up(self, origin: str, now: float) -> None:
+        """Nobody answers for the origin: it waits, as for any robots.txt that cannot be reached."""
+        name, answer = origin.partition("://")[2], RobotsGiven(origin, None, b"", Reason.ROBOTS_UNREACHABLE)
+        if self._books.territory.mine(name):
+            self._take_in(answer, now, asked=None)
+        else:
+            self._books.territory.send(name, answer)
+
+    def _refused(self, origin: str, target: Address, refusal: Reason | None) -> bool:
+        if refusal is None:
+            return False
+        self._books.refused[refusal] += 1
+        logger.info("%s/robots.txt is not asked for at %s, where it was redirected: %s", origin, target.url, refusal)
+        return True
 
     def _take_in(self, answer: RobotsGiven, now: float, *, asked: Host | None, other_good: bool = False) -> None:
         """What an answer does to the host it speaks for; ``asked`` is the one that was asked, unless another's."""
@@ -92,12 +120,14 @@ class RobotsAnswers:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
         mine = self._books.territory.mine(target.host)
+        if mine and self._books.too_many_ports(target.host, stranger=strangers(waits.name, target.host)):
+            return False
         host = self._books.host(target.host) if mine else None
         # No answer can come before that host may be asked.
         answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS
         if self._redirected.get(origin, 0.0) <= now or lease.stored:
             self._redirected[origin] = answered_by
-            if (host and host.given_up) or self._gates.excluded(target, now):
+            if (host and host.given_up) or not self._may_follow(lease, origin, target, now):
                 return False
             hops = lease.row.hops + "R"
             if mine:
@@ -109,6 +139,12 @@ class RobotsAnswers:
             # Within the host it is the next turn's page, once a commit has stored it.
             waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
         return True
+
+    def _may_follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
+        refusal = self._redirects.refusal(lease.host.name, target, now)
+        if refusal is None and self._books.territory.mine(target.host):
+            refusal = self._redirects.refusal_here(lease.row.url, target, now)
+        return not self._refused(origin, target, refusal)
 
     def _floor(self, host: Host, scheme: str, floor_seconds: float, now: float) -> None:
         """Take in the pause that the owner asks for: http and https share a clock, so the longer of their two."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots import (
     ALLOW_ALL,
+    KEPT_BYTES,
     STALE_SECONDS,
     RobotsRecord,
     RobotsRules,
@@ -18,8 +19,10 @@ from crawlerproject.rules.robots import (
 )
 from crawlerproject.stores.protocols import FrontierStore
 
-# Parsed rules kept at hand: 15 KB each in our corpus of 4,231 real files, so some 60 MB at most.
+# Parsed rules kept at hand: 15 KB each in our corpus of 4,231 real files, so some 60 MB at most. The second bound is
+# for files made large, in characters of their rules: one of 500 KiB takes some 20 MB.
 _PARSED_KEPT = 4_000
+_PARSED_CHARACTERS = 4_000_000
 # While a stale copy serves, the real one is asked for this often (ours).
 _STALE_RETRY_SECONDS = 3600.0
 _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
@@ -40,8 +43,9 @@ class RobotsDesk:
     def __init__(self, store: FrontierStore, token: str, ttl_seconds: float) -> None:
         self._store = store
         self._token = token
-        self._ttl_seconds = ttl_seconds
+        self.ttl_seconds = ttl_seconds
         self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
+        self._parsed_characters = 0
         self._unstored: dict[str, bytes] = {}  # until the next commit
 
     def allows(self, scheme: str, host: str, url: str) -> bool:
@@ -61,18 +65,20 @@ class RobotsDesk:
     def floor_seconds(self, origin: str) -> float:
         """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""
         rules = self._parsed.get(origin)
-        if rules is not None:
-            return rules.floor_seconds
-        record = self._record(origin)
-        return self._parse(record.body).floor_seconds if record else 0.0
+        if rules is None:
+            record = self._record(origin)
+            if record is None:
+                return 0.0
+            rules = self._keep(origin, self._parse(record.body))
+        return rules.floor_seconds
 
     def answered(self, origin: str, status: int | None, body: bytes, reason: Reason, now: float) -> RobotsOutcome:
         """Take in the answer to a robots.txt request (RFC 9309 2.3.1)."""
         verdict = robots_verdict(status)
         if verdict is RobotsVerdict.WAIT:
             return self._unreachable(origin, now)
-        good_until = now + self._ttl_seconds
-        kept = body if verdict is RobotsVerdict.PARSE else b""
+        good_until = now + self.ttl_seconds
+        kept = body[:KEPT_BYTES] if verdict is RobotsVerdict.PARSE else b""
         record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
         rules = self._keep(origin, self._parse(kept))
         packed = self._unstored[origin] = record.pack()
@@ -81,7 +87,7 @@ class RobotsDesk:
     def forget(self, mine: Callable[[str], bool]) -> None:
         """Drop what is parsed for hosts that others decide about now: it may be another's, newer, when they return."""
         for origin in [origin for origin in self._parsed if not mine(origin.rpartition("://")[2])]:
-            del self._parsed[origin]
+            self._parsed_characters -= self._parsed.pop(origin).size
 
     def stored(self, origin: str) -> None:
         """The record of an origin has reached the store."""
@@ -102,8 +108,9 @@ class RobotsDesk:
         return parse_robots(body, self._token) if body else ALLOW_ALL
 
     def _keep(self, origin: str, rules: RobotsRules) -> RobotsRules:
+        before = self._parsed.pop(origin, None)
         self._parsed[origin] = rules
-        self._parsed.move_to_end(origin)
-        if len(self._parsed) > _PARSED_KEPT:
-            self._parsed.popitem(last=False)
+        self._parsed_characters += rules.size - (before.size if before is not None else 0)
+        while len(self._parsed) > _PARSED_KEPT or self._parsed_characters > _PARSED_CHARACTERS:
+            self._parsed_characters -= self._parsed.popitem(last=False)[1].size
         return rules

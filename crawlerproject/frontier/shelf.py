@@ -127,7 +127,7 @@ class Shelf:
         return [
             (host.name, IN_MEMORY if host.listed else None, IN_MEMORY if host.rows > 0 else None)
             for host in hosts
-            if host.listed != (host.rows > 0)
+            if host.listed != (host.rows > 0) and not host.on_disk
         ]
 
     def ready(self, changes: Changes, counts: Counts) -> None:

@@ -14,7 +14,7 @@ from math import inf
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.shelf import Counts, Shelf
+from crawlerproject.frontier.shelf import Counts, Shelf, place_of
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.stores.protocols import IN_MEMORY, Changes
 
@@ -96,17 +96,15 @@ class Shelving:
         """Whether the store can hold all that is known of the host."""
         if self._books.workbench.hosts.get(host.name) is not host or host.name in self._books.dirty:
             return False
-        if host.taken or host.unstored or host.robots_unstored:
+        if host.taken or host.unstored or host.robots_unstored or host.embeds or host.rendering:
             return False
-        if host.stage == Stage.WAITING:
-            return host.work and host.rows > 0
-        return host.stage == Stage.IDLE
+        return host.stage in (Stage.WAITING, Stage.IDLE)
 
     def _store_away(self, hosts: list[Host], now: float) -> None:
         shelf = self._shelf
         changes, counts = Changes(), shelf.counted()
         for host in hosts:
-            if host.stage == Stage.WAITING:
+            if host.stage == Stage.WAITING and host.rows > 0:
                 shelf.put(host, changes, counts, now)
             elif host.known or host.fetched:  # without work: its clock alone is kept
                 changes.hosts.append((host.name, host.pack()))
@@ -121,6 +119,9 @@ class Shelving:
         waiting = [host for host in hosts if host.on_disk]
         shelf.stored(changes, counts, waiting)
         for host in hosts:
+            if host.on_disk:  # what a later run shall have is met anew when the host comes back
+                self._books.waits(host, host.kept)
+                host.kept = 0
             self._books.workbench.drop(host)
 
     # --- from disk to memory --------------------------------------------------------------------
@@ -133,20 +134,25 @@ class Shelving:
         changes, counts = Changes(), shelf.counted()
         come: list[Host] = []
         for place, packed in zip(due, shelf.store.packed_hosts([place.host for place in due]), strict=True):
+            copy = books.dirty.get(place.host)
             host = Host(place.host, 0.0) if packed is None else Host.unpack(place.host, packed)
             counts.add(host, -1)
-            known = place.host in books.workbench.hosts or place.host in books.dirty
+            if copy is not None and copy.on_disk:
+                host = copy
+            known = place.host in books.workbench.hosts or (copy is not None and not copy.on_disk)
             if known or not self._has_rows(host):
                 changes.due.append((place.host, place.at, None))
                 continue
             changes.due.append((place.host, place.at, IN_MEMORY))
-            host.on_disk = host.rests_on_disk = False
-            books.doubt(host, stored=True)
             come.append(host)
         if not due:
             return
         shelf.ready(changes, counts)
         books.store.apply(changes)
+        for host in come:
+            host.on_disk = host.rests_on_disk = False
+            books.bring_back(host)
+            books.doubt(host, stored=True)
         shelf.stored(changes, counts, come)
         shelf.first_due = places[len(due)].at / 1e6 if len(places) > len(due) else inf
         for host in come:
@@ -166,7 +172,7 @@ class Shelving:
     def begin_loading(self, *, look_at_all: bool) -> None:
         """Hosts that were in memory are taken up by ``load_some``; ``look_at_all``: after a crash, every queue."""
         self._books.met = set()
-        self._look_at_all = look_at_all or not self._shelf.counts.whole
+        self._look_at_all = look_at_all or not self._shelf.counts.whole or self._books.longest is not None
 
     def load_some(self, count: int, now: float) -> bool:
         """Take up so many more of them, or look at as many queues; whether there may be others."""
@@ -179,7 +185,7 @@ class Shelving:
                 self._loaded_to = names[-1]
                 return True
             if not self._look_at_all:
-                self._books.met = None
+                self._loaded()
                 return False
             self._names = iter(self._shelf.store.hosts_with_work())
         self._looked_at = self._looked_at or list(islice(self._names, count))
@@ -188,8 +194,12 @@ class Shelving:
         if more:
             return True
         self._all_listed()
-        self._books.met = None
+        self._loaded()
         return False
+
+    def _loaded(self) -> None:
+        self._books.met = None
+        self._books.warn_of_set_back()
 
     def _load(self, names: list[str], now: float) -> None:
         """Hosts that are listed as being in memory."""
@@ -229,6 +239,7 @@ class Shelving:
         for name, packed in zip(names, shelf.store.packed_hosts(names), strict=True):
             host = books.stored(name, packed)
             if host.on_disk:
+                self._bring_back(host, changes)
                 continue
             if not self._has_rows(host):
                 changes.due.append((name, IN_MEMORY, None))
@@ -253,6 +264,13 @@ class Shelving:
         for host in come:
             books.waits(host, host.waiting_urls)
             books.begin(host)
+
+    def _bring_back(self, host: Host, changes: Changes) -> None:
+        """A clock that was set back makes nobody on disk wait for longer than anything lasts."""
+        before = place_of(host).at
+        if self._books.bring_back(host):
+            changes.due.append((host.name, before, place_of(host).at))
+            changes.hosts.append((host.name, host.pack()))
 
     def _all_listed(self) -> None:
         shelf = self._shelf

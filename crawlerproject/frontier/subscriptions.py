@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import orjson
 from xxhash import xxh3_128_digest
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.found import Found, strangers
 from crawlerproject.frontier.hubs import Hubs
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds import Feed, is_feed, read_feed
-from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.urls import Address, Base, parse
 from crawlerproject.rules.websub import Answer, Subscription, asking, hub_and_topic, pushed, verified
-from crawlerproject.stores.protocols import FLAG_HUB, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_LISTED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,8 +137,10 @@ class Subscriptions:
         changed: list[tuple[Address, float]] = []
         for entry in feed.entries:
             if (address := base.join(entry.url)) is not None:
-                found.append(Found(address, subscription.depth + 1, hops, subscription.topic, SEED))
-                changed.append((address, entry.modified or now))
+                flags = FLAG_STRANGER if strangers(address.host, host_key(subscription.topic)) else FLAG_LISTED
+                found.append(Found(address, subscription.depth + 1, hops, subscription.topic, SEED, flags))
+                if not flags & FLAG_STRANGER:  # of others' pages it knows nothing
+                    changed.append((address, entry.modified or now))
         return answer, found, changed
 
     def expects(self, token: str) -> bool:

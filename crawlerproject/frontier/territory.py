@@ -19,8 +19,8 @@ class Territory(Protocol):
     def may_ask(self, host: str) -> bool:
         """Whether an answer will surely come before anyone else may ask the host."""
 
-    def may_borrow(self, host: str, *, held: bool) -> bool:
-        """Whether a page in the browser may ask the host; ``held``: its address is in the hands of that page."""
+    def crowded(self) -> bool:
+        """Whether so much is decided and not yet stored that no more should be before the next beat."""
 
     def unsure_until(self, host: str) -> float:
         """Before this moment (epoch seconds) someone may have asked the host without a trace; 0: nobody has."""
@@ -45,9 +45,9 @@ class Alone:
         """Nobody else asks."""
         return True
 
-    def may_borrow(self, host: str, *, held: bool) -> bool:
-        """Nobody else asks."""
-        return True
+    def crowded(self) -> bool:
+        """What is decided is stored at once."""
+        return False
 
     def unsure_until(self, host: str) -> float:
         """The start, when the run before did not end in good order."""

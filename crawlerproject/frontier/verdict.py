@@ -37,8 +37,7 @@ class Answer:
 
 def sentences(answer: Answer) -> list[str]:
     """The answer for a person: the verdict first, one fact a line after it."""
-    verdict = f"{answer.url}\n  {answer.state}" + (f" ({answer.reason})" if answer.reason else "")
-    lines = [verdict]
+    lines = [answer.url, f"  {answer.state}" + (f" ({answer.reason})" if answer.reason else "")]
     for name, value in answer.facts.items():
         if value is None or value == "" or name == "before_it":
             continue

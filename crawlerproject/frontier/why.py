@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from crawlerproject.frontier.certificate_book import bad_certificate
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.domain_desk import stored_hosts
+from crawlerproject.frontier.found import Found, inventor, strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.host_state import host_state, pace_source
+from crawlerproject.frontier.host_state import LEFT_ALONE, host_state, pace_source
 from crawlerproject.frontier.hubs import read_hubs
 from crawlerproject.frontier.progress import moment
 from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.hosts import host_name
-from crawlerproject.rules.robots import RobotsRecord, deciding_rule, parse_robots
+from crawlerproject.rules.hosts import host_key, host_name
+from crawlerproject.rules.ports import key_of, port_of
+from crawlerproject.rules.robots import RobotsRecord, parse_robots, refusing_line
+from crawlerproject.rules.scope import bounded_domain, registered_domain
+from crawlerproject.rules.strangers import stranger_key
 from crawlerproject.rules.urls import Address, UrlRefused, parse
-from crawlerproject.stores.protocols import FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_STRANGER, FrontierStore, PageRecord, QueuedPage
 
 _ANSWERED = frozenset(
     {
@@ -42,6 +46,8 @@ _REFUSALS = frozenset(
     | {
         Reason.HOST_PARKED,
         Reason.FOREIGN_ENTRY,
+        Reason.RENDER_PACE,
+        Reason.POISON,
         Reason.HUB_UNPROVEN,
         Reason.EXTENSION,
         Reason.SCOPE,
@@ -49,7 +55,9 @@ _REFUSALS = frozenset(
         Reason.URL_LENGTH,
         Reason.BUDGET,
     }
-    | {Reason.TRAP, Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
+    | {Reason.TRAP, Reason.STRANGER, Reason.SITEMAP_BUDGET, Reason.ROBOTS_REDIRECT}
+    | {Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
+    | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
 )
 
 
@@ -87,7 +95,7 @@ class Why:
         except UrlRefused as refused:
             return Answer(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
         excluded = self._excluded(address)
-        record = self._store.page(address.key)
+        record = self._store.page(address.key) or self._store.page(stranger_key(address.key))
         row, place = self._row(address)
         answer = (
             self._queued(address, row, place) if row is not None
@@ -100,6 +108,12 @@ class Why:
             answer.facts["rule"] = excluded
             if row is not None:
                 answer.state, answer.reason = State.REFUSED, Reason.NEVERCRAWL
+        return answer
+
+    def embedded(self, last: PageRecord, page: str) -> Answer:
+        """What became of a file that ``page`` wanted in the browser, of which no more is kept than log and capture."""
+        answer = self._decided(parse(last.url), last)
+        answer.facts["for"] = f"{page} in the browser"
         return answer
 
     def host(self, name: str) -> dict[str, Any]:
@@ -142,6 +156,8 @@ class Why:
         host = self._host(address.host)
         lease = self._leases.get(address.host)
         facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
+        if named_by := inventor(row.host, row.via, row.flags, row.note):
+            facts["named_by"] = f"only {named_by}, not its own host: it comes after what that names"
         if lease is not None and lease.get("url") == row.url:
             return Answer(row.url, State.LEASED, "", {**facts, "since": lease.get("since"), "ip": lease.get("address")})
         facts |= {"place": place, "before_it": place - 1, **self._clock(host)}
@@ -177,10 +193,15 @@ class Why:
             rule = f"{via.url} asks that this link be not followed"
             return Answer(address.url, State.REFUSED, Reason.NOFOLLOW, {"rule": rule, "via": via.url})
         depth = via.depth + 1 if via is not None else 1
-        refusal = self._gates.refusal(Found(address, depth, "L", via.url if via else "", 0), self._now)
+        refusal = self._gates.refusal(_found(address, depth, via), self._now)
         if refusal is None:
             host = self._host(address.host)
-            if host.known >= self._gates.max_urls_per_host:
+            ports = self._ports(address.host)
+            if ports is None:
+                refusal = Reason.TOO_MANY_PORTS
+            elif not sum(port.known for port in ports) and self._domain(address.host) is not None:
+                refusal = Reason.TOO_MANY_HOSTS
+            elif sum(port.known for port in ports) >= self._gates.max_urls_per_host:
                 refusal = Reason.BUDGET
             elif (robots := self._robots_refusal(address, host)) is not None:
                 return Answer(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
@@ -212,6 +233,10 @@ class Why:
             return f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={gates.scope.max_url_length:,}"
         if reason is Reason.BUDGET:
             return f"the host has SCOPE_MAX_URLS_PER_HOST={gates.max_urls_per_host:,} URLs already"
+        if reason is Reason.TOO_MANY_PORTS:
+            return f"{host_name(address.host)} has SCOPE_MAX_PORTS_PER_HOST={gates.max_ports_per_host:,} others already"
+        if reason is Reason.TOO_MANY_HOSTS:
+            return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
         if reason is Reason.SCOPE:
             return f"-a scope={gates.scope.mode}: not of the seeds' {gates.scope.mode}s"
         return _RULES.get(reason, "")
@@ -233,10 +258,11 @@ class Why:
         if packed is None:
             return None
         record = RobotsRecord.unpack(packed)
-        if parse_robots(record.body, self._token).allowed(address.url):
+        line = refusing_line(record.body, self._token, address.url)
+        if not line and host.left_alone:  # by the robots.txt of the other of http and https
+            line = LEFT_ALONE
+        if not line:
             return None
-        rule = deciding_rule(record.body, self._token, address.url)
-        line = f"Disallow: {rule.pattern}" if rule is not None else "a rule"
         return f"{line} (robots.txt of {moment(record.fetched_at)})"
 
     def _robots_fact(self, host: Host, scheme: str) -> str | None:
@@ -256,10 +282,34 @@ class Why:
             wishes.append(f"Request-rate: one in {rules.request_rate_seconds:g} s")
         return "; ".join([said, *wishes])
 
+    # --- ports and domains ----------------------------------------------------------------------
+
+    def _ports(self, key: str) -> list[Host] | None:
+        """All ports of a host's name, itself included; None when it is one too many and was not taken up."""
+        name, port = host_name(key), port_of(key)
+        first = self._host(name)
+        if port and port not in first.other_ports and len(first.other_ports) >= self._gates.max_ports_per_host:
+            return None
+        return [first, *(self._host(key_of(name, number)) for number in {*first.other_ports, port} - {0})]
+
+    def _domain(self, key: str) -> str | None:
+        """Why the domain of a host may have no host more; None when it may."""
+        for domain in {bounded_domain(key), registered_domain(key)}:
+            known = stored_hosts(self._store, domain)
+            most = self._gates.max_hosts_per_domain
+            if known.full(most) and not self._gates.any_hosts(domain, self._now):
+                earned = f" and {known.most(most) - most:,} that its pages earned" if known.most(most) > most else ""
+                return f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
+        return None
+
     # --- clocks ---------------------------------------------------------------------------------
 
     def _clock(self, host: Host) -> dict[str, Any]:
         free = max(host.next_free, host.rest_until)
+        ports = self._ports(host.name) or [host]
+        asked = max((port for port in ports if port.name != host.name), key=lambda port: port.name_free, default=host)
+        if asked.name_free > free:  # another port of the name is waited for
+            free = max(asked.name_free, asked.name_free - asked.delay_seconds + host.delay_seconds)
         facts: dict[str, Any] = {
             "free_at": moment(free) if free > self._now else None,
             "free_in_seconds": round(max(0.0, free - self._now), 3),
@@ -268,6 +318,8 @@ class Why:
         }
         if host.rest_until > self._now:
             facts["rests_until"] = moment(host.rest_until)
+        if len(ports) > 1:
+            facts["ports"] = ", ".join(str(port_of(port.name) or "default") for port in ports)
         return facts
 
     def _host(self, name: str) -> Host:
@@ -276,12 +328,22 @@ class Why:
 
     def _row(self, address: Address) -> tuple[QueuedPage | None, int]:
         """The URL's queue row and its place, from 1. Reads the queue up to it."""
-        if not self._store.known([address.key])[0]:
+        if not any(self._store.known([address.key, stranger_key(address.key)])):
             return None, 0
+        found, at = None, 0
         for place, row in enumerate(self._store.queue(address.host), 1):
-            if row.key == address.key:
-                return row, place
-        return None, 0
+            if row.page_key == address.key:
+                if not row.flags & FLAG_STRANGER:
+                    return row, place
+                found, at = found or row, at or place
+        return found, at
+
+
+def _found(address: Address, depth: int, via: Via | None) -> Found:
+    """The URL as it would be found on a page."""
+    if via is None:
+        return Found(address, depth, "L", "", 0)
+    return Found(address, depth, "L", via.url, 0, FLAG_STRANGER if strangers(address.host, host_key(via.url)) else 0)
 
 
 _SYNTAX: dict[Reason, str] = {
@@ -290,10 +352,16 @@ _SYNTAX: dict[Reason, str] = {
 }
 _RULES: dict[Reason, str] = {
     Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
+    Reason.STRANGER: "pages of other domains alone name it, and they named too much here: scrapy traps",
+    Reason.SITEMAP_BUDGET: "the host's sitemaps named too few new pages so far: scrapy traps",
+    Reason.ROBOTS_REDIRECT: "a robots.txt was redirected here too often",
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
-    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection)",
+    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection, cut short)",
+    Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
     Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
+    Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
+    Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
     Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }

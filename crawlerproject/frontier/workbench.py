@@ -1,9 +1,10 @@
 """Which host may be asked next: hosts and IP addresses ordered by their next free moment.
 
 Pure: no clock, no network, no store. A host with work is always in exactly one place: waiting for its
-own moment (in the heap), waiting at its address (in that address's line), being looked up, or in flight.
-An address serves one request at a time and rests ``ip_pause_seconds`` between two (BUbiNG's workbench,
-WWW 2014: an address is ready when it and its first host are). Which host of a domain is looked up next: ``domains``.
+own moment (in the heap), waiting for another port of its name (in that name's line), waiting at its address
+(in that address's line), being looked up or waiting for that (``domains``), or in flight. An address serves one
+request at a time and rests ``ip_pause_seconds`` between two (BUbiNG's workbench, WWW 2014: an address is ready when
+it and its first host are). The ports of one name are hosts of their own with one clock: one of them has the turn.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from crawlerproject.frontier.domains import BACK_AFTER_SECONDS, LINE, Domains
 
@@ -39,21 +40,90 @@ class Stage(IntEnum):
 class HostClock:
     """One host's place in time. Epoch seconds throughout."""
 
-    __slots__ = ("address", "address_until", "domain", "name", "next_free", "serial", "stage", "work")
+    __slots__ = (
+        "address",
+        "address_until",
+        "delay_seconds",
+        "domain",
+        "embeds",
+        "name",
+        "next_free",
+        "ports",
+        "rendering",
+        "serial",
+        "stage",
+        "work",
+    )
 
-    def __init__(self, name: str, next_free: float = 0.0) -> None:
+    def __init__(self, name: str, next_free: float = 0.0, delay_seconds: float = 0.0) -> None:
         self.name = name
         self.next_free = next_free
+        self.delay_seconds = delay_seconds  # promised between an answer's end and the next request
+        self.ports: PortsClock[Any] | None = None  # shared with the name's other ports; None: it has none
         self.work = False
         self.stage = Stage.IDLE
         self.serial = 0  # of its entry in the heap; any other entry is stale
         self.address = ""
         self.address_until = 0.0
         self.domain = ""  # the registered one, known from the first look-up on
+        self.embeds = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
+        self.rendering = False  # a page of its is in the browser: not to be forgotten meanwhile
 
 
 H = TypeVar("H", bound=HostClock)
 """What a frontier knows of a host besides its clock is its own business."""
+
+
+class PortsClock(Generic[H]):
+    """The clock that all ports of one name share: one of them is asked at a time, at the pace of the name."""
+
+    __slots__ = (
+        "ended",
+        "hosts",
+        "known",
+        "last",
+        "line",
+        "name",
+        "next_free",
+        "numbers",
+        "promised_seconds",
+        "rest_until",
+        "turn",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.hosts: dict[H, float] = {}  # those in memory, and when each was asked last
+        self.numbers: set[int] = set()  # every other port than the default that was ever taken up
+        self.known = 0  # URLs ever accepted, of all ports
+        self.turn: H | None = None  # whose turn it is, from its look-up to its answer's end
+        self.line: deque[H] = deque()  # free but for another's turn
+        self.ended = 0.0  # the last answer of any port
+        self.next_free = 0.0  # none is asked before this
+        self.last: H | None = None  # that was asked
+        self.promised_seconds = 0.0  # after its answer's end
+        self.rest_until = 0.0  # the end of the last rest that a port asked for
+
+    def free_at(self, host: H) -> float:
+        """From when the host may be asked, as far as the others are concerned: never sooner than its own pause."""
+        return max(self.next_free, self.ended + host.delay_seconds)
+
+    def goes_before(self, host: H, now: float) -> bool:
+        """Whether another port may be asked now that has waited for longer since it was asked."""
+        asked = self.hosts[host]
+        return any(
+            at < asked and other.work and other.stage == Stage.WAITING and other.serial
+            and max(other.next_free, self.free_at(other)) <= now
+            for other, at in self.hosts.items()
+        )  # fmt: skip
+
+    def charge(self, host: H, ended: float, next_free: float) -> None:
+        """The host's answer has ended: no port is asked before ``next_free``."""
+        self.ended = max(self.ended, ended)
+        self.hosts[host] = ended
+        self.next_free = max(self.next_free, next_free)
+        self.last = host
+        self.promised_seconds = next_free - ended
 
 
 class _IpClock(Generic[H]):
@@ -88,6 +158,7 @@ class Workbench(Generic[H]):
     ) -> None:
         """``domain_of`` gives the registered domain of a host key; None: every host is looked up when it is free."""
         self.hosts: dict[str, H] = {}
+        self.names: dict[str, PortsClock[H]] = {}  # by host name: those of which other ports are known
         self.in_flight = 0
         self._per_ip = per_ip
         self._ip_pause_seconds = ip_pause_seconds
@@ -163,47 +234,30 @@ class Workbench(Generic[H]):
     def wait(self, host: H, next_free: float, *, work: bool) -> None:
         """Let a host that was handed out (or is waiting) wait until ``next_free``."""
         host.next_free = next_free
-        host.work = work
+        host.work = work = work or host.embeds > 0
         host.stage = Stage.WAITING if work else Stage.IDLE
+        if host.ports is not None:
+            self._turn_over(host, host.ports)
         self._push(host, next_free)
         if self.waited is not None:
             self.waited.append(host)
+
+    def share(self, host: H, name: str) -> PortsClock[H]:
+        """Let a host share the clock of its name's ports from now on."""
+        clock = self.names.get(name)
+        if clock is None:
+            clock = self.names[name] = PortsClock(name)
+        host.ports = clock
+        clock.hosts.setdefault(host, 0.0)
+        if host.stage not in (Stage.IDLE, Stage.WAITING, Stage.BEHIND):
+            clock.turn = host
+        return clock
 
     def release(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """A turn that was taken but sent nothing: its address is free again at once."""
         self.in_flight -= 1
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
             ip.busy = False
-            self._push(ip, max(now, ip.next_free))
-        self.wait(host, next_free, work=work)
-
-    def borrow(self, host: H, address: str, now: float) -> bool:
-        """Take a host out of its turn, for a page in the browser: only when it and ``address`` are free now.
-
-        ``address`` "" when the borrower holds the host's address already.
-        """
-        if host.stage not in (Stage.IDLE, Stage.WAITING) or host.next_free > now:
-            return False
-        if self._per_ip and address:
-            ip = self._ips.get(address)
-            if ip is None:
-                ip = self._ips[address] = _IpClock(address, self._ips_free_from)
-            if ip.busy or ip.next_free > now or ip.line:
-                if not ip.busy and not ip.serial:
-                    self._push(ip, ip.next_free)
-                return False
-            ip.busy = True
-            ip.serial = 0
-        host.serial = 0
-        self._start(host)
-        return True
-
-    def returned(self, host: H, address: str, now: float, next_free: float, *, work: bool, asked: bool = True) -> None:
-        """The borrower is done: start the clocks of the host and of ``address``, unless nothing was ``asked``."""
-        self.in_flight -= 1
-        if self._per_ip and address and (ip := self._ips.get(address)) is not None:
-            ip.busy = False
-            ip.next_free = now + self._ip_pause_seconds if asked else ip.next_free
             self._push(ip, max(now, ip.next_free))
         self.wait(host, next_free, work=work)
 
@@ -229,6 +283,7 @@ class Workbench(Generic[H]):
         elif host.stage == Stage.BEHIND and self._domains is not None:
             self._domains.forget(host)
         host.stage = Stage.IDLE
+        self._leave(host)
 
     def latest(self, count: int, later_than: float) -> list[H]:
         """Some ``count`` hosts that wait for their own moment, later than ``later_than``.
@@ -264,7 +319,11 @@ class Workbench(Generic[H]):
     def _free(self, host: H, now: float) -> Turn[H] | None:
         if not host.work:
             # Only now may it be forgotten: dropping it earlier would forget its delay (NUTCH-2947).
-            del self.hosts[host.name]
+            if not host.rendering:
+                del self.hosts[host.name]
+                self._leave(host)
+            return None
+        if host.ports is not None and not self._takes_turn(host, host.ports, now):
             return None
         if not host.address or host.address_until <= now:
             return self._look_up(host, now)
@@ -283,6 +342,8 @@ class Workbench(Generic[H]):
         back_at = domains.waits(host, now, again=again)
         if back_at:
             self._come_back(host, back_at)
+        elif host.ports is not None:
+            self._turn_over(host, host.ports)
         return None
 
     def _step_on(self, host: H) -> None:
@@ -297,7 +358,44 @@ class Workbench(Generic[H]):
         """There is no place for the host now."""
         host.stage = Stage.WAITING
         host.next_free = max(host.next_free, at)
+        if host.ports is not None:
+            self._turn_over(host, host.ports)
         self._push(host, host.next_free)
+
+    def _takes_turn(self, host: H, clock: PortsClock[H], now: float) -> bool:
+        """Whether no other port of the name is asked now; else the host waits for that one's end or the name's pace."""
+        if clock.turn is not None:
+            clock.line.append(host)
+            return False
+        if (free_at := clock.free_at(host)) > now:
+            host.next_free = free_at
+            self._push(host, free_at)
+            return False
+        if clock.goes_before(host, now):
+            clock.line.append(host)
+            return False
+        clock.turn = host
+        return True
+
+    def _turn_over(self, host: H, clock: PortsClock[H]) -> None:
+        """Those who waited for this turn go before the host itself, in the order in which they came."""
+        if clock.turn is host:
+            clock.turn = None
+        while clock.line and clock.turn is None:
+            other = clock.line.popleft()
+            if other.stage == Stage.WAITING and not other.serial:
+                other.next_free = max(other.next_free, clock.free_at(other))
+                self._push(other, other.next_free)
+
+    def _leave(self, host: H) -> None:
+        """A host that is forgotten shares no clock; the last one takes it along."""
+        clock, host.ports = host.ports, None
+        if clock is None:
+            return
+        clock.hosts.pop(host, None)
+        self._turn_over(host, clock)
+        if not clock.hosts:
+            del self.names[clock.name]
 
     def _line_up(self, host: H, now: float) -> Turn[H] | None:
         if not self._per_ip:

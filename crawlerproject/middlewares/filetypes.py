@@ -13,7 +13,7 @@ from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.filetypes import SKIP_EXTENSIONS, extensions_of, useless
+from crawlerproject.rules.filetypes import SKIP_EXTENSIONS, extensions_of, of_sitemaps, useless
 from crawlerproject.setting_values import list_of
 from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP
 
@@ -23,6 +23,7 @@ class FileTypesMiddleware:
 
     def __init__(self, extensions: Collection[str], stats: StatsCollector | None) -> None:
         self.extensions = extensions
+        self._of_sitemaps = of_sitemaps(extensions)
         self.stats = stats
 
     @classmethod
@@ -37,14 +38,16 @@ class FileTypesMiddleware:
 
     def process_request(self, request: Request) -> None:
         """Refuse a useless extension."""
-        if useless(urlsplit(request.url).path, self.extensions) and not _wanted(request):
+        path = urlsplit(request.url).path
+        if useless(path, self.extensions) and not self._wanted(request, path):
             raise refused(self.stats, request, Reason.EXTENSION)
 
-
-def _wanted(request: Request) -> bool:
-    """Whether the operator or a page in the browser asked for it, or a robots.txt names it as a sitemap (often .gz)."""
-    meta = request.meta
-    if meta.get("seed") or meta.get("embed"):
-        return True
-    lease = meta.get("lease")
-    return lease is not None and bool(lease.row.flags & (FLAG_SEED | FLAG_SITEMAP))
+    def _wanted(self, request: Request, path: str) -> bool:
+        """Whether the operator or a page in the browser asked for it, or it is a sitemap that is packed."""
+        meta = request.meta
+        if meta.get("seed") or meta.get("embed"):
+            return True
+        lease = meta.get("lease")
+        if lease is None or not lease.row.flags & (FLAG_SEED | FLAG_SITEMAP):
+            return False
+        return bool(lease.row.flags & FLAG_SEED) or not useless(path, self._of_sitemaps)

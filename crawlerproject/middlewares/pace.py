@@ -2,7 +2,7 @@
 
 A request that the frontier leased has its promised pause already; one that would break it is refused and counted
 in ``pace/guard_refused``, which must stay 0. Any other request (shell, fetch, other spiders) waits here until
-its host and IP address are free, by the same rules.
+its host and IP address are free, by the same rules. The ports of one name are one host here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.clock import steady
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.resolver import Resolved, resolver_for
 from crawlerproject.middlewares.moments import Moments
@@ -34,7 +35,7 @@ _TOLERANCE_SECONDS = 0.002
 # An answer is heard of within this; more is a clock that was set.
 _MAX_LAG_SECONDS = 60.0
 _RESTS = RestLimits()
-_TICKET = "pace_ticket"  # meta key: (host, ip) entered for this request, so that it leaves exactly once
+_TICKET = "pace_ticket"  # meta key: (host name, ip) entered for this request, so that it leaves exactly once
 
 
 class PaceMiddleware:
@@ -48,7 +49,7 @@ class PaceMiddleware:
         ip_seconds: float | None = 0.5,  # None: IP addresses have no clock
         rests: RestLimits = _RESTS,
         clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] = steady,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         rng: random.Random | None = None,
         paces: HostPaceFile | None = None,
@@ -82,12 +83,12 @@ class PaceMiddleware:
     def process_request(self, request: Request) -> Awaitable[None] | None:
         """Refuse a lease that breaks the pace; let everyone else wait. O(1) and no coroutine for a lease."""
         lease = request.meta.get("lease")
-        if lease is None and request.meta.get("render"):
+        if request.meta.get("render"):
             return None  # the browser asks for nothing itself: the page and its scripts come here one by one
         if lease is None:
             return self._wait(request) if request.url.startswith("http") else None
         meta = request.meta
-        host, ip, now = lease.row.host, meta.get("address") or "", self.clock()
+        host, ip, now = host_name(lease.row.host), meta.get("address") or "", self.clock()
         wait = self._wait_seconds(host, ip, now, meta.get("delay_seconds", 0.0))
         if wait is None or wait > _TOLERANCE_SECONDS:
             raise self._guarded(request, "in flight" if wait is None else f"{wait:.3f} s too soon")
@@ -105,21 +106,23 @@ class PaceMiddleware:
 
     def outlook(self, host: str, floor_seconds: float = 0.0) -> tuple[float, float | None]:
         """The pause promised to a host now, and the seconds until it may be asked (None: a request is in flight)."""
-        moment = self.hosts.known(host)
+        name = host_name(host)
+        moment = self.hosts.known(name)
         samples, seen = (moment.samples, moment.address) if moment else ((), "")
         delay = delay_seconds(self.preset, samples, floor_seconds)
-        wait = self._wait_seconds(host, seen, self.clock(), delay)
+        wait = self._wait_seconds(name, seen, self.clock(), delay)
         return delay, None if wait is None else max(0.0, wait)
 
     async def _wait(self, request: Request) -> None:
         """Until host and address are free. Between the last look and ``_enter`` nothing else can run."""
-        host, meta = host_key(request.url), request.meta
+        key, meta = host_key(request.url), request.meta
+        host = host_name(key)
         stretch = 1 + jitter_seconds(1.0, self.rng)
         found = await self._address(host)
         while True:
             moment = self.hosts.known(host)  # asked anew each time: the answer waited for may have changed it
             samples, seen = (moment.samples, found or moment.address) if moment else ((), found)
-            preset = self.paces.preset(host, self.preset, self.clock())
+            preset = self.paces.preset(key, self.preset, self.clock())
             delay = delay_seconds(preset, samples, meta.get("floor_seconds", 0.0)) * stretch
             wait = self._wait_seconds(host, seen, self.clock(), delay)
             if wait is None:
@@ -136,7 +139,7 @@ class PaceMiddleware:
         if self.resolve is None or self.ip_seconds is None:
             return ""
         try:
-            return (await self.resolve(host_name(host).strip("[]"))).addresses[0]
+            return (await self.resolve(host.strip("[]"))).addresses[0]
         except FetchError:
             return ""  # the download fails in the same way, and says so
 

@@ -26,15 +26,18 @@ from crawlerproject.rules.robots import (
     MAX_REDIRECTS,
     RobotsRules,
     RobotsVerdict,
-    deciding_rule,
     parse_robots,
+    refusing_line,
     robots_verdict,
+    usable_body,
 )
 
 # Origins whose rules are kept at hand: a spider outside a crawl meets few.
 _KEPT = 10_000
 # A robots.txt up to this size is kept as text, to name the rule that refuses (99 % of 4,231 real ones are smaller).
 _NAMED_BYTES = 16_384
+# Up to this size reading takes a few milliseconds (500 KiB of hostile lines take some 100; measured).
+_READ_AT_ONCE_BYTES = 32_768
 _REDIRECTS = {301, 302, 303, 307, 308}
 _META = {"robots_checked": True, "dont_redirect": True, "dont_retry": True, "handle_httpstatus_all": True}
 
@@ -92,6 +95,19 @@ class RobotsMiddleware:
             return None
         return self._judge(request)
 
+    def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
+        """A crawl's large robots.txt is read in a thread; the spider and the frontier then find it read."""
+        lease = request.meta.get("lease")
+        if lease is None or not lease.is_robots or len(response.body) <= _READ_AT_ONCE_BYTES:
+            return response
+        return self._read_aside(response)
+
+    async def _read_aside(self, response: Response) -> Response:
+        body = usable_body(response.body, response.flags)
+        if body is not None and 200 <= response.status < 300:
+            await asyncio.to_thread(parse_robots, body, self.token)
+        return response
+
     async def _judge(self, request: Request) -> None:
         parts = urlsplit(request.url)
         if parts.path == "/robots.txt":
@@ -111,8 +127,8 @@ class RobotsMiddleware:
 
     def _rule(self, origin: str, url: str) -> str:
         known = self._known.get(origin)
-        rule = deciding_rule(known.body, self.token, url) if known is not None and known.body else None
-        return f"Disallow: {rule.pattern} in {origin}/robots.txt" if rule is not None else f"{origin}/robots.txt"
+        line = refusing_line(known.body, self.token, url) if known is not None and known.body else ""
+        return f"{line} in {origin}/robots.txt" if line else f"{origin}/robots.txt"
 
     def _why(self, origin: str) -> str:
         known = self._known.get(origin)
@@ -126,7 +142,7 @@ class RobotsMiddleware:
             return known.rules
         under_way = self._under_way.get(origin)
         if under_way is None:
-            under_way = asyncio.ensure_future(self._fetch(f"{origin}/robots.txt"))
+            under_way = asyncio.ensure_future(self._fetch(origin))
             self._under_way[origin] = under_way
             under_way.add_done_callback(lambda _: self._under_way.pop(origin, None))
         found = await asyncio.shield(under_way)
@@ -137,7 +153,19 @@ class RobotsMiddleware:
             self._known.popitem(last=False)
         return rules
 
-    async def _fetch(self, url: str) -> _Known:
+    async def _may_follow(self, origin: str, url: str) -> bool:
+        """Whether the rules of another host let us ask for what a robots.txt is redirected to."""
+        parts = urlsplit(url)
+        other = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        if parts.path == "/robots.txt" or other == origin:
+            return True
+        if other in self._under_way:  # it may be waiting for us
+            return False
+        rules = await self.rules(other)
+        return rules is not None and rules.allowed(url)
+
+    async def _fetch(self, origin: str) -> _Known:
+        url = f"{origin}/robots.txt"
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 response = await self.download(Request(url, callback=NO_CALLBACK, meta=dict(_META), dont_filter=True))
@@ -149,11 +177,17 @@ class RobotsMiddleware:
                 url = urljoin(url, location.decode("utf-8", "replace"))
                 if not url.startswith(("http://", "https://")):
                     return _Known(ALLOW_ALL, 0.0)
+                if not await self._may_follow(origin, url):
+                    return _Known(None, 0.0, why=f"it is redirected to {url}, where robots.txt does not let us ask")
                 continue
             if verdict is RobotsVerdict.WAIT:
                 return _Known(None, 0.0, why=f"status {response.status}")
             if verdict is not RobotsVerdict.PARSE:
                 return _Known(ALLOW_ALL, 0.0)
-            body = response.body
-            return _Known(parse_robots(body, self.token), 0.0, body if len(body) <= _NAMED_BYTES else b"")
+            body = usable_body(response.body, response.flags)
+            if body is None:
+                return _Known(None, 0.0, why=f"it cannot be used ({', '.join(response.flags)})")
+            large = len(body) > _READ_AT_ONCE_BYTES
+            rules = await asyncio.to_thread(parse_robots, body, self.token) if large else parse_robots(body, self.token)
+            return _Known(rules, 0.0, body if len(body) <= _NAMED_BYTES else b"")
         return _Known(ALLOW_ALL, 0.0)  # RFC 9309 2.3.1.2: beyond five redirects it counts as unavailable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from crawlerproject.bursts import Bursts
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
+
+_LINKS_AT_A_TIME = 5_000  # five milliseconds
 
 
 class DedupPipeline:
@@ -32,12 +35,16 @@ class DedupPipeline:
         """Compare a Page with what the crawl has; the first pipeline, so what follows is done in the same go."""
         await self._bursts.room()
         if isinstance(item, Page) and item.text is not None:
-            self._compare(item, item.text)
+            scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
+            with scheduler.crawl.poison.reading(item.lease.row):
+                self._compare(scheduler, item, item.text)
+            if item.duplicate is not None:
+                await _queue_behind(item)
         return item
 
-    def _compare(self, page: Page, text: bytes) -> None:
-        scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
-        page.fingerprint = text_fingerprint(text)
+    def _compare(self, scheduler: FrontierScheduler, page: Page, text: bytes) -> None:
+        if not page.fingerprinted:
+            page.fingerprint = text_fingerprint(text)
         if page.fingerprint is not None:
             page.notes.append(("simhash", f"{page.fingerprint:016x}"))
         page.duplicate = found = scheduler.repeated(page)
@@ -47,5 +54,13 @@ class DedupPipeline:
         page.notes.append(("duplicate-of", found.url))
         if found.kind == "near":
             page.notes.append(("simhash-distance", str(found.bits)))
-        page.found = [link.behind() for link in page.found]
         self._crawler.stats.inc_value(f"duplicates/{found.kind}")
+
+
+async def _queue_behind(page: Page) -> None:
+    """Let the links of a page that repeats another wait behind others; a hundred thousand of them not in one go."""
+    links, page.found = page.found, []
+    for start in range(0, len(links), _LINKS_AT_A_TIME):
+        if start:
+            await asyncio.sleep(0)
+        page.found += [link.behind() for link in links[start : start + _LINKS_AT_A_TIME]]

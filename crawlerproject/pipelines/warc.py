@@ -41,5 +41,8 @@ class WarcPipeline:
         """Archive and end a Page."""
         if isinstance(item, Page):
             scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
+            poison, row = scheduler.crawl.poison, item.lease.row
             scheduler.finish(item)
+            if poison.suspects and item.wire is not None:
+                poison.acquit(row.key)
         return item

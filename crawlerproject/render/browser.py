@@ -10,13 +10,13 @@ from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import TimeoutError as PlaywrightTimeout
 from scrapy import Request
 
 from crawlerproject.reasons import Reason
 from crawlerproject.render.chromium import NOT_PLAYWRIGHTS, arguments
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
-from crawlerproject.render.playwright_handler import PlaywrightHandler
+from crawlerproject.render.namespace import Launcher, NoNamespace
+from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
 from crawlerproject.render.rendered import RenderFailed
 from crawlerproject.render.slots import Slot
 from crawlerproject.render.visit import Visit
@@ -56,6 +56,8 @@ class Browser:
         self._user_agent = user_agent
         self._limits = limits
         self._handler: PlaywrightHandler | None = None
+        self._launcher: Launcher | None = None
+        self._confined = True  # until the system has refused a namespace
         self._starting = asyncio.Lock()
         self._free: list[Slot] = []
         self._slots = 0
@@ -87,6 +89,8 @@ class Browser:
         if self._watch is not None:
             self._watch.cancel()
         await self._stop()
+        if self._launcher is not None:
+            self._launcher.close()
 
     async def _in_slot(self, handler: PlaywrightHandler, visit: Visit, host: str) -> None:
         slot = self._free.pop() if self._free else self._new_slot()
@@ -94,13 +98,13 @@ class Browser:
         shown = False
         try:
             visit.rendered.started_at = time()
-            until = asyncio.get_running_loop().time() + self._limits.timeout_seconds
-            async with asyncio.timeout_at(until):
-                page = await self._load(handler, slot, visit, host)
-            shown = not self._limits.screenshot or await _take_picture(page, visit, until)
-        except (TimeoutError, PlaywrightTimeout) as error:
+            visit.time.begin()
+            until = visit.time.now() + self._limits.timeout_seconds
+            page = await visit.time.within(self._limits.timeout_seconds, self._load(handler, slot, visit, host))
+            shown = not self._limits.screenshot or await _take_picture(page, visit, until - visit.time.now())
+        except (TimeoutError, NotLoaded) as error:
             detail = f"not done within {self._limits.timeout_seconds:g} s"
-            if isinstance(error, PlaywrightTimeout):
+            if isinstance(error, NotLoaded):
                 detail = f"not loaded within {self._limits.navigation_seconds:g} s"
             raise RenderFailed(Reason.RENDER_TIMEOUT, detail, visit.rendered) from error
         except (PlaywrightError, AttributeError) as error:  # without its browser the handler has lost an attribute
@@ -162,8 +166,20 @@ class Browser:
             return self._handler
 
     async def _start(self) -> PlaywrightHandler:
+        """In a network namespace where there is one to be had; Chromium's arguments close its network in any case."""
+        if self._confined:
+            try:
+                if self._launcher is None:
+                    self._launcher = await asyncio.to_thread(Launcher, self._path)
+                return await self._start_as(self._launcher.path)
+            except (NoNamespace, BrowserMissing) as refused:
+                self._confined = False
+                logger.warning("The browser gets no network namespace, its own settings keep it offline: %s", refused)
+        return await self._start_as(self._path)
+
+    async def _start_as(self, path: str) -> PlaywrightHandler:
         options = {
-            "executable_path": self._path,
+            "executable_path": path,
             "args": arguments(self._limits.page_memory_bytes),
             "ignore_default_args": NOT_PLAYWRIGHTS,
             "timeout": _START_SECONDS * 1000,
@@ -209,10 +225,10 @@ class Browser:
                 self._draining = True
 
 
-async def _take_picture(page: Page, visit: Visit, until: float) -> bool:
+async def _take_picture(page: Page, visit: Visit, seconds: float) -> bool:
     """A screenshot, if it comes in time: the page has been read, so without one it counts as rendered all the same."""
     try:
-        async with asyncio.timeout_at(until):
+        async with asyncio.timeout(seconds):
             visit.rendered.screenshot = await page.screenshot(timeout=0)
     except (PlaywrightError, TimeoutError):
         return False

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
-from crawlerproject.fetch.wire import Wire
-from crawlerproject.frontier.conduct import Ending
-from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.embeds import Embed
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.loans import Loan
+from crawlerproject.middlewares.refused import Refused
 from crawlerproject.reasons import Reason
+from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.proxies import RenderProxies
 from crawlerproject.render.rendered import Rendered
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.visit import Blocked
-from crawlerproject.rules.backoff import retry_after_seconds
 from crawlerproject.rules.embeds import embed_refusal
 from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.urls import Address, Base, UrlRefused, parse
 
 if TYPE_CHECKING:
@@ -35,9 +33,11 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 3
 # One slow file must not use up the page's time.
 _TIMEOUT_SECONDS = 10.0
-# How long a page waits for the turn of another host than its own, and how often it looks.
-_BORROW_SECONDS = 10.0
-_LOOK_SECONDS = 0.05
+# How long a page waits, all in all, for turns of other sites' hosts: at the default pace two files of each and its
+# robots.txt (ours).
+_FOREIGN_WAIT_SECONDS = 15.0
+# A script is as good for the host's next page, and one that is not there will not be there for that either.
+_KEPT_STATUSES = frozenset({200, 404, 410})
 # Framing that no longer holds, and what would have the browser keep or refuse something.
 _NOT_PASSED_ON = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection", "keep-alive", "trailer"}
@@ -59,12 +59,16 @@ class PageEmbeds(ABC):
         async def fetch() -> Embedded:
             return await self._follow(address, kind, headers, rendered)
 
-        answer, cached = await self._cache.get(address.url, fetch)
+        answer, cached = await self._cache.get(address.url, fetch, self._waiting)
         rendered.cached += cached
         return answer
 
     def close(self) -> None:  # noqa: B027 - only a crawl has something to give back
         """The page is gone."""
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        """While another page's request brings what this one wants as well."""
+        return nullcontext()
 
     def _refuse(self, address: Address, kind: str, method: str, rendered: Rendered) -> None:
         name = host_name(address.host)
@@ -77,7 +81,7 @@ class PageEmbeds(ABC):
             response = await self._send(address, kind, headers, rendered)
             location = response.headers.get("Location")
             if response.status not in _REDIRECTS or not location:
-                return embedded(response)
+                return embedded(response, kind)
             target = Base(address.url).join(location.decode("latin-1"))
             if target is None:
                 break
@@ -91,168 +95,138 @@ class PageEmbeds(ABC):
 
 
 class CrawlEmbeds(PageEmbeds):
-    """In a crawl: the page's host is leased, any other is borrowed when it is free; each is asked one by one."""
+    """In a crawl: each sub-request waits for a turn of its host in the frontier, as a page does."""
 
     def __init__(
         self,
         crawl: Crawl,
-        fetch: Callable[[Request], Awaitable[Response]],
+        wake: Callable[[], None],
         lease: Lease,
         cache: SharedCache,
         max_asked: int,
         proxies: RenderProxies,
+        time: PageTime,
+        wait_seconds: float,
     ) -> None:
         super().__init__(cache, max_asked)
         self._crawl = crawl
-        self._fetch = fetch
+        self._wake = wake
         self._lease = lease
+        self._site = registered_domain(lease.row.host)
         self._proxies = proxies
         self._proxy = proxies.choose(monotonic())
-        self._loans: dict[str, Loan] = {}
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._time = time
+        self._foreign_time = PageTime()
+        self._wait_seconds = wait_seconds
         self._closed = False
         self._under_way: set[asyncio.Task[object]] = set()
 
     def close(self) -> None:
-        """Hang up on whoever still answers, and give back the hosts that were borrowed."""
+        """Nobody waits for answers any more; what was sent ends by itself, in the archive and the log."""
         self._closed = True
         for task in self._under_way:
             task.cancel()
-        now = self._crawl.now()
-        for loan in self._loans.values():
-            self._crawl.frontier.loans.give_back(loan, now)
-        self._loans.clear()
 
     async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
-        if refusal := self._crawl.frontier.embed_refusal(address, self._crawl.now()):
-            raise Blocked(str(refusal))
-        async with self._locks[address.host]:
-            host, ip = await self._place(address)
-            await self._permitted(address, host, ip, rendered)
-            self._count(address, rendered)
-            return await self._exchange(address, host, ip, headers, "E")
-
-    async def _place(self, address: Address) -> tuple[Host, str]:
-        lease = self._lease
-        if address.host == lease.row.host:
-            return lease.host, lease.address
-        if loan := self._loans.get(address.host):
-            return loan.host, loan.address
-        try:
-            resolved = await self._crawl.resolver.resolve(host_name(address.host).strip("[]"))
-        except FetchError as error:
-            raise Blocked(str(error.reason)) from error
-        held = {lease.address, *(loan.address for loan in self._loans.values())}
-        until = monotonic() + _BORROW_SECONDS
-        while not self._closed and monotonic() < until:
-            loan = self._crawl.frontier.loans.borrow(address.host, resolved.addresses[0], held, self._crawl.now())
-            if loan is not None:
-                self._loans[address.host] = loan
-                return loan.host, loan.address
-            await asyncio.sleep(_LOOK_SECONDS)
-        raise Blocked("busy")
-
-    async def _permitted(self, address: Address, host: Host, ip: str, rendered: Rendered) -> None:
-        loans, scheme = self._crawl.frontier.loans, address.scheme
-        allowed = loans.may(host, scheme, address.url, self._crawl.now())
-        if allowed is None:
-            self._count(address, rendered)
-            await self._robots(loans.robots_lease(host, scheme, ip, self._crawl.now()))
-            allowed = loans.may(host, scheme, address.url, self._crawl.now())
-        if not allowed:
-            raise Blocked("robots" if allowed is False else "robots-unreachable")
-        if host.rest_until > self._crawl.now():
-            raise Blocked("resting")
-
-    def _count(self, address: Address, rendered: Rendered) -> None:
         if self._closed:
             raise Blocked("gone")  # the page's time is up
         if rendered.asked >= self._max_asked:
             raise Blocked("too-many")
         rendered.asked += 1
-        if address.host == self._lease.row.host:
-            rendered.asked_own += 1
-        else:
-            self._loans[address.host].asked += 1
-
-    async def _robots(self, lease: Lease) -> None:
-        address = parse(lease.row.url)
-        body = b""
-        ending = Ending(Reason.DISCONNECTED)
-        try:
-            response = await self._exchange(address, lease.host, lease.address, {}, "P")
-        except Blocked as blocked:
-            ending = Ending(Reason(str(blocked)))
-        else:
-            body = response.body
-            location = response.headers.get("Location")
-            target = Base(address.url).join(location.decode("latin-1")) if location else None
-            ending = Ending(Reason.FETCHED, response.status, location=target.url if target else "")
-        self._crawl.frontier.loans.robots_answered(lease, ending, body, self._crawl.now())
-
-    async def _exchange(self, address: Address, host: Host, ip: str, headers: dict[str, str], hop: str) -> Response:
-        meta = {"address": ip, "download_timeout": _TIMEOUT_SECONDS, "verbatim_url": True}
-        if self._proxy:
-            meta["proxy"] = self._proxy
-        passed_on = {"Accept": "*/*"} | ({"Origin": headers["origin"]} if "origin" in headers else {})
-        request = Request(address.url, headers=passed_on, meta=meta, dont_filter=True)
-        delay_seconds = self._promised(host)
-        response: Response | None = None
-        error: FetchError | None = None
         task = asyncio.current_task()
         assert task is not None
         self._under_way.add(task)
         try:
-            response = await self._fetch(request)
-        except FetchError as failed:
-            error = failed
-        except asyncio.CancelledError:
-            gone = FetchError(Reason.RENDER_TIMEOUT, "the page's time was up")
-            self._crawl.renders.embedded(self._lease, address, hop, delay_seconds, None, None, gone)
-            raise
+            return await self._answer(address, headers)
+        except FetchError as error:
+            raise Blocked(str(error.reason)) from error
         finally:
             self._under_way.discard(task)
-        self._proxies.answered(
-            self._proxy, monotonic(), failed=error is not None and error.reason is Reason.PROXY_FAILED
-        )
-        wire: Wire | None = request.meta.get("wire")
-        if wire is not None and wire.ended_at:
-            host.answered_at = wire.ended_at
-        self._judge(host, response, error, wire)
-        self._crawl.renders.embedded(self._lease, address, hop, delay_seconds, wire, response, error)
-        if response is None:
-            assert error is not None
-            raise Blocked(str(error.reason)) from error
+            rendered.waited_seconds = self._time.waited_seconds
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        return self._time.waiting() if self._time.waited_seconds < self._wait_seconds else nullcontext()
+
+    async def _answer(self, address: Address, headers: dict[str, str]) -> Response:
+        """Wait for the turn, then for the answer. Raises FetchError, also where there will be no turn."""
+        embeds = self._crawl.frontier.embeds
+        turn, answer = _Turn(), asyncio.get_running_loop().create_future()
+        embed = self._embed(address, headers, turn, answer)
+        with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
+            try:
+                if (refusal := embeds.ask(embed, self._crawl.now())) is not None:
+                    raise FetchError(refusal)
+                self._wake()
+                await turn.come(embed.until - self._crawl.now())
+            except FetchError as error:
+                if error.reason is Reason.RENDER_PACE:
+                    self._crawl.renders.refused(self._lease, address, Reason.RENDER_PACE)
+                raise
+            finally:
+                embeds.withdraw(embed)
+        outcome: Any = await answer
+        failed = isinstance(outcome, FetchError) and outcome.reason is Reason.PROXY_FAILED
+        self._proxies.answered(self._proxy, monotonic(), failed=failed)
+        if isinstance(outcome, Refused):
+            raise FetchError(outcome.reason, str(outcome))
+        if isinstance(outcome, BaseException):
+            raise outcome if isinstance(outcome, FetchError) else FetchError(Reason.INTERNAL_ERROR, str(outcome))
+        response: Response = outcome
         return response
 
-    def _promised(self, host: Host) -> float | None:
-        """The pause before a request: none within the page's turn, but a borrowed host has waited for its own."""
-        loan = self._loans.get(host.name)
-        return loan.promised_seconds if loan is not None and loan.asked == 1 else None
+    def _embed(self, address: Address, headers: dict[str, str], turn: _Turn, answer: asyncio.Future[object]) -> Embed:
+        own = registered_domain(address.host) == self._site
+        most = self._wait_seconds - self._time.waited_seconds
+        if not own:
+            most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
+        return Embed(
+            address,
+            self._lease.row,
+            self._crawl.now() + most,
+            own,
+            {"Accept": "*/*"} | ({"Origin": headers["origin"]} if "origin" in headers else {}),
+            self._proxy,
+            _TIMEOUT_SECONDS,
+            refused=turn.refused,
+            granted=turn.granted,
+            answered=lambda outcome: None if answer.done() else answer.set_result(outcome),
+        )
 
-    def _judge(self, host: Host, response: Response | None, error: FetchError | None, wire: Wire | None) -> None:
-        """The host's pace and rests learn from sub-requests as from pages."""
-        now = self._crawl.now()
-        if response is None:
-            assert error is not None
-            ending = Ending(error.reason)
-        else:
-            asked = response.headers.get("Retry-After")
-            rest = retry_after_seconds(asked.decode("latin-1") if asked else None, now, self._crawl.retry_after_max)
-            ttfb = wire.ttfb_seconds if wire else None
-            ending = Ending(Reason.FETCHED, response.status, ttfb, rest)
-        self._crawl.frontier.loans.answered(host, ending, now)
+
+class _Turn:
+    """A sub-request's turn, waited for."""
+
+    def __init__(self) -> None:
+        self._decided: asyncio.Future[Reason | None] = asyncio.get_running_loop().create_future()
+
+    def refused(self, reason: Reason) -> None:
+        if not self._decided.done():
+            self._decided.set_result(reason)
+
+    def granted(self) -> None:
+        if not self._decided.done():
+            self._decided.set_result(None)
+
+    async def come(self, seconds: float) -> None:
+        """Until it is granted. Raises FetchError."""
+        try:
+            reason = await asyncio.wait_for(self._decided, max(0.0, seconds))
+        except TimeoutError:
+            reason = Reason.RENDER_PACE
+        if reason is not None:
+            raise FetchError(reason)
 
 
-def embedded(response: Response) -> Embedded:
-    """A response as the browser gets it."""
+def embedded(response: Response, kind: str = "") -> Embedded:
+    """A response as the browser gets it; a script is kept for other pages whatever its owner says of caches."""
     headers = {}
     for name, values in response.headers.items():
         key = name.decode("latin-1").lower()
         if key not in _NOT_PASSED_ON:
             headers[key] = b", ".join(values).decode("latin-1")
     policy = headers.get("cache-control", "").lower()
-    keep = response.status == 200 and "no-store" not in policy and "private" not in policy
+    shared = kind == "script" or ("no-store" not in policy and "private" not in policy)
+    keep = response.status in _KEPT_STATUSES and shared
     return Embedded(response.status, headers, response.body, keep)
 
 

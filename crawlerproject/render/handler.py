@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -21,10 +23,9 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch or render one request."""
-        fetch = super().download_request
         if not request.meta.get("render"):
-            return await fetch(request)
-        return await renderer_for(self.crawler).render(request, fetch)
+            return await super().download_request(request)
+        return await (await renderer_for(self.crawler)).render(request)
 
     async def close(self) -> None:
         """Scrapy: the crawl ends."""
@@ -37,12 +38,12 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
 _renderers: WeakKeyDictionary[Crawler, Renderer] = WeakKeyDictionary()
 
 
-def renderer_for(crawler: Crawler) -> Renderer:
+async def renderer_for(crawler: Crawler) -> Renderer:
     """The crawler's one renderer: the handlers for http and https share it."""
-    renderer = _renderers.get(crawler)
-    if renderer is None:
-        # Playwright takes a fifth of a second to import, which a crawl that renders nothing need not spend.
-        from crawlerproject.render.renderer import Renderer
-
-        renderer = _renderers[crawler] = Renderer(crawler)
-    return renderer
+    if crawler not in _renderers:
+        # Playwright takes half a second to import, which a crawl that renders nothing need not spend, and the event
+        # loop never.
+        module = await asyncio.to_thread(import_module, "crawlerproject.render.renderer")
+        if crawler not in _renderers:
+            _renderers[crawler] = module.Renderer(crawler)
+    return _renderers[crawler]

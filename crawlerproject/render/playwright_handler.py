@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 logging.getLogger("scrapy-playwright").setLevel(logging.WARNING)
 
 
+class NotLoaded(Exception):
+    """The page's document and its blocking scripts did not run in time."""
+
+
 class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]  # its base has no types
     """One browser process; pages come with the request and are never closed here."""
 
@@ -46,8 +50,14 @@ class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc] 
     async def _get_response_and_download(
         self, request: Request, page: Page, spider: Any
     ) -> tuple[Response | None, None]:
-        """Navigate; a download that the page starts is not waited for (none is accepted)."""
-        return await page.goto(request.url, **request.meta["playwright_page_goto_kwargs"]), None
+        """Navigate; a download that the page starts is not waited for (none is accepted). Raises NotLoaded."""
+        visit = self.visits[request.meta["playwright_context"]]
+        options = dict(request.meta["playwright_page_goto_kwargs"])
+        seconds = options.pop("timeout") / 1000
+        try:
+            return await visit.time.within(seconds, page.goto(request.url, **options, timeout=0)), None
+        except TimeoutError as late:
+            raise NotLoaded from late
 
     async def _apply_page_methods(self, page: Page, request: Request, spider: Any) -> None:
         await self.visits[request.meta["playwright_context"]].settle(page)

@@ -19,8 +19,8 @@ class Rendered:
     html: bytes = b""  # the DOM, UTF-8; empty when there is none
     started_at: float = 0.0
     ended_at: float = 0.0
-    asked_own: int = 0  # requests sent to the page's own host: its clock's debt
-    asked: int = 0  # requests sent to all hosts
+    asked: int = 0  # requests sent, or meant to be
+    waited_seconds: float = 0.0  # for turns of hosts
     cached: int = 0  # served from the shared cache
     blocked: Counter[str] = field(default_factory=Counter)  # never asked for, by why
     blocked_urls: list[str] = field(default_factory=list)  # the first of them, "why address"
@@ -40,6 +40,7 @@ class Rendered:
             ("settled", "yes" if self.settled else "no"),
             ("requestsSent", str(self.asked)),
             ("requestsFromCache", str(self.cached)),
+            ("waitedForTurnsMs", str(round(self.waited_seconds * 1000))),
             *(("requestsBlocked", f"{why} {count}") for why, count in sorted(self.blocked.items())),
             *(("blocked", address) for address in self.blocked_urls),
             *(("navigationNotFollowed", address) for address in self.navigations),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -16,6 +15,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.chromium import VIEWPORT, find_chromium
 from crawlerproject.render.embeds import CrawlEmbeds, PageEmbeds, embedded
+from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.proxies import RenderProxies
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded, SharedCache
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.crawl import Crawl
 
-Fetch = Callable[[Request], Awaitable[Response]]
 # Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.
 _SHELL_PATIENCE = 10
 _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
@@ -48,20 +47,26 @@ class Renderer:
         patience = 1 if is_crawl(crawler) else _SHELL_PATIENCE
         self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS") * patience
         self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
+        self._wait_seconds = settings.getfloat("RENDER_WAIT_SECONDS")
         self._cache = SharedCache(settings.getint("RENDER_CACHE_BYTES"))
         self._proxies = RenderProxies(list_of(settings, "RENDER_PROXIES"))
         self._browser: Browser | None = None
 
-    async def render(self, request: Request, fetch: Fetch) -> Response:
+    async def render(self, request: Request) -> Response:
         """One page. Raises RenderFailed, and nothing else for whatever a page does."""
         rendered = Rendered(request.url, wait_rule=WAIT_RULE, viewport=f"{VIEWPORT['width']}x{VIEWPORT['height']}")
         lease = request.meta.get("lease")
         embeds: PageEmbeds
+        page_time = PageTime()
         if lease is not None:
             scheduler: Any = self._crawler.engine.scheduler
             crawl: Crawl = scheduler.crawl
+            renders = crawl.frontier.renders
+            page_time = PageTime(lambda: renders.waits(crawl.now()), renders.goes_on)
             document = self._stored(crawl, lease.row.note, rendered)
-            embeds = CrawlEmbeds(crawl, fetch, lease, self._cache, self._max_asked, self._proxies)
+            embeds = CrawlEmbeds(
+                crawl, scheduler.wake, lease, self._cache, self._max_asked, self._proxies, page_time, self._wait_seconds
+            )
         else:
             plain = await self._plain(request)
             if plain.status != 200:
@@ -70,7 +75,7 @@ class Renderer:
             embeds = ShellEmbeds(self._crawler, self._cache, self._max_asked)
         times = {"settle_seconds": self._settle_seconds, "timeout_seconds": self._timeout_seconds}
         try:
-            await self._show(Visit(document, embeds, rendered, **times), host_key(request.url))
+            await self._show(Visit(document, embeds, rendered, page_time, **times), host_key(request.url))
         finally:
             embeds.close()
             self._tell(rendered)
@@ -140,6 +145,7 @@ class Renderer:
         stats.inc_value("render/requests", rendered.asked)
         stats.inc_value("render/from_cache", rendered.cached)
         stats.inc_value("render/blocked", rendered.blocked.total())
+        stats.inc_value("render/short_of_turns", int(Reason.RENDER_PACE in rendered.blocked))
 
 
 def is_crawl(crawler: Crawler) -> bool:

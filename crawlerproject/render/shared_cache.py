@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 
@@ -26,10 +27,19 @@ class SharedCache:
         self._kept: OrderedDict[str, Embedded] = OrderedDict()
         self._coming: dict[str, asyncio.Future[Embedded | None]] = {}
 
-    async def get(self, url: str, fetch: Callable[[], Awaitable[Embedded]]) -> tuple[Embedded, bool]:
-        """The answer, and whether it came from here; ``fetch`` is called when nobody has it or gets it."""
+    async def get(
+        self,
+        url: str,
+        fetch: Callable[[], Awaitable[Embedded]],
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> tuple[Embedded, bool]:
+        """The answer, and whether it came from here; ``fetch`` is called when nobody has it or gets it.
+
+        ``waiting`` is entered while another page's answer is on its way.
+        """
         while (coming := self._coming.get(url)) is not None:
-            found = await asyncio.shield(coming)
+            with waiting():
+                found = await asyncio.shield(coming)
             if found is not None:
                 return found, True
         kept = self._kept.get(url)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import Error as PlaywrightError
 
-from crawlerproject.render.chromium import VIEWPORT
+from crawlerproject.render.chromium import VIEWPORT, WITHOUT_PEERS
 from crawlerproject.render.visit import Visit
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Slot:
             accept_downloads=False,
             locale="en-US",
         )
+        await context.add_init_script(WITHOUT_PEERS)
         # What is not asked by the page itself (new windows, sockets) is not answered at all.
         await context.route("**/*", _refuse)
         await context.route_web_socket("**/*", _hang_up)

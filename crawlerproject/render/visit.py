@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from playwright.async_api import Error as PlaywrightError
 
 from crawlerproject.reasons import Reason
+from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded
 
@@ -50,8 +51,16 @@ class Visit:
     """Answers the browser on behalf of one page; ``document`` is its plain answer."""
 
     def __init__(
-        self, document: Embedded, embeds: Embeds, rendered: Rendered, *, settle_seconds: float, timeout_seconds: float
+        self,
+        document: Embedded,
+        embeds: Embeds,
+        rendered: Rendered,
+        time: PageTime,
+        *,
+        settle_seconds: float,
+        timeout_seconds: float,
     ) -> None:
+        self.time = time
         self.document = document
         self.rendered = rendered
         self.page: Page | None = None
@@ -109,14 +118,12 @@ class Visit:
     async def _fulfil(self, route: Route, answer: Embedded) -> None:
         await route.fulfill(status=answer.status, headers=answer.headers, body=answer.body)
 
-    def _spent(self) -> float:
-        return time() - self.rendered.started_at
-
     async def settle(self, page: Page) -> None:
         """Wait until the page rests, or its time is up: what is there then is taken."""
-        until = monotonic() + min(self._settle_seconds, self._timeout_seconds * _READ_BY - self._spent())
+        spent = self.time.now()
+        until = spent + min(self._settle_seconds, self._timeout_seconds * _READ_BY - spent)
         seen: list[int] | None = None
-        while monotonic() < until and self.rendered.noise["navigation"] < _MAX_NAVIGATIONS:
+        while self.time.now() < until and self.rendered.noise["navigation"] < _MAX_NAVIGATIONS:
             await asyncio.sleep(_LOOK_SECONDS)
             if self._under_way or monotonic() - self._last_event < _QUIET_SECONDS:
                 continue

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.printable import printable_line
 
 # The log's times have microseconds, and two clocks are read around a request: less than this
 # below the promise is rounding, not haste.
@@ -194,7 +195,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or not Path(arguments[0]).is_dir():
         print("Usage: python -m crawlerproject.reports.summary CRAWL_DIR (a folder that a crawl made)", file=sys.stderr)
         return 2
-    print("\n".join(summarise(Path(arguments[0])).lines()))
+    print("\n".join(map(printable_line, summarise(Path(arguments[0])).lines())))
     return 0
 
 

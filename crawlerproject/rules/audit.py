@@ -1,10 +1,15 @@
-"""Judges a crawl's pauses after the fact: each host and each IP address, one request at a time, as promised."""
+"""Judges a crawl's pauses after the fact: each host and each IP address, one request at a time, as promised.
+
+The ports of one name are one host: they share its pace.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
+
+from crawlerproject.rules.hosts import host_name
 
 # The log's times have microseconds and two clocks are read around a request: less than this is rounding, not haste.
 ROUNDING_SECONDS = 0.001
@@ -20,7 +25,7 @@ class Asked(NamedTuple):
     end: float
     host: str
     ip: str
-    promised_seconds: float | None  # since the host's last answer's end; None: within a page's turn, one after another
+    promised_seconds: float | None  # since the name's last answer's end; None: in old logs, within a page's turn
     url: str
 
 
@@ -28,7 +33,7 @@ class Violation(NamedTuple):
     """A request that came too soon."""
 
     kind: str  # "host" or "ip"
-    name: str
+    name: str  # without a port
     ended_at: float  # the answer before
     started_at: float
     promised_seconds: float
@@ -100,7 +105,8 @@ class Audit:
             self._judge(heappop(self._waiting))
 
     def _judge(self, asked: Asked) -> None:
-        lane = self._lanes["host"].get(asked.host)
+        name = host_name(asked.host)
+        lane = self._lanes["host"].get(name)
         if lane is not None and lane.last == asked:
             return  # a crash between compressing a day and removing the plain file leaves its lines twice
         self.requests += 1
@@ -111,7 +117,7 @@ class Audit:
         heappush(self._in_flight, asked.end)
         self.most["all"] = max(self.most["all"], len(self._in_flight))
         within = asked.promised_seconds is None
-        self._judge_lane("host", asked.host, asked, asked.promised_seconds or 0.0)
+        self._judge_lane("host", name, asked, asked.promised_seconds or 0.0)
         self._judge_lane("ip", asked.ip, asked, 0.0 if within and self.ip_seconds is not None else self.ip_seconds)
 
     def _judge_lane(self, kind: str, name: str, asked: Asked, promised: float | None) -> None:

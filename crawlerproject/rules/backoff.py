@@ -11,7 +11,7 @@ from typing import NamedTuple
 from crawlerproject.reasons import Reason
 
 _MINUTE = 60.0
-_HOUR = 3600.0
+HOUR_SECONDS = 3600.0
 # StormCrawler's back-off (its pull request 1984): ten per cent either way, so that blocks do not expire together.
 JITTER_SHARE = 0.1
 # The same: a host that was quiet for half an hour is forgiven. Also Nutch's exception counter.
@@ -31,13 +31,13 @@ class Failure(NamedTuple):
 # Base waits after BUbiNG (ParsingThread's table): an hour for a host that cannot be found, reached or trusted,
 # a minute for one that broke off. Its retries: DNS, connect, closed 2; others 5; TLS 0. Tries = retries + 1.
 _FAILURES: dict[Reason, Failure] = {
-    Reason.DNS_NOT_FOUND: Failure(_HOUR, 3, True),
+    Reason.DNS_NOT_FOUND: Failure(HOUR_SECONDS, 3, True),
     Reason.DNS_FAILED: Failure(15 * _MINUTE, 3, True),  # the resolver's trouble more often than the host's: Heritrix
-    Reason.CONNECT_TIMEOUT: Failure(_HOUR, 3, True),
-    Reason.CONNECT_REFUSED: Failure(_HOUR, 3, True),
-    Reason.CONNECT_FAILED: Failure(_HOUR, 3, True),
-    Reason.TLS_CERTIFICATE: Failure(_HOUR, 1, True),  # will not mend by itself
-    Reason.TLS_FAILED: Failure(_HOUR, 2, True),  # a handshake may be cut by chance: one more (ours)
+    Reason.CONNECT_TIMEOUT: Failure(HOUR_SECONDS, 3, True),
+    Reason.CONNECT_REFUSED: Failure(HOUR_SECONDS, 3, True),
+    Reason.CONNECT_FAILED: Failure(HOUR_SECONDS, 3, True),
+    Reason.TLS_CERTIFICATE: Failure(HOUR_SECONDS, 1, True),  # will not mend by itself
+    Reason.TLS_FAILED: Failure(HOUR_SECONDS, 2, True),  # a handshake may be cut by chance: one more (ours)
     Reason.PROXY_FAILED: Failure(_MINUTE, 6, False),  # our side's trouble
     Reason.FIRST_BYTE_TIMEOUT: Failure(_MINUTE, 6, True),
     Reason.DISCONNECTED: Failure(_MINUTE, 3, True),
@@ -47,6 +47,7 @@ _FAILURES: dict[Reason, Failure] = {
     Reason.ROBOTS_UNREACHABLE: Failure(10 * _MINUTE, 6, True),  # StormCrawler: an hour; ours: sooner
     Reason.RATE_LIMITED: Failure(_MINUTE, 6, True),
     Reason.HTTP_ERROR: Failure(_MINUTE, 2, False),  # 5xx other than 503
+    Reason.POISON: Failure(HOUR_SECONDS, 1, False),  # never sent; of a robots.txt the base is for its host
     Reason.PACE_GUARD: Failure(_MINUTE, 3, True),  # never sent; must not happen
 }
 _FINAL = Failure(0.0, 1, False)
@@ -55,7 +56,7 @@ _FINAL = Failure(0.0, 1, False)
 FAILURES: dict[Reason, Failure] = {reason: _FAILURES.get(reason, _FINAL) for reason in Reason}
 
 # Failures that speak against the host: the proxy's and our own do not, and what was never sent does not either.
-THEIR_FAILURES = frozenset(_FAILURES) - {Reason.PROXY_FAILED, Reason.INTERNAL_ERROR, Reason.PACE_GUARD}
+THEIR_FAILURES = frozenset(_FAILURES) - {Reason.PROXY_FAILED, Reason.INTERNAL_ERROR, Reason.PACE_GUARD, Reason.POISON}
 
 # The port did not take the connection: another address of the host may, and another port of it.
 PORT_FAILURES = frozenset(
@@ -160,7 +161,7 @@ class BreakerLimits(NamedTuple):
     """When a host is parked, and for how long."""
 
     max_failures: int = 5  # HOST_MAX_FAILURES, in a row
-    park_seconds: float = _HOUR  # BUbiNG's wait for a host that cannot be reached
+    park_seconds: float = HOUR_SECONDS  # BUbiNG's wait for a host that cannot be reached
     max_park_seconds: float = 86_400.0
 
 

@@ -1,41 +1,62 @@
 """Decides whether a page would cost an HTML parser far more than its size: such a page is kept, not parsed.
 
-Three shapes are quadratic in lexbor (and in libxml2): many attributes on one tag (each is compared
-with all before it), deep nesting (each block looks up the whole stack), and open formatting elements
-(each new block repeats them all). The checks are linear and look at the raw bytes.
+Four shapes are quadratic in lexbor (three of them in libxml2 too): many attributes on one tag (each is compared
+with all before it), deep nesting (each block looks up the whole stack), open formatting elements (each new block
+repeats them all), and the options of one select (each new one looks at all before it: 150,000 take four minutes).
+The checks are linear and look at the raw bytes.
 """
 
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 MAX_ATTRIBUTES = 1_000  # on one tag: 2 ms; 20,000 cost 0.7 s; the most on 740 real pages is below 400
-# The exact count of attributes costs a third of a parse, so a page first has to look like it: a tag this long
-# (1,000 different attributes need it) without ">". Values may hold a quoted ">" to hide behind, and what can
-# be hidden grows with the square of the size: pages above the second bound are always counted.
+# The exact count of attributes costs a quarter of a parse, so a page first has to look like it: no tag ends within so
+# many bytes (1,000 different attributes need them). A ">" that a quoted value may hide is no end.
 LONG_TAG_BYTES = 3_000
-ALWAYS_COUNT_BYTES = 131_072  # the worst a page below can hide costs about 0.7 s; a third of real pages are larger
-FEW_TAGS = 1_600  # "<" signs: the worst a page below can do by formatting is 800 x 800 repeats, 0.2 s
-MAX_REPEATS = 1_000_000  # open formatting elements x tags: 0.4 to 0.7 s and 400 MB
-SHALLOW_TAGS = 14_000  # "<" signs: this many nested elements cost 0.25 to 0.4 s
+_ENDS_TRIED = 8  # ours; in ordinary pages the first is one
+FEW_TAGS = 450  # "<" signs: the worst a page below can do by formatting is 225 x 225 repeats, 60 ms
+LIGHT_REPEATS = 50_000  # open formatting elements x tags: 60 ms
+MAX_REPEATS = 1_000_000  # 0.4 to 0.7 s and 400 MB
+LIGHT_OPTIONS = 1_500  # of all selects: 10 ms; the most on 740 real pages is 392
+MAX_OPTIONS = 12_000  # 0.6 s
+LIGHT_TAGS = 5_000  # "<" signs: this many nested elements cost 40 ms; one real page in a hundred has more
+SHALLOW_TAGS = 14_000  # this many nested elements cost 0.25 to 0.4 s
 MAX_STEPS = 200_000_000  # open elements x tags: about 0.3 s
+
+
+class Weight(IntEnum):
+    """What parsing would cost beyond what the size costs."""
+
+    LIGHT = 0  # less than about 60 ms for each of the shapes
+    HEAVY = 1
+    BOMB = 2  # more than about 0.7 s
+
 
 # HTML 13.2.5 in short. Every quantifier is possessive and a quote that never closes runs to the end,
 # as in the standard, so that no input makes this scan more than linear.
 _ATTRIBUTE = rb"""[\s/]*+(?:[^\s=>/]++|=[^\s=>/]*+)(?:\s*+=\s*+(?>"[^"]*+"?+|'[^']*+'?+|[^\s>]*+))?+"""
 _EXCESS = re.compile(rb"<[a-zA-Z][^\s>/]*+(?:%b){0,%d}+(%b)?+" % (_ATTRIBUTE, MAX_ATTRIBUTES, _ATTRIBUTE))
-_LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d}" % LONG_TAG_BYTES)
+_TAG_START = re.compile(rb"<[a-zA-Z]")
+_BLANKS = b" \t\n\f\r"
 _TAG = re.compile(rb"<(/?[a-zA-Z][^\s/>]*+)")
 
 _FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())  # HTML 13.2.4.3, but a and nobr
 _FORMATTING_TAG = re.compile(rb"<(/?(?:[bisu]|em|tt|big|code|font|small|strong|strike))(?=[\s/>])", re.IGNORECASE)
 _OPENS, _CLOSES = b"</"
-_MAY_FORMAT = np.zeros(65_536, np.bool_)  # by two characters after "<": one of these names, or the beginning of one
+# By two characters after "<": one of these names, or the beginning of one, however it is written.
+_MAY_FORMAT, _MAY_BE_OPTION = np.zeros(65_536, np.bool_), np.zeros(65_536, np.bool_)
 for _name in _FORMATTING:
     for _end in b" \t\n\v\f\r/>":
-        _MAY_FORMAT[int.from_bytes((_name + bytes([_end]))[:2], "big")] = True
+        _begin = (_name + bytes([_end]))[:2]
+        for _pair in {_begin.lower(), _begin.upper(), _begin.title(), _begin.title().swapcase()}:
+            _MAY_FORMAT[int.from_bytes(_pair, "big")] = True
+for _pair in (b"op", b"OP", b"Op", b"oP"):  # optgroup too
+    _MAY_BE_OPTION[int.from_bytes(_pair, "big")] = True
 # Void elements, and those whose end tag may be left out because the next one closes them (HTML 13.1.2).
 _NO_DEPTH = frozenset(
     b"area base br col embed hr img input link meta param source track wbr"
@@ -45,35 +66,88 @@ _NO_DEPTH = frozenset(
 
 def is_bomb(body: bytes) -> bool:
     """Whether parsing ``body`` could take more than about 0.7 s."""
-    if (len(body) > ALWAYS_COUNT_BYTES or _has_long_tag(body)) and any(_EXCESS.findall(body)):
-        return True
+    return weight(body) is Weight.BOMB
+
+
+def weight(body: bytes) -> Weight:
+    """What parsing ``body`` could take, as far as its shape is to blame."""
+    if _has_crowded_tag(body):
+        return Weight.BOMB
     tags = body.count(b"<")
     if tags <= FEW_TAGS:
-        return False
+        return Weight.LIGHT
+    formatting, options = _places(body)
+    if options > MAX_OPTIONS:
+        return Weight.BOMB
+    light = tags <= LIGHT_TAGS and options <= LIGHT_OPTIONS
+    if light and len(formatting) * tags <= LIGHT_REPEATS:
+        return Weight.LIGHT
     if tags <= SHALLOW_TAGS:  # then depth alone is no harm
-        if _formatting_at_most(body) * tags <= MAX_REPEATS:
-            return False
-        formatting_tags = _FORMATTING_TAG.findall(body)
-        return len(formatting_tags) * tags > MAX_REPEATS and _deepest(formatting_tags)[1] * tags > MAX_REPEATS
-    depth, formatting = _deepest(_TAG.findall(body))
-    return depth * tags > MAX_STEPS or formatting * tags > MAX_REPEATS
+        repeats = _deepest(_formatting_tags(body, formatting))[1] * tags
+        if repeats > MAX_REPEATS:
+            return Weight.BOMB
+        return Weight.LIGHT if light and repeats <= LIGHT_REPEATS else Weight.HEAVY
+    depth, open_formatting = _deepest(_TAG.findall(body))
+    bomb = depth * tags > MAX_STEPS or open_formatting * tags > MAX_REPEATS
+    return Weight.BOMB if bomb else Weight.HEAVY
 
 
-def _formatting_at_most(body: bytes) -> int:
-    # By the two characters that follow "<" or "</": a tenth of the expression's cost, and a few tags too many.
-    text = np.frombuffer(body.lower() + b"  ", np.uint8)
-    names = np.flatnonzero(text == _OPENS) + 1
+def _places(body: bytes) -> tuple[NDArray[np.intp], int]:
+    """Where formatting tags may stand, and how many options there may be.
+
+    By the two characters that follow "<" or "</": a tenth of the expression's cost, and a few tags too many.
+    """
+    text = np.frombuffer(body + b"  ", np.uint8)
+    signs = np.flatnonzero(text == _OPENS)
+    names = signs + 1
     names += text[names] == _CLOSES
-    return int(np.count_nonzero(_MAY_FORMAT[text[names] * np.uint16(256) + text[names + 1]]))
+    pairs = text[names] * np.uint16(256) + text[names + 1]
+    return signs[_MAY_FORMAT[pairs]], int(np.count_nonzero(_MAY_BE_OPTION[pairs]))
 
 
-def _has_long_tag(body: bytes) -> bool:
-    # From ">" to the farthest ">" within reach: most pages are passed in a few steps, none of them by the expression.
-    at, end = 0, len(body) - LONG_TAG_BYTES
-    while at < end:
-        at = body.rfind(b">", at, at + LONG_TAG_BYTES) + 1
-        if not at:
-            return _LONG_TAG.search(body) is not None
+def _formatting_tags(body: bytes, places: NDArray[np.intp]) -> list[bytes]:
+    match = _FORMATTING_TAG.match
+    return [found[1] for place in places.tolist() if (found := match(body, place)) is not None]
+
+
+def _has_crowded_tag(body: bytes) -> bool:
+    """Whether a tag has more than MAX_ATTRIBUTES.
+
+    From one end of a tag to the farthest within reach: most pages are passed in a few steps, none of them by the
+    expression. Where no end is in reach, the tag there is read exactly.
+    """
+    at, length = 0, len(body)
+    while at + LONG_TAG_BYTES < length:
+        reach = at + LONG_TAG_BYTES
+        end = body.rfind(b">", at, reach)
+        tries = _ENDS_TRIED
+        while end >= 0 and tries and _may_be_quoted(body, at, end):
+            end = body.rfind(b">", at, end)
+            tries -= 1
+        if end >= 0 and tries:
+            at = end + 1
+            continue
+        while at < reach:
+            start = _TAG_START.search(body, at)
+            if start is None:
+                return False
+            tag = _EXCESS.match(body, start.start())
+            assert tag is not None  # it matches whatever begins a tag
+            if tag[1] is not None:
+                return True
+            at = tag.end()
+    return False
+
+
+def _may_be_quoted(body: bytes, start: int, end: int) -> bool:
+    """Whether the ">" at ``end`` may stand in a quoted value; none is open at ``start``.
+
+    Then the last quote of its kind opened that value, and nothing but blanks is between it and its "=".
+    """
+    for quote in (b'"', b"'"):
+        opened = body.rfind(quote, start, end)
+        if opened > start and body[max(start, opened - 64) : opened].rstrip(_BLANKS)[-1:] in (b"=", b""):
+            return True
     return False
 
 

@@ -60,7 +60,7 @@ _URL = re.compile(
     r"(?s)([a-z][a-z0-9+.-]*)://(?:[^/?#@]*@)?(\[[^]/?#]*\]|[^/?#:]*)(?::(\d{0,5}))?([^?#]*)(?:\?([^#]*))?"
 )
 _SEGMENT = re.compile(r"-\d{17}-(\d{5,})-")
-_PART_OF = re.compile(rb"(?im)^isPartOf:[ \t]*([^\r\n]*?)[ \t]*\r?$")
+_PART_OF = re.compile(rb"(?im)^isPartOf:([^\r\n]*+)")
 
 _Parts = tuple[str | None, ...]
 
@@ -85,7 +85,7 @@ def subset_of(row: Row) -> str:
 def crawl_of(warcinfo: Member | None, otherwise: str) -> str:
     """The crawl that a file belongs to, by its warcinfo's isPartOf; safe as the name of a folder."""
     found = _PART_OF.search(warcinfo.block) if warcinfo is not None else None
-    return quote((found[1].decode("utf-8", "replace") if found else "") or otherwise or "crawl", safe="")
+    return quote((found[1].strip(b" \t").decode("utf-8", "replace") if found else "") or otherwise or "crawl", safe="")
 
 
 def columns(row: Row, filename: str) -> tuple[object, ...]:

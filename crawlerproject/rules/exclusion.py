@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 # RFC 1035 2.3.1 and 2.3.4: 63 octets a label, 253 characters a name; "_" occurs in real host names.
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_MOST_CHARACTERS = 254  # with a root dot; of a longer text, which names no host, only the end is looked at
 _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
 
 
@@ -49,7 +50,7 @@ class Exclusion:
         lines = self._lines
         if not lines:
             return False
-        name = host_name
+        name = host_name[-_MOST_CHARACTERS:]
         while True:
             if name in lines:
                 return True

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-# Mischel ("Writing a web crawler: politeness"): skip useless extensions before queueing. The kinds are his,
-# the newer formats (webp, avif, woff2, mjs ...) are from the IANA media type registry. Documents (pdf, doc,
-# epub, txt, csv, xml, json) are kept: they hold text.
-# Endings of domain names and words (.com, .au, .so, .less) are left out on purpose.
-_PICTURES = (
-    "apng art avif bmp cr2 cur dds dng emf eps gif heic heif icns ico jfif jp2 jpe jpeg jpg jxl jxr nef"
-    " pbm pcx pgm png pnm ppm psd raw svg svgz tga tif tiff webp wmf xbm xcf xpm"
+# Mischel ("Writing a web crawler: politeness"): his list of extensions that a crawler for text does not want, word for
+# word and in his order.
+MISCHEL = (
+    "asx bmp css doc docx flv gif jpeg jpg mid mov mp3 ogg pdf png ppt ra ram rm swf wav wma wmv zip m4a m4v mp4 m4b"
 )
-_SOUND = "aac ac3 aif aiff amr ape caf flac m3u m3u8 m4a m4b mid midi mka mp2 mp3 mpga oga ogg opus pls ra ram wav wma"
-_FILM = (
-    "3g2 3gp asf asx avi divx f4v flv m1v m2ts m2v m4s m4v mkv mov mp4 mpe mpeg mpg mts mxf ogm ogv qt rm rmvb"
-    " swf ts vob webm wmv"
-)
-_ARCHIVES = "7z ace arj br bz2 cab cpio gz jar lha lz lz4 lzh lzma rar tar tbz tbz2 tgz txz war xz z zip zst"
-_PROGRAMS = (
-    "apk appimage appx bin class crx deb dex dll dmg dylib ear elf exe flatpak hqx img ipa iso lib"
-    " msi msix msu o pkg pyc rpm sit snap vhd vhdx vmdk wasm whl xpi"
-)
-_PAGE_PARTS = "css eot js map mjs otf scss ttc ttf woff woff2"
-_DATA = (
-    "avro blend dae dat db dbf dwg dxf fbx glb gltf h5 hdf mdb npy npz"
-    " obj orc parquet pb pcap ply shp sqlite stl torrent"
-)
+# What of his list the crawler derives something from, and what that is.
+DERIVED = {"pdf": "scrapy process reads its text, title and links"}
 
-SKIP_EXTENSIONS = frozenset(
-    " ".join((_PICTURES, _SOUND, _FILM, _ARCHIVES, _PROGRAMS, _PAGE_PARTS, _DATA)).split()
-)  # lower-case, without the dot
+SKIP_EXTENSIONS = frozenset(MISCHEL.split()) - DERIVED.keys()  # lower-case, without the dot
+
+# How sitemaps are packed (sitemaps.org): of a sitemap no reason to leave it.
+_PACKED_SITEMAPS = frozenset({"gz"})
 
 
 def useless(path: str, extensions: Collection[str] = SKIP_EXTENSIONS) -> bool:
@@ -43,3 +28,8 @@ def useless(path: str, extensions: Collection[str] = SKIP_EXTENSIONS) -> bool:
 def extensions_of(listed: Collection[str]) -> frozenset[str]:
     """An operator's list as ``useless`` wants it: ".PNG" and "png" are the same."""
     return frozenset(word.strip().lower().lstrip(".") for word in listed if word.strip(" ."))
+
+
+def of_sitemaps(extensions: Collection[str]) -> frozenset[str]:
+    """What of a list is useless as a sitemap too."""
+    return frozenset(extensions) - _PACKED_SITEMAPS

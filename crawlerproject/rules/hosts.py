@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.urls import UrlRefused, parse
 
 
 def host_key(url: str) -> str:
-    """Host key of an absolute URL; "" when it has no host or cannot be read."""
+    """Host key of an absolute URL, the same as ``parse(url).host``; "" when it has no host or cannot be read."""
+    try:
+        return parse(url).host
+    except UrlRefused as refused:
+        return _other_scheme(url) if refused.reason is Reason.SCHEME else ""
+
+
+def _other_scheme(url: str) -> str:
+    """Of a URL that other spiders may ask for over something else than http: name and port as written."""
     try:
         parts = urlsplit(url)
-        name, port = parts.hostname or "", parts.port
+        name, port = (parts.hostname or "").removesuffix("."), parts.port
     except ValueError:
         return ""
     if ":" in name:
         name = f"[{name}]"
-    return name if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{name}:{port}"
+    return name if port is None else f"{name}:{port}"
 
 
 def host_name(key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice, takewhile
 from urllib.parse import urljoin
 
 EDITED_PREFIX = b"X-Crawler-"
@@ -68,14 +69,14 @@ def redirect_target(head: bytes, status: int, url: str) -> str:
 
 def header_pairs(head: bytes) -> list[tuple[str, str]]:
     """Names and values of a stored head, in order; a folded line belongs to the one before."""
-    pairs: list[tuple[str, str]] = []
+    pairs: list[tuple[str, list[str]]] = []
     for line in head.decode("latin-1").splitlines()[1:]:
         if line[:1] in (" ", "\t") and pairs:
-            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line.strip()}")
+            pairs[-1][1].append(line.strip())
         elif ":" in line:
             name, _, value = line.partition(":")
-            pairs.append((name.strip(), value.strip()))
-    return pairs
+            pairs.append((name.strip(), [value.strip()]))
+    return [(name, " ".join(parts)) for name, parts in pairs]
 
 
 def _code(status_line: bytes) -> bytes:
@@ -105,9 +106,6 @@ def _mark_untrue_lines(lines: list[bytes], *, chunked: bool, body_bytes: int) ->
 
 def _length(value: bytes, lines: list[bytes], index: int) -> int | None:
     """The number a Content-Length says, folded lines included; None when it is no number."""
-    for folded in lines[index + 1 :]:
-        if folded[:1] not in (b" ", b"\t"):
-            break
-        value += folded
-    value = value.strip(b" \t")
+    parts = [value, *takewhile(lambda line: line[:1] in (b" ", b"\t"), islice(lines, index + 1, None))]
+    value = b"".join(parts).strip(b" \t")
     return int(value) if value.isdigit() and len(value) <= MAX_LENGTH_DIGITS else None

@@ -33,8 +33,8 @@ _LINK_RELS = frozenset({"canonical", "next", "prev", "alternate"})
 _ALTERNATE_TYPES = frozenset(
     {"", "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml", "application/feed+json"}
 )
-# HTML 4.2.5.3, "shared declarative refresh steps".
-_REFRESH = re.compile(r"\s*(?=[\d.])\d*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(.*)", re.IGNORECASE | re.DOTALL)
+# HTML 4.2.5.3, "shared declarative refresh steps". Possessive: each character is read once.
+_REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
 
 Attributes = Mapping[str, str | None]
 

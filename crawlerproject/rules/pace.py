@@ -30,6 +30,14 @@ PRESETS: dict[str, PacePreset] = {
     "fixed70": PacePreset(0, 0, 70, 70, 70),
 }
 
+# A pause beyond this (ours: 31 days) is how an owner says "leave me alone": no page of the host is asked for.
+LEAVE_ALONE_SECONDS = 31 * 86_400.0
+# What is kept of a pause that is longer still (some 30 years): sums of moments and pauses stay moments.
+LONGEST_SECONDS = 1e9
+
+# Epoch seconds of the last second of year 9999: no later moment can be written as a date.
+LATEST = 253_402_300_799.0
+
 # Chance lengthens a pause by up to this share, so that hosts do not beat in step. StormCrawler takes 10 %, which costs
 # a crawl that politeness bounds 5 % of its rate (94.8 % of the limit by our measurement); answers' own times differ
 # by more than these 2 %.
@@ -70,7 +78,8 @@ def pace_preset(
 def delay_seconds(preset: PacePreset, samples: Sequence[float], floor_seconds: float = 0.0) -> float:
     """The pause after an answer's end; ``samples`` are response times, seconds, oldest first.
 
-    ``floor_seconds`` (Crawl-delay, Request-rate) holds even above the preset's maximum.
+    ``floor_seconds`` (Crawl-delay, Request-rate) holds even above the preset's maximum. Beyond LEAVE_ALONE_SECONDS
+    it is no pause: pages are refused, and robots.txt itself is asked for at the usual pace.
     """
     if samples and preset.window:
         delay = preset.multiplier * sum(samples) / len(samples)
@@ -79,7 +88,7 @@ def delay_seconds(preset: PacePreset, samples: Sequence[float], floor_seconds: f
         delay = max(delay, preset.min_seconds)
     else:
         delay = max(preset.start_seconds, preset.min_seconds) if not samples else preset.min_seconds
-    return max(delay, floor_seconds)
+    return max(delay, floor_seconds) if floor_seconds <= LEAVE_ALONE_SECONDS else delay
 
 
 def after_answer(

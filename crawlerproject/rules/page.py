@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.rules.ai_use import stated_by_page
-from crawlerproject.rules.bombs import is_bomb
+from crawlerproject.rules.bombs import Weight, is_bomb, weight
 from crawlerproject.rules.encoding import in_utf8
 from crawlerproject.rules.links import Link, gather, has_rel, link_target, refresh_target
 from crawlerproject.rules.page_robots import page_robots
@@ -18,6 +18,9 @@ from crawlerproject.rules.urls import Address, Base, UrlRefused, parse
 # What is read of a page. Ordinary pages are far smaller (median of 1,213 real ones 105 KB); beyond this
 # one page would hold up all others for tens of milliseconds.
 MAX_HTML_BYTES = 2 * 1024 * 1024
+
+# What is read where other work waits for it: under 20 ms for all 650 of 737 real pages below (12 % are larger).
+LIGHT_BYTES = 256 * 1024
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 # mimesniff.spec.whatwg.org 7.1, what an unnamed HTML page starts with; an XML declaration for XHTML.
@@ -68,11 +71,30 @@ def is_html(content_type: str | None, body: bytes) -> bool:
 
 
 def read_html(body: bytes, *, url: str, content_type: str | None, x_robots: Sequence[str], token: str) -> PageFacts:
-    """Read one page: ``url`` it was fetched from, ``x_robots`` header values, ``token`` our product token."""
+    """Read one page: ``url`` it was fetched from, ``x_robots`` header values, ``token`` our product token.
+
+    May take a second, and what nobody has thought of longer: see ``read_light_html``.
+    """
     source, encoding = in_utf8(body[:MAX_HTML_BYTES], content_type)
     if is_bomb(source):
         robots = page_robots((), x_robots, token)
         return PageFacts(encoding, url, nofollow=robots.nofollow, noindex=robots.noindex, unparsed=True)
+    return _read(source, encoding, url, x_robots, token)
+
+
+def read_light_html(
+    body: bytes, *, url: str, content_type: str | None, x_robots: Sequence[str], token: str
+) -> PageFacts | None:
+    """As ``read_html``, for where other work waits; None when the page's size or shape may take over 0.1 s."""
+    if len(body) > LIGHT_BYTES:
+        return None
+    source, encoding = in_utf8(body, content_type)
+    if weight(source) is not Weight.LIGHT:
+        return None
+    return _read(source, encoding, url, x_robots, token)
+
+
+def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token: str) -> PageFacts:
     tree = LexborHTMLParser(source)
     found = _collect(tree)
     robots = page_robots(found.metas, x_robots, token)

@@ -26,6 +26,10 @@ MAX_LINKS = 10_000
 MAX_ANCHOR = 200
 """Characters of a link's words that are kept."""
 
+# Links within objects within links hold all that is in them: beyond so much text, read again and again, they have no
+# words. Twice the most that is read of a page.
+_MOST_READ_CHARACTERS = 2 * MAX_HTML_BYTES
+
 
 class LinkText(NamedTuple):
     """One link of a page, in the page's order."""
@@ -69,6 +73,7 @@ def _links(tree: LexborHTMLParser, url: str, encoding: str) -> tuple[list[LinkTe
     base = _base(tree, url, encoding)
     links: list[LinkText] = []
     canonical = ""
+    left = _MOST_READ_CHARACTERS
     for node in tree.css(_LINKS)[:MAX_LINKS]:
         attributes = node.attributes
         target = link_target(node.tag, attributes)
@@ -78,7 +83,9 @@ def _links(tree: LexborHTMLParser, url: str, encoding: str) -> tuple[list[LinkTe
         rel = " ".join((attributes.get("rel") or "").lower().split())
         if node.tag == "link" and "canonical" in rel.split():
             canonical = canonical or address.url
-        words = " ".join(node.text().split())[:MAX_ANCHOR]
+        read = node.text() if left > 0 else ""
+        left -= len(read)
+        words = " ".join(read.split())[:MAX_ANCHOR]
         links.append(LinkText(address.url, words, rel, len(links)))
     return links, canonical
 

@@ -10,8 +10,6 @@ LAST = 255
 _DEPTH_STEP = 8
 # Within a level (ours): what a page needs, then what it links to, then what a sitemap lists.
 _HOP_OFFSETS = {"E": 0, "L": 2, "M": 4}
-# Another domain links there: before what its own site links to at the same depth, since nobody vouches for himself.
-_ACROSS_OFFSET = 1
 # Of pages that were ranked: the tiers of a recrawl (rules/change_rate.py). The first hundredth comes before all links,
 # the first tenth as if it were found two links nearer (ours).
 _FIRST_SHARE, _NEARER_SHARE = 0.99, 0.9
@@ -19,13 +17,15 @@ _NEARER_STEP = 2 * _DEPTH_STEP
 # What a page links to that repeats another is mostly known already: as if it were found four links deeper (ours).
 _DUPLICATE_STEP = 4 * _DEPTH_STEP
 _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
+# What the host itself names comes first: within 20 links of a seed, on duplicates too, it stays below these (ours).
+_LATER_LISTS = 198  # sitemaps that the host has not earned yet
+_STRANGERS = 200  # what only other domains name, the nearer first
 
 
-def priority(depth: int, hop: str, parent: int = SEED, *, across: bool = False) -> int:
+def priority(depth: int, hop: str, parent: int = SEED) -> int:
     """Priority of a URL ``depth`` links from a seed, found by ``hop`` (Heritrix letter) on a page of ``parent``.
 
-    A redirect waits as its origin did; everything else sorts by depth, then by hop; ``across`` is a link from another
-    registered domain.
+    A redirect waits as its origin did; everything else sorts by depth, then by hop.
     """
     if hop == "P":
         return ROBOTS
@@ -33,8 +33,18 @@ def priority(depth: int, hop: str, parent: int = SEED, *, across: bool = False) 
         return SEED
     if hop == "R":
         return min(max(parent, SEED), LAST)
-    offset = _ACROSS_OFFSET if across and hop == "L" else _HOP_OFFSETS.get(hop, 2)
+    offset = _HOP_OFFSETS.get(hop, 2)
     return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + offset)
+
+
+def of_stranger(found: int) -> int:
+    """The priority of a URL of priority ``found`` that only other registered domains name."""
+    return found if found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
+
+
+def of_later_list(found: int) -> int:
+    """The priority of a sitemap of priority ``found`` that its host has not earned yet."""
+    return max(found, _LATER_LISTS)
 
 
 def by_rank(found: int, less_important: float) -> int:

@@ -1,27 +1,20 @@
-"""Decides what a robots.txt allows (RFC 9309): Protego's matching behind one wrapper that cures its faults.
+"""Decides what a robots.txt allows (RFC 9309): its groups, its statuses, how long it is kept.
 
-What is cured, and where (raw Protego 0.7.0 gives 45 wrong verdicts of 616 conformance cases):
-
-* groups: only the rules said to our token (whole token, case ignored) or else to ``*`` reach Protego, as its one
-  group. It matches tokens by prefix, ends a list of agents at unknown lines, and copies rules per agent
-  (a 300 KB file took 81 s). ``robots_text`` does the reading;
-* octets: byte order marks, line ends, bytes that are no UTF-8, the 500 KiB cap: ``robots_text`` again;
-* escapes: patterns and paths are brought to one spelling here, then their "%" is hidden from Protego, which
-  would decode %3F into "?" and every invalid escape into the same character, and take a final "$" literally too;
-* priorities: "most octets" (RFC 9309 2.2.2) of the rule as written, not of its quoted form.
+``robots_text`` reads the octets and keeps what is said to us, ``robots_matcher`` finds the rule that decides.
 """
 
 from __future__ import annotations
 
-import re
 import struct
+from collections.abc import Collection
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple, Self
 
-from protego import Protego
-
-from crawlerproject.rules.robots_text import RobotsText, Rule, VisitTime, read_robots_text
+from crawlerproject.rules.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+from crawlerproject.rules.payload_type import payload_type
+from crawlerproject.rules.robots_matcher import MAX_WILDCARD_RULES, Matcher, Verdict, rule_matches, spelled
+from crawlerproject.rules.robots_text import MAX_BYTES, RobotsText, Rule, VisitTime, read_robots_text
 
 # RFC 9309 2.3.1.2: "crawlers SHOULD follow at least five consecutive redirects".
 MAX_REDIRECTS = 5
@@ -32,13 +25,12 @@ STALE_SECONDS = 30 * 86400.0
 # million hosts. Sets above this many characters are rarely equal and would make the memory unbounded.
 _SHARED_MATCHERS = 4096
 _SHARED_CHARACTERS = 2000
-
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986 2.3
-_PLAIN = re.compile(r"[A-Za-z0-9\-._~/?]*").fullmatch
-_PATH_SPECIAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~/?]")
-_PATTERN_SPECIAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~/?*]")
-# Protego wants a whole URL, or it takes "//x" for a host.
-_ORIGIN = "http://h"
+KEPT_BYTES = 2 * MAX_BYTES + 2
+"""Of a body so much is kept: enough to be read to the same end (UTF-16 is read to twice the bound)."""
+# What a rule takes apart from its characters, in the same unit.
+_RULE_SIZE = 16
+# The same answer is read by the spider (sitemaps), the frontier (rules) and the pace (floor), within one turn.
+_KEPT_FOR_OTHERS = 4
 
 
 class RobotsVerdict(Enum):
@@ -57,35 +49,46 @@ class RobotsRules:
         "_matcher",
         "content_signals",
         "crawl_delay_seconds",
+        "left_alone",
         "request_rate_seconds",
         "sitemaps",
+        "size",
         "visit_times",
     )
 
-    def __init__(self, matcher: Protego | None, text: RobotsText) -> None:
+    def __init__(self, matcher: Matcher | None, text: RobotsText) -> None:
         self._matcher = matcher
+        self.size = sum(len(rule.pattern) + _RULE_SIZE for rule in text.rules)  # what it takes to keep, in characters
         self.crawl_delay_seconds: float | None = text.crawl_delay_seconds
         self.request_rate_seconds: float | None = text.request_rate_seconds
+        # The pause that the owner asks for is beyond LEAVE_ALONE_SECONDS: no page is allowed.
+        self.left_alone = max(text.crawl_delay_seconds or 0.0, text.request_rate_seconds or 0.0) > LEAVE_ALONE_SECONDS
         self.visit_times: tuple[VisitTime, ...] = text.visit_times
         self.content_signals: tuple[str, ...] = text.content_signals  # Content-Signal and Content-Usage, as written
         self.sitemaps: tuple[str, ...] = text.sitemaps  # as written: may be relative
 
     def allowed(self, url: str) -> bool:
         """Whether ``url`` (absolute http(s), or path and query) may be fetched; robots.txt itself always."""
-        matcher = self._matcher
-        if matcher is None:
-            return True
+        return self.verdict(url) is Verdict.ALLOW
+
+    def verdict(self, url: str) -> Verdict:
+        """As ``allowed``; DOUBT when the rules would cost too much to try (``robots_matcher``)."""
+        if self._matcher is None and not self.left_alone:
+            return Verdict.ALLOW
         path = _path_of(url)
         if path.partition("?")[0] == "/robots.txt":
-            return True
-        if not _PLAIN(path):
-            path = _PATH_SPECIAL.sub(_spelled, path).replace("%", "%25")
-        return bool(matcher.can_fetch(_ORIGIN + path, "*"))
+            return Verdict.ALLOW
+        if self._matcher is None or self.left_alone:
+            return Verdict.DENY
+        return self._matcher.verdict(spelled(path))
 
     @property
     def floor_seconds(self) -> float:
-        """The pause the owner asks for: the longer of Crawl-delay and Request-rate; 0 when neither is given."""
-        return max(self.crawl_delay_seconds or 0.0, self.request_rate_seconds or 0.0)
+        """The pause the owner asks for: the longer of Crawl-delay and Request-rate; 0 when neither is given.
+
+        At most ``LONGEST_SECONDS``: 1e308 is no moment that a clock or a calendar could be asked about.
+        """
+        return min(max(self.crawl_delay_seconds or 0.0, self.request_rate_seconds or 0.0), LONGEST_SECONDS)
 
     def seconds_until_open(self, now: float) -> float:
         """Seconds from ``now`` (epoch) until the owner's next Visit-time; 0 inside one, or when there is none."""
@@ -133,19 +136,38 @@ _RECORD_FORMAT = 1
 
 def parse_robots(body: bytes, token: str) -> RobotsRules:
     """The rules that ``body`` holds for product token ``token``. Cost is linear in the body; call on cache misses."""
+    return _parsed(body[:KEPT_BYTES], token)
+
+
+@lru_cache(maxsize=_KEPT_FOR_OTHERS)
+def _parsed(body: bytes, token: str) -> RobotsRules:
     text = read_robots_text(body, token)
     if text == _SILENT:
         return ALLOW_ALL
     return RobotsRules(_matcher(text.rules), text)
 
 
+def refusing_line(body: bytes, token: str, url: str) -> str:
+    """What in ``body`` forbids ``url``, as its owner wrote it or in our words; "" when nothing does. Slow."""
+    rules = parse_robots(body, token)
+    if rules.allowed(url):
+        return ""
+    if rules.left_alone:
+        delay, rate = rules.crawl_delay_seconds or 0.0, rules.request_rate_seconds or 0.0
+        wish = f"Crawl-delay: {delay:g}" if delay >= rate else f"Request-rate: one in {rate:g} s"
+        return f"{wish}: beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
+    if rules.verdict(url) is Verdict.DOUBT:
+        return "wildcard rules that would take too long to try on this address: doubt means no"
+    rule = deciding_rule(body, token, url)
+    if rule is None or rule.allow:
+        return f"more than {MAX_WILDCARD_RULES:,} wildcard rules, of which the last are read as wider than they are"
+    return f"Disallow: {rule.pattern}"
+
+
 def deciding_rule(body: bytes, token: str, url: str) -> Rule | None:
     """The rule that decides about ``url``: the longest that matches, Allow before Disallow; None when none does."""
-    matching = [
-        rule
-        for rule in read_robots_text(body, token).rules
-        if not RobotsRules(_build_matcher((Rule(False, rule.pattern),)), _SILENT).allowed(url)
-    ]
+    path = spelled(_path_of(url))
+    matching = [rule for rule in read_robots_text(body, token).rules if rule_matches(rule.pattern, path)]
     return max(matching, key=lambda rule: (len(rule.pattern), rule.allow), default=None)
 
 
@@ -161,46 +183,35 @@ def robots_verdict(status: int | None) -> RobotsVerdict:
     return RobotsVerdict.ALLOW if 400 <= status < 500 and status != 429 else RobotsVerdict.WAIT
 
 
+def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
+    """What of a 2xx answer's body is read as robots.txt; None when it counts as unreachable: doubt means no.
+
+    ``flags`` are the response's (fetch/handler.py). What came too slowly or broke off may lack the very line that
+    forbids (RFC 9309 2.3.1.4); what was cut for its length is read as far as it goes (2.5), but for half a line.
+    """
+    if not _BROKEN.isdisjoint(flags):
+        return None
+    if not _UNREAD.isdisjoint(flags) and not (payload_type(body) or "").startswith("text/"):
+        return None  # the coding is none that we can undo, and the octets are no text as they are
+    if "truncated-length" in flags and len(body) <= MAX_BYTES:
+        return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    return body
+
+
+_BROKEN = frozenset({"truncated-time", "truncated-disconnect", "encoding-damaged"})
+_UNREAD = frozenset({"encoding-unknown", "encoding-wrong"})
 _SILENT = RobotsText()
 
 
-def _matcher(rules: tuple[Rule, ...]) -> Protego | None:
+def _matcher(rules: tuple[Rule, ...]) -> Matcher | None:
     """A matcher for these rules; None when nothing is disallowed, since allowing is the default."""
     if all(rule.allow for rule in rules):
         return None
     small = sum(len(rule.pattern) for rule in rules) <= _SHARED_CHARACTERS
-    return _shared_matcher(rules) if small else _build_matcher(rules)
+    return _shared_matcher(rules) if small else Matcher(rules)
 
 
-def _build_matcher(rules: tuple[Rule, ...]) -> Protego:
-    """Protego with one group holding all rules, its priorities set to the octets of each rule."""
-    lines = ["User-agent: *"]
-    octets: dict[str, int] = {}
-    for rule in rules:
-        pattern = _protego_pattern(rule.pattern)
-        if pattern:
-            octets[pattern] = max(len(rule.pattern), octets.get(pattern, 0))
-            lines.append(("Allow: " if rule.allow else "Disallow: ") + pattern)
-    matcher = Protego.parse("\n".join(lines))
-    # Private names of Protego 0.7 (the version is pinned); a conformance case fails should they change.
-    for written, url_pattern in matcher._url_patterns.items():
-        if url_pattern is not None and written in octets:
-            url_pattern.priority = octets[written]
-    for group in matcher._user_agents.values():
-        group.finalize_rules()
-    return matcher
-
-
-_shared_matcher = lru_cache(maxsize=_SHARED_MATCHERS)(_build_matcher)
-
-
-def _protego_pattern(pattern: str) -> str:
-    """A rule's pattern in our one spelling, its "%" hidden from Protego; the final "$" stays an anchor."""
-    if pattern.startswith(("http://", "https://")):
-        pattern = "/" + pattern  # an address written by mistake: paths that hold it are denied, as Protego does
-    anchor = "$" if pattern.endswith("$") else ""
-    spelled = _PATTERN_SPECIAL.sub(_spelled, pattern.removesuffix("$"))
-    return spelled.replace("%", "%25") + anchor
+_shared_matcher = lru_cache(maxsize=_SHARED_MATCHERS)(Matcher)
 
 
 def _path_of(url: str) -> str:
@@ -214,12 +225,3 @@ def _path_of(url: str) -> str:
     starts = [at for at in (rest.find("/"), rest.find("?")) if at >= 0]
     path = rest[min(starts) :] if starts else ""
     return path if path[:1] == "/" else "/" + path
-
-
-def _spelled(match: re.Match[str]) -> str:
-    """One spelling for a character: unreserved ones bare, all others %XX in capitals (RFC 3986 6.2.2)."""
-    found = match[0]
-    if len(found) == 3 and found[0] == "%":
-        octet = int(found[1:], 16)
-        return chr(octet) if octet in _UNRESERVED else found.upper()
-    return "".join(f"%{octet:02X}" for octet in found.encode("utf-8", "replace"))

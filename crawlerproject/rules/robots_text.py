@@ -30,19 +30,29 @@ _FIELDS: dict[bytes, str] = {
     b"sitemap": "sitemap", b"sitemaps": "sitemap", b"site-map": "sitemap",
     b"content-signal": "signal", b"content-usage": "signal",
 }  # fmt: skip
-# A colon ends the field; white space does too, since owners forget the colon (Google's parser allows it).
-_LINE = re.compile(rb"(" + b"|".join(map(re.escape, _FIELDS)) + rb")(?:[ \t]*:|[ \t]+)(.*)", re.I | re.S)
+# As nearly all files write them: looked up without a change of case, and tried first.
+_USUAL: dict[bytes, str] = {
+    b"Disallow": "disallow", b"Allow": "allow", b"User-agent": "agent", b"User-Agent": "agent", b"Sitemap": "sitemap",
+}  # fmt: skip
+_BLANK = b" \t\x0b\x0c\x00"
+_NAMES = b"|".join(map(re.escape, dict.fromkeys([*map(bytes.lower, _USUAL), *_FIELDS])))
+# All lines with a field that we know, at once: its name, and its value up to a comment. A colon ends the name; white
+# space does too, since owners forget the colon (Google's parser allows it). Possessive: nothing is read twice.
+_KNOWN_LINES = re.compile(
+    rb"^[%(blank)s]*+(?=[%(first)s])(%(names)s)(?:[ \t]*+:|[ \t]++(?=[%(blank)s]*+[^%(blank)s#\n]))([^#\n]*+)"
+    % {b"blank": _BLANK, b"first": b"".join({name[:1] for name in _FIELDS}), b"names": _NAMES},
+    re.IGNORECASE | re.MULTILINE,
+)
 # RFC 9309 2.2 asks for a UTF-8 file; a byte order mark, whole or cut, is skipped as Google's parser does.
 _UTF8_BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
-_NEWLINES = re.compile(rb"[\r\n]+")  # RFC 9309 2.2: CR, LF or CRLF, and nothing else (no U+2028, no form feed)
-_BLANK = b" \t\x0b\x0c\x00"
 # The leading product token of one name. RFC 9309 2.2.1 has no digits; names with digits exist, so we keep them.
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+")
 _NO_BREAK = (b"\xa0", b"\xc2\xa0")  # the no-break space in Latin-1 and UTF-8, pasted in by editors
-_HIGH = re.compile(rb"[\x80-\xff]")
-_NUMBER = re.compile(rb"\d*[.,]?\d+(?:[eE]\d{1,3}(?![\w]))?|\d+")
-_RATE = re.compile(rb"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.I)
-_PERIOD = re.compile(rb"(\d{1,2}):?(\d{2})\s*(?:-|\s|to)\s*(\d{1,2}):?(\d{2})", re.I)
+_HIGH = re.compile(rb"[\x80-\xff]++")
+_ESCAPED = [b"%%%02X" % octet for octet in range(256)]
+_NUMBER = re.compile(rb"(?:\d++(?:[.,]\d++)?|[.,]\d++)(?:e\+?\d++(?!\w))?|inf(?:inity)?(?!\w)", re.IGNORECASE)
+_RATE = re.compile(rb"(\d++)\s*+/\s*+(\d++)\s*+([smhd]?)", re.IGNORECASE)
+_PERIOD = re.compile(rb"(\d{1,2}):?(\d{2})(?:\s*+(?:-|to)\s*+|\s++)(\d{1,2}):?(\d{2})", re.IGNORECASE)
 
 
 class Rule(NamedTuple):
@@ -77,18 +87,15 @@ class _Group:
 
     def __init__(self) -> None:
         self.named = False
-        self.rules: dict[Rule, None] = {}  # a set that keeps order: files repeat themselves
+        self.rules: dict[tuple[bool, bytes], None] = {}  # a set that keeps order: files repeat themselves
         self.delay: float | None = None
         self.rate: float | None = None
         self.visits: dict[VisitTime, None] = {}
         self.signals: dict[str, None] = {}
 
     def take(self, field: str, value: bytes) -> None:
-        """Take in one line of a group; what cannot be read is left out."""
-        if field in ("allow", "disallow"):
-            if value:
-                self.rules[Rule(field == "allow", _ascii(value))] = None
-        elif field == "delay":
+        """Take in one line of a group that is no rule; what cannot be read is left out."""
+        if field == "delay":
             self.delay = _longer(self.delay, leading_number(value))
         elif field == "rate":
             self.rate = _longer(self.rate, rate_seconds(value))
@@ -107,41 +114,48 @@ def read_robots_text(body: bytes, token: str) -> RobotsText:
     current: list[_Group] = []  # the groups the present agent lines name
     naming = False  # the last rule-or-agent line was an agent line
     sitemaps: dict[str, None] = {}
-    for line in _lines(body):
-        field, value = _field(line)
-        if field == "agent":
+    for name, rest in _KNOWN_LINES.findall(_text(body)):
+        field = _USUAL.get(name) or _FIELDS[name.lower()]
+        value = rest.strip(_BLANK)
+        if field == "disallow" or field == "allow":
+            # RFC 9309 2.2.4: other records must not interfere, so only rules close a list of agents.
+            naming = False
+            if value:
+                for group in current:
+                    group.rules[field == "allow", value] = None
+        elif field == "agent":
             if not naming:
                 current, naming = [], True
             current += [g for g, hit in _named(value, wanted, ours, everyone) if hit and g not in current]
         elif field == "sitemap":
             if value and len(sitemaps) < MAX_SITEMAPS:
                 sitemaps[value.decode("utf-8", "replace")] = None
-        elif field:
-            # RFC 9309 2.2.4: other records must not interfere, so only rules close a list of agents.
-            naming = naming and field not in ("allow", "disallow")
+        else:
             for group in current:
                 group.take(field, value)
     said = ours if ours.named else everyone
-    return RobotsText(
-        tuple(said.rules), said.delay, said.rate, tuple(said.visits), tuple(said.signals), tuple(sitemaps)
-    )
+    rules = tuple([Rule(allow, _ascii(value)) for allow, value in said.rules])
+    return RobotsText(rules, said.delay, said.rate, tuple(said.visits), tuple(said.signals), tuple(sitemaps))
 
 
 def leading_number(value: bytes) -> float | None:
-    """The number a value starts with ("10", "10s", "0,5", "1e3"); None when there is none or it is not finite."""
+    """The number a value starts with ("10", "10s", "0,5", "1e3", "inf"); None when there is none.
+
+    Infinite when it is beyond what a float holds: the owner wrote a number, and a large one.
+    """
     match = _NUMBER.match(value)
-    if match is None:
-        return None
-    number = float(match[0].replace(b",", b"."))
-    return number if math.isfinite(number) else None
+    return float(match[0].replace(b",", b".")) if match is not None else None
 
 
 def rate_seconds(value: bytes) -> float | None:
     """Seconds between two requests under a Request-rate ("1/5s" is 5); any time of day after it is ignored."""
     match = _RATE.match(value)
-    if match is None or int(match[1]) <= 0 or int(match[2]) <= 0:
+    if match is None:
         return None
-    return int(match[2]) * _UNIT_SECONDS[match[3].decode().lower()] / int(match[1])
+    requests, period = float(match[1]), float(match[2]) * _UNIT_SECONDS[match[3].decode().lower()]
+    if not requests or not period:
+        return None
+    return period if math.isinf(period) else period / requests
 
 
 def visit_time(value: bytes) -> VisitTime | None:
@@ -158,23 +172,18 @@ def visit_time(value: bytes) -> VisitTime | None:
     return VisitTime(start, end)
 
 
-def _lines(body: bytes) -> list[bytes]:
-    """The lines of the file, capped; a line that the cap cuts is dropped, for half a rule is another rule."""
+def _text(body: bytes) -> bytes:
+    """The file, capped, its lines ended by LF; a line that the cap cuts is dropped, for half a rule is another rule.
+
+    RFC 9309 2.2: CR, LF or CRLF end a line, and nothing else (no U+2028, no form feed).
+    """
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16: not allowed, but crawler-commons reads it too
         body = body[: 2 * MAX_BYTES].decode("utf-16", "replace").encode()
     if len(body) > MAX_BYTES:
         cut = max(body.rfind(b"\n", 0, MAX_BYTES + 1), body.rfind(b"\r", 0, MAX_BYTES + 1))
         body = body[: max(cut, 0)]
     mark = _UTF8_BOM.match(body)
-    return _NEWLINES.split(body[mark.end() :] if mark else body)
-
-
-def _field(line: bytes) -> tuple[str, bytes]:
-    """The field of a line ("" when it is none we know) and its value without comment and blanks."""
-    match = _LINE.match(line.partition(b"#")[0].strip(_BLANK))
-    if match is None:
-        return "", b""
-    return _FIELDS[match[1].lower()], match[2].strip(_BLANK)
+    return (body[mark.end() :] if mark else body).replace(b"\r", b"\n")
 
 
 def _named(value: bytes, wanted: bytes, ours: _Group, everyone: _Group) -> list[tuple[_Group, bool]]:
@@ -200,4 +209,6 @@ def _longer(known: float | None, new: float | None) -> float | None:
 
 def _ascii(value: bytes) -> str:
     """The value with every octet above 127 as %XX, valid UTF-8 or not (RFC 9309 2.2.2)."""
-    return _HIGH.sub(lambda match: b"%%%02X" % match[0][0], value).decode("ascii")
+    if value.isascii():
+        return value.decode("ascii")
+    return _HIGH.sub(lambda match: b"".join([_ESCAPED[octet] for octet in match[0]]), value).decode("ascii")

@@ -41,6 +41,17 @@ def registered_domain(host: str) -> str:
     return _suffix_list()(name).top_domain_under_public_suffix or name
 
 
+@lru_cache(maxsize=_KEPT)
+def bounded_domain(host: str) -> str:
+    """As ``registered_domain``, but of names below a suffix that the list does not know (a newer one, a private
+    network's) the last two labels, as the list's rule "*" has it: what one owner can fill with names."""
+    name = host_name(host)
+    domain = registered_domain(host)
+    if domain != name or name.startswith("[") or name.count(".") < 2 or name[-1:].isdigit():
+        return domain
+    return domain if _suffix_list()(name).suffix else ".".join(name.rsplit(".", 2)[1:])
+
+
 @cache
 def _suffix_list() -> TLDExtract:
     """The public suffix list as bundled with tldextract: no network.

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.ports import bad_port
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 
 # "example.org", "example.org:8080/x": a name with a dot or localhost, perhaps a port that is digits.
@@ -14,7 +15,7 @@ _BARE = re.compile(r"(?:[^\s:/?#@]+\.[^\s:/?#@]+|localhost|\[[0-9A-Fa-f:.]+\])(?
 
 
 class Problem(NamedTuple):
-    """A line that names no address."""
+    """A line that names no address, or one that is never asked."""
 
     line_number: int  # from 1
     text: str
@@ -38,7 +39,10 @@ def read_seeds(text_lines: Iterable[str]) -> tuple[list[Address], list[Problem]]
         except UrlRefused as refused:
             problems.append(Problem(number, text, refused.reason))
         else:
-            seeds.setdefault(address.key, address)
+            if bad_port(address.host):
+                problems.append(Problem(number, text, Reason.BAD_PORT))
+            else:
+                seeds.setdefault(address.key, address)
     return list(seeds.values()), problems
 
 

@@ -85,15 +85,18 @@ class _Pieces:
 
     def _inflated(self, body: bytes) -> Iterator[bytes]:
         inflater = zlib.decompressobj(31)
-        total, waiting = 0, body
+        total = at = 0
+        waiting = b""
         while not inflater.eof:
+            if not waiting:  # a little at a time: what is not used yet is copied with each piece
+                waiting, at = body[at : at + _PIECE_BYTES], at + _PIECE_BYTES
             try:
                 piece = inflater.decompress(waiting, _PIECE_BYTES)
             except zlib.error as error:
                 self.flaw = f"broken gzip: {error}"
                 return
             waiting = inflater.unconsumed_tail
-            if not piece and not waiting:
+            if not piece and not waiting and at >= len(body) and not inflater.eof:
                 self.flaw = "gzip that ends early"
                 return
             total += len(piece)

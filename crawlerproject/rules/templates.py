@@ -4,20 +4,20 @@ A *template* is a URL without what varies: "/calendar/2031/04?view=day" is "/cal
 template of a host has a budget of pages. A page with text that the host has not shown before adds to it, any
 other takes from it; a template whose budget is spent is a trap. So an endless calendar costs some dozens of
 requests, and ten thousand numbered articles are fetched whole. The host as a whole has such a budget too,
-which ends mazes whose every address has a shape of its own. No clock and no chance: the same pages in the same
-order give the same verdicts.
+which ends mazes whose every address has a shape of its own; and so have its lists (sitemaps and feeds), which live
+on what the pages that they name yield. No clock and no chance: the same pages in the same order give the same verdicts.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import orjson
-from xxhash import xxh3_64_intdigest
+
+from crawlerproject.rules.text_marks import Marks
 
 # Ours, measured on the traps of tests/web/traps.py: small enough that a trap costs less than a minute's worth of
 # pages at a page a second, large enough that one dull hour of a good section does not end it.
@@ -28,11 +28,17 @@ MOST_PAGES = 200  # a budget never exceeds this, nor FIRST_PAGES plus the new te
 HOST_FIRST_PAGES = 250  # the whole host's budget
 HOST_MOST_PAGES = 500
 CUT_COSTS_PAGES = 10  # an answer that was cut for its slowness: a tarpit holds each request for half a minute
+# Sitemaps, their indexes and feeds that are fetched on trust, and for each page with new text that one of them named.
+FIRST_LISTS = 20
+EARNED_LISTS = 10
+# URLs of sitemaps that may be queued: an index may name 50,000, but each is a row of the queue.
+FIRST_NAMED_LISTS = 5_000
 
-# Bounds of what is kept of one host: templates by level (fine, by first folder, by depth), and marks of texts.
+LISTS = "sitemaps"
+"""Stands for a template where a host's sitemaps and feeds are meant."""
+
+# Bounds of what is kept of one host: templates by level (fine, by first folder, by depth).
 _MOST_TEMPLATES = (64, 32, 48)
-_MOST_MARKS = 2048  # of 4 bytes
-_LEAST_MARKS = 16
 _MOST_CHARACTERS = 200  # of a template
 _LONG_WORD = 30  # longer words are titles written with hyphens
 _MOST_SHOWN_VALUE = 16  # a query value up to this long may be a mode ("view=month"); longer ones vary
@@ -45,8 +51,8 @@ _CLASS = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _SEPARATORS = re.compile(r"[-_+.~]|%20")
-_MIXED = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{10,}")  # session ids and the like
-_UNSAID = b"0123456789 \t\r\n\f"  # a calendar's days differ in nothing else
+# Session ids and the like: a whole run, looked at from its start only.
+_MIXED = re.compile(r"(?<![0-9A-Za-z])(?=[A-Za-z]*+\d)(?=\d*+[A-Za-z])[0-9A-Za-z]{10,}+")
 _DIGITS = re.compile(r"\d+")
 _EXTENSION = re.compile(r"\.[A-Za-z]{1,5}[0-9]?$")
 
@@ -60,16 +66,10 @@ def template_of(url: str) -> str:
     return folded[:_MOST_CHARACTERS]
 
 
-def text_mark(title: str, text: bytes) -> int:
-    """What two pages that say the same have in common: 32 bits of their text (UTF-8) without its digits and blanks."""
-    said = (title.encode("utf-8", "replace") + text).translate(None, _UNSAID)
-    return xxh3_64_intdigest(said) & 0xFFFFFFFF
-
-
 class Trapped(NamedTuple):
     """A template that is not asked for any more."""
 
-    template: str  # "*" is the whole host
+    template: str  # "*" is the whole host; LISTS; "@" and a domain: what that domain names
     fetched: int  # pages
     new: int  # of them with new text
     refused: int  # URLs
@@ -102,26 +102,55 @@ class Yield:
         return self.left <= 0
 
 
+class Lists:
+    """What the sitemaps and feeds of one host gave. Those that were fetched live on the pages that they named."""
+
+    __slots__ = ("fetched", "named", "new", "refused")
+
+    def __init__(self, fetched: int = 0, new: int = 0, named: int = 0, refused: int = 0) -> None:
+        self.fetched = fetched  # files
+        self.new = new  # pages with new text that they named
+        self.named = named  # URLs of sitemaps that were queued
+        self.refused = refused
+
+    @property
+    def spent(self) -> bool:
+        """Whether no further one may be asked for, unless pages that are still to be fetched earn it."""
+        return self.fetched >= FIRST_LISTS + EARNED_LISTS * self.new
+
+    @property
+    def ahead(self) -> bool:
+        """Whether more are queued than may be asked for now: they come after the pages that could earn it."""
+        return self.named > FIRST_LISTS + EARNED_LISTS * self.new
+
+    @property
+    def full(self) -> bool:
+        """Whether no further one may be queued."""
+        return self.named >= FIRST_NAMED_LISTS + EARNED_LISTS * self.new
+
+
 class HostYields:
     """The templates of one host and what they gave. At most some 30 KB."""
 
-    __slots__ = ("_marks", "_marks_used", "_spent", "_tables", "example", "host", "shapes")
+    __slots__ = ("_marks", "_spent", "_tables", "example", "host", "lists", "shapes")
 
     def __init__(self) -> None:
         self.host = Yield(HOST_FIRST_PAGES)
         self.shapes = 0  # links refused by rules/traps.py, for their shape alone
         self.example = ""  # one of them
+        self.lists = Lists()
         self._tables: tuple[dict[str, Yield], ...] = ({}, {}, {})
         self._spent = 0  # templates without a budget
-        self._marks = array("I", bytes(4 * _LEAST_MARKS))
-        self._marks_used = 0
+        self._marks = Marks()
 
-    def new_text(self, mark: int) -> bool:
-        """Whether the host has not shown this text before; it has from now on."""
-        mark = mark or 1  # 0 is an empty place
-        if self._marks_used * 2 >= len(self._marks):
-            self._widen()
-        return self._put(mark)
+    def new_text(self, marks: Iterable[int]) -> bool:
+        """Whether the host has shown none of a text's marks before; it has shown all of them from now on."""
+        unknown = [self._marks.add(mark) for mark in marks]
+        return all(unknown)
+
+    def knows_text(self, marks: Iterable[int]) -> bool:
+        """Whether the host has shown one of a text's marks before."""
+        return any(mark in self._marks for mark in marks)
 
     def heard(self, url: str, new: bool, cost: int = 1) -> Trapped | None:
         """One page of ``url`` was answered; the template (or "*") that this answer has spent, if one."""
@@ -150,6 +179,9 @@ class HostYields:
 
     def refused(self, template: str) -> None:
         """Count a URL that was not asked for."""
+        if template == LISTS:
+            self.lists.refused += 1
+            return
         for table in self._tables:
             if template in table:
                 table[template].refused += 1
@@ -164,27 +196,34 @@ class HostYields:
             for name, entry in table.items():
                 if entry.spent:
                     yield _trapped(name, entry)
+        lists = self.lists
+        if lists.refused:
+            files = f"sitemaps and feeds named {lists.new} pages with new text in {lists.fetched} files"
+            yield Trapped(LISTS, lists.fetched, lists.new, lists.refused, f"{files} and their budget is spent")
 
     def pack(self) -> bytes:
         """The bytes the store keeps: a length, JSON, the marks."""
         tables = [[(name, *_numbers(entry)) for name, entry in table.items()] for table in self._tables]
-        head = orjson.dumps([_numbers(self.host), self.shapes, self.example, tables])
-        return _HEAD.pack(_FORMAT, len(head)) + head + self._marks.tobytes()
+        lists = self.lists
+        named = (lists.fetched, lists.new, lists.named, lists.refused)
+        head = orjson.dumps([_numbers(self.host), self.shapes, self.example, tables, named])
+        return _HEAD.pack(_FORMAT, len(head)) + head + self._marks.pack()
 
     @classmethod
     def unpack(cls, packed: bytes) -> HostYields:
-        """What ``pack`` wrote; ValueError for anything else."""
-        if len(packed) < _HEAD.size or packed[0] != _FORMAT:
+        """What ``pack`` wrote, of this version or the one before it; ValueError for anything else."""
+        if len(packed) < _HEAD.size or packed[0] not in (_FORMAT, _WITHOUT_LISTS):
             raise ValueError("not a host's yields of this version")
         _, length = _HEAD.unpack_from(packed)
-        numbers, shapes, example, tables = orjson.loads(packed[_HEAD.size : _HEAD.size + length])
+        numbers, shapes, example, tables, *lists = orjson.loads(packed[_HEAD.size : _HEAD.size + length])
         yields = cls()
         yields.host = Yield(*numbers)
         yields.shapes, yields.example = shapes, example
+        if lists:
+            yields.lists = Lists(*lists[0])
         for table, rows in zip(yields._tables, tables, strict=True):
             table.update({name: Yield(*numbers) for name, *numbers in rows})
-        yields._marks = array("I", packed[_HEAD.size + length :])
-        yields._marks_used = sum(mark != 0 for mark in yields._marks)
+        yields._marks = Marks.unpack(packed[_HEAD.size + length :])
         yields._spent = sum(entry.spent for table in yields._tables for entry in table.values())
         return yields
 
@@ -198,28 +237,9 @@ class HostYields:
                 return table, name
         return self._tables[-1], "/…"
 
-    def _put(self, mark: int) -> bool:
-        marks, place = self._marks, mark % len(self._marks)
-        while marks[place]:  # never full: at most half of the places are used
-            if marks[place] == mark:
-                return False
-            place = (place + 1) % len(marks)
-        marks[place] = mark
-        self._marks_used += 1
-        return True
-
-    def _widen(self) -> None:
-        """Twice the places; at the limit all is forgotten, so that what comes again is new once more."""
-        old, size = self._marks, min(2 * len(self._marks), _MOST_MARKS)
-        self._marks, self._marks_used = array("I", bytes(4 * size)), 0
-        if size > len(old):
-            for mark in old:
-                if mark:
-                    self._put(mark)
-
 
 _HEAD = struct.Struct("<BI")
-_FORMAT = 1
+_FORMAT, _WITHOUT_LISTS = 2, 1
 
 
 def _numbers(entry: Yield) -> tuple[int, int, int, int]:

@@ -31,18 +31,23 @@ RENDER_SCORE = 4
 UNSURE_SCORE = 3
 # Larger pages are never shells (ours: the largest of our 130 has 45 KB), and parsing them would cost more.
 _MAX_BYTES = 512 * 1024
+# Elements of a kind whose text is looked at: a page has one or two, and what lies within each other is read each time.
+_MOST_ELEMENTS = 20
+# Characters in which a request to enable JavaScript is looked for: fewer than 200 words are all in them.
+_MOST_NOTICE = 20_000
 
 _ROOTS = (
     "#root,#app,#__next,#__nuxt,#___gatsby,#svelte,#app-root,#react-root,#q-app,#main-app,#application,app-root,"
     "[ng-app],[ng-version],[data-v-app],[data-reactroot],flt-glass-pane,my-app,#elm,#ember-app,#single-spa-application"
 )
+# Possessive, and words of bounded length: of a run of letters or blanks nothing is read more than a few times.
 _NOTICE = re.compile(
-    r"(enable|activate|turn on|requires?|needs?|without|use|support)\s+(your\s+browser'?s?\s+)?java\s?script"
-    r"|java\s?script\s+(is\s+)?(required|disabled|must be|to be enabled|enabled)"
-    r"|javascript\s+(ist\s+)?(aktivieren|erforderlich|deaktiviert|benötigt)|aktivieren\s+sie\s+java\s?script"
-    r"|activer\s+java\s?script|java\s?script\s+(est\s+)?(désactivé|requis|nécessaire)"
-    r"|(habilit\w+|activ\w+|ative|precisa\s+d[eo])\s+(el\s+|o\s+)?java\s?script|(включите|нужен)\s+javascript"
-    r"|启用\s*javascript|javascript\s*を有効",
+    r"(enable|activate|turn on|requires?|needs?|without|use|support)\s++(your\s++browser'?s?\s++)?+java\s?script"
+    r"|java\s?script\s++(is\s++)?+(required|disabled|must be|to be enabled|enabled)"
+    r"|javascript\s++(ist\s++)?+(aktivieren|erforderlich|deaktiviert|benötigt)|aktivieren\s++sie\s++java\s?script"
+    r"|activer\s++java\s?script|java\s?script\s++(est\s++)?+(désactivé|requis|nécessaire)"
+    r"|(habilit\w{1,9}+|activ\w{1,9}+|ative|precisa\s++d[eo])\s++(el\s++|o\s++)?+java\s?script"
+    r"|(включите|нужен)\s++javascript|启用\s*+javascript|javascript\s*+を有効",
     re.IGNORECASE,
 )
 _FRAMEWORK = re.compile(
@@ -97,7 +102,7 @@ def triage(body: bytes, content_type: str | None) -> Triage:
         return PLAIN
     links = len({_crawlable(node.attributes.get("href")) for node in tree.css("a[href],area[href]")} - {""})
     script_bytes = sum(len(node.text(deep=True)) for node in scripts)
-    notice = " ".join(node.text(separator=" ") for node in tree.css("noscript"))
+    notice = " ".join(node.text(separator=" ") for node in tree.css("noscript")[:_MOST_ELEMENTS])
     tree.strip_tags(UNSEEN_TAGS, recursive=True)
     shown = tree.body.text(separator=" ", skip_empty=True) if tree.body is not None else ""
     words = count_words(shown)
@@ -110,7 +115,7 @@ def triage(body: bytes, content_type: str | None) -> Triage:
         "little text for its size": len(shown) < _LOW_TEXT_SHARE * len(source),
         "mostly script": script_bytes > _HIGH_SCRIPT_SHARE * len(source),
         "empty application root": _empty_root(tree),
-        "asks for JavaScript": bool(_NOTICE.search(notice) or (words < ENOUGH_WORDS and _NOTICE.search(shown))),
+        "asks for JavaScript": _asks_for_scripts(notice) or (words < ENOUGH_WORDS and _asks_for_scripts(shown)),
         "framework's mark": bool(_FRAMEWORK.search(body)),
     }
     score = sum(_WEIGHTS[name] for name, found in signals.items() if found)
@@ -142,5 +147,9 @@ def _crawlable(href: str | None) -> str:
         return ""
 
 
+def _asks_for_scripts(text: str) -> bool:
+    return _NOTICE.search(text, 0, _MOST_NOTICE) is not None
+
+
 def _empty_root(tree: LexborHTMLParser) -> bool:
-    return any(count_words(node.text(separator=" ")) < _EMPTY_ROOT_WORDS for node in tree.css(_ROOTS))
+    return any(count_words(node.text(separator=" ")) < _EMPTY_ROOT_WORDS for node in tree.css(_ROOTS)[:_MOST_ELEMENTS])

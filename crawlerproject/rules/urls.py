@@ -97,6 +97,8 @@ class UrlRefused(ValueError):
 _resolved: dict[tuple[str, str], Address | None] = {}
 """What links of pages lately read mean, by the page's folder and the link as written: a site's pages repeat theirs."""
 _MOST_RESOLVED = 32_768  # some 400 bytes each
+_REMEMBERED = 512
+"""Characters: longer texts of others are not remembered, for the caches here count entries, not bytes (ours)."""
 
 
 class Base:
@@ -118,9 +120,8 @@ class Base:
         """The address ``href`` means on this page; None when it is not one of ours."""
         if self._encoding and not href.isascii():
             href = encode_query(href, self._encoding)
-        if (
-            not href[:1].isalnum() and href[:1] != "/"
-        ):  # "?page=2", "#top" and what browsers trim mean another page each
+        # "?page=2", "#top" and what browsers trim mean another page each.
+        if (not href[:1].isalnum() and href[:1] != "/") or len(href) > _REMEMBERED:
             return self._join(href)
         key = self._folder, href
         if key in _resolved:
@@ -160,11 +161,6 @@ def dedup_key(url: str) -> str:
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return _key_text(f"{scheme}://{_known_host(host)[0]}{slash}{path}")
-
-
-def host_key(url: str) -> str:
-    """The host key of a URL; raises UrlRefused."""
-    return parse(url).host
 
 
 def origin(url: str) -> str:
@@ -215,7 +211,7 @@ def _address(href: str, host: str) -> Address:
         href = href.partition("#")[0]
     if "@" in href:
         href = _without_user_info(href, scheme)
-    known_host, host_digest = _known_host(host)
+    known_host, host_digest = _known_host(host) if len(host) <= _REMEMBERED else _known_host.__wrapped__(host)
     text = href if known_host == host else href.replace(host, known_host, 1)
     if "?" in text or "%" in text or ";" in text or "/(" in text:
         text = _key_text(text)
@@ -254,7 +250,8 @@ def _key_text(text: str) -> str:
         return path
     pieces = []
     for piece in query.split("&"):
-        shape = _noise_shape(piece.partition("=")[0])
+        name = piece.partition("=")[0]
+        shape = _noise_shape(name) if len(name) <= _REMEMBERED else None
         if shape is None or shape.fullmatch(piece.partition("=")[2]) is None:
             pieces.append(piece)
     if "cftoken" in query.lower():

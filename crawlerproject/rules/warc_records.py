@@ -29,6 +29,8 @@ IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-d
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 """WARC-Profile of a revisit that a 304 answer makes (WARC 1.1, 6.7.3)."""
 
+FORMAT = "WARC File Format 1.1"
+"""For the warcinfo's field format (ISO 28500:2017, 6.2)."""
 CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 """For the warcinfo's field conformsTo."""
 
@@ -159,8 +161,9 @@ def capture(
 
 
 def warcinfo(fields: Sequence[tuple[str, str]], *, filename: str, record_id: str, now: float) -> bytes:
-    """The gzip member that begins every file; ``now`` in epoch seconds, ``fields`` its lines."""
-    block = "".join([f"{name}: {one_line(value)}\r\n" for name, value in fields if value]).encode()
+    """The gzip member that begins every file; ``now`` in epoch seconds, ``fields`` its lines but those of its form."""
+    lines = [*fields, ("format", FORMAT), ("conformsTo", CONFORMS_TO)]
+    block = "".join([f"{name}: {one_line(value)}\r\n" for name, value in lines if value]).encode()
     return make_member(
         f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {warc_date(now)}\r\n"
         f"WARC-Filename: {filename}\r\nContent-Type: application/warc-fields\r\n",

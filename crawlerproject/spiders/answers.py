@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from crawlerproject.items import Page
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.ai_use import HEADERS, stated_by_site
+from crawlerproject.rules.robots import usable_body
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from scrapy.http import Headers, Response
 
@@ -32,10 +33,24 @@ def page_of(lease: Lease, response: Response, wire: Wire) -> Page:
     page.retry_after = header(headers, b"Retry-After")
     page.etag = header(headers, b"Etag")
     page.last_modified = header(headers, b"Last-Modified")
+    if wire.flaw:
+        page.error = wire.flaw
+        page.notes.append(("cut", wire.flaw))
     if wire.unverified:
         page.notes.append(("tls-certificate", "not verified (TLS_ALLOW_HOSTS)"))
     page.freshness = {name: value for name, known_as in _FRESHNESS_NAMES if (value := header(headers, known_as))}
     return page
+
+
+def take_robots(page: Page, flags: Collection[str]) -> None:
+    """A robots.txt that was answered with 2xx: what of it is read, unless it was cut."""
+    body = usable_body(page.body, flags)
+    if body is not None:
+        page.body = body
+        return
+    page.unusable = True
+    page.reason = Reason.DISCONNECTED if page.wire is not None and page.wire.truncated else Reason.BAD_RESPONSE
+    page.error = f"robots.txt cannot be used ({', '.join(flags)}): as if it could not be reached"
 
 
 def page_of_hub(lease: Lease, response: Response, wire: Wire) -> Page:

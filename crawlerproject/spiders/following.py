@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.found import Found, inventor, strangers
 from crawlerproject.rules.page import PageFacts
 from crawlerproject.rules.priority import priority
-from crawlerproject.rules.scope import registered_domain
 from crawlerproject.rules.urls import Address, Base
-from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SEED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
 
 # Fetch (WHATWG) stops at 20; Heritrix's maxTransHops and ours stop sooner: a chain grows new addresses for ever.
 MAX_REDIRECTS = 10
@@ -29,9 +28,21 @@ def redirected_enough(row: QueuedPage) -> bool:
 
 
 def redirected(row: QueuedPage, target: Address) -> Found:
-    """The target of a redirect: what the page was, it is."""
-    flags = row.flags & (FLAG_SEED | FLAG_SITEMAP)
-    return Found(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, row.priority, flags, row.note)
+    """The target of a redirect: what the page was, it is; in another domain it is named by the one that redirects."""
+    flags, note = row.flags & (FLAG_SEED | FLAG_SITEMAP), row.note
+    if not flags & FLAG_SEED:
+        more, domain = _named_by(row, target)
+        flags |= more
+        if not flags & FLAG_SITEMAP:
+            note = domain
+    return Found(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, row.priority, flags, note)
+
+
+def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
+    """The flags of a page's other address, and the domain that is its inventor where ``via`` will not say so."""
+    if strangers(target.host, row.host):
+        return FLAG_STRANGER, ""
+    return row.flags & (FLAG_STRANGER | FLAG_LISTED), inventor(row.host, row.via, row.flags, row.note)
 
 
 def linked(row: QueuedPage, facts: PageFacts) -> list[Found]:
@@ -40,13 +51,13 @@ def linked(row: QueuedPage, facts: PageFacts) -> list[Found]:
     if facts.nofollow:
         return found
     depth, host, url = row.depth + 1, row.host, row.url
-    ways: dict[tuple[str, bool], tuple[str, int]] = {}  # the same for hundreds of links
+    ways: dict[str, tuple[str, int]] = {}  # the same for hundreds of links
     for address, kind in facts.links:
-        across = address.host != host and registered_domain(address.host) != registered_domain(host)
-        way = ways.get((kind, across))
+        way = ways.get(kind)
         if way is None:
-            way = ways[kind, across] = hops_to(row, kind), priority(depth, kind, across=across)
-        found.append(Found(address, depth, way[0], url, way[1]))
+            way = ways[kind] = hops_to(row, kind), priority(depth, kind)
+        flags = FLAG_STRANGER if address.host != host and strangers(address.host, host) else 0
+        found.append(Found(address, depth, way[0], url, way[1], flags))
     return found
 
 
@@ -56,4 +67,4 @@ def navigated(row: QueuedPage, urls: Iterable[str]) -> list[Found]:
         return []
     base, hops = Base(row.url), hops_to(row, HOP_REDIRECT)
     targets = [target for url in urls if (target := base.join(url)) is not None]
-    return [Found(target, row.depth, hops, row.url, row.priority) for target in targets]
+    return [Found(target, row.depth, hops, row.url, row.priority, *_named_by(row, target)) for target in targets]

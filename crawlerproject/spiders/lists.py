@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.found import Found, strangers
 from crawlerproject.rules.entries_xml import Entry
 from crawlerproject.rules.feeds import Feed
 from crawlerproject.rules.priority import SEED, priority
 from crawlerproject.rules.robots import RobotsRules
 from crawlerproject.rules.sitemaps import MAX_INDEX_DEPTH, may_list, read_sitemap
 from crawlerproject.rules.urls import Address, Base, UrlRefused, parse
-from crawlerproject.stores.protocols import FLAG_SITEMAP, QueuedPage
+from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
 
-# Sitemap files of one origin in one run; an index of 50,000 files is allowed, but nobody has them (ours).
-MAX_FILES = 1000
+# Sitemap files that one file names; an index of 50,000 is allowed, but nobody has them (ours).
+MAX_FILES = 5000
 # Before links: a sitemap tells of many pages at once.
 _SITEMAP_PRIORITY = SEED + 1
 _HOP = "M"
@@ -32,10 +31,7 @@ class Listed:
 
 
 class Lists:
-    """Reads the lists of one crawl, within its bounds."""
-
-    def __init__(self) -> None:
-        self._files: Counter[str] = Counter()  # sitemaps by the origin that named them
+    """Reads lists; how many of those that they name are fetched is the frontier's to decide."""
 
     def of_robots(self, row: QueuedPage, rules: RobotsRules) -> Listed:
         """The sitemaps that an origin's robots.txt names; ``row`` is the robots.txt's."""
@@ -64,19 +60,18 @@ class Lists:
         for entry in feed.entries:
             address = base.join(entry.url)
             if address is not None:
-                listed.found.append(Found(address, depth, hops, row.url, priority(depth, "E")))
-                if entry.modified:
+                flags = FLAG_STRANGER if strangers(address.host, row.host) else FLAG_LISTED
+                listed.found.append(Found(address, depth, hops, row.url, priority(depth, "E"), flags))
+                if entry.modified and not flags & FLAG_STRANGER:  # of others' pages it knows nothing
                     listed.changed.append((address, entry.modified))
         return listed
 
     def _sitemaps(self, addresses: list[Address], row: QueuedPage, origin: str, hops: str) -> Listed:
-        listed = Listed()
-        for address in addresses:
-            if self._files[origin] >= MAX_FILES:
-                listed.flaw = f"more than {MAX_FILES} sitemaps"
-                break
-            self._files[origin] += 1
-            listed.found.append(Found(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, FLAG_SITEMAP, origin))
+        listed = Listed(flaw=f"more than {MAX_FILES:,} sitemaps" if len(addresses) > MAX_FILES else "")
+        speaks_for = origin.partition("://")[2] or row.host
+        for address in addresses[:MAX_FILES]:
+            flags = FLAG_SITEMAP | (FLAG_STRANGER if strangers(address.host, speaks_for) else 0)
+            listed.found.append(Found(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
         return listed
 
 
@@ -88,7 +83,7 @@ def _pages(addresses: list[tuple[Address, Entry]], row: QueuedPage) -> Listed:
         if not may_list(address.host, row.host, declared_by):
             listed.foreign += 1
             continue
-        listed.found.append(Found(address, depth, row.hops + _HOP, row.url, priority(depth, _HOP)))
+        listed.found.append(Found(address, depth, row.hops + _HOP, row.url, priority(depth, _HOP), FLAG_LISTED))
         if entry.modified:
             listed.changed.append((address, entry.modified))
     return listed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ class PlanSpider(WebSpider):
                 stats.inc_value("plan/broken_lines")
             else:
                 scheduler.add_seeds(line)
+                await asyncio.sleep(0)
         nothing: tuple[Any, ...] = ()
         for request in nothing:
             yield request

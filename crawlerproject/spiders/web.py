@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +11,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 
+from crawlerproject.crawl.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl_file import apply, read_crawl_file
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
@@ -19,15 +21,17 @@ from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
 from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.reading.jobs import Reading
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.feeds import is_feed, read_feed
 from crawlerproject.rules.links import HOP_LINK
 from crawlerproject.rules.page import is_html
 from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.templates import text_mark
+from crawlerproject.rules.text_marks import text_marks
 from crawlerproject.rules.urls import Address, Base
-from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub
+from crawlerproject.setting_values import let_in_flight
+from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub, take_robots
 from crawlerproject.spiders.following import (
     HOP_REDIRECT,
     MAX_REDIRECTS,
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.rules.page import PageFacts
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +101,7 @@ class WebSpider(Spider):
         """The crawl's own settings, from its folder, below those of the spider and of the command line."""
         super().update_settings(settings)
         apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
+        let_in_flight(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -114,7 +120,10 @@ class WebSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""
-        self._scheduler.add_seeds(self.seeds or [])
+        seeds = self.seeds or []
+        for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
+            self._scheduler.add_seeds(seeds[first : first + MOST_AT_ONCE])
+            await asyncio.sleep(0)
         if self.recrawl:
             queued = self._scheduler.add_revisits(self.budget)
             logger.info("%d known pages are visited again", queued)
@@ -135,28 +144,39 @@ class WebSpider(Spider):
         if lease.is_hub:
             return self._of_hub(response, lease, wire)
         page = page_of(lease, response, wire)
+        with meta["poison"].reading(lease.row):
+            items = self._of_page(page, response, meta)
+        return [page, *items] if items else page
+
+    def _of_page(self, page: Page, response: Response, meta: dict[str, Any]) -> list[Any]:
+        """Read the answer into ``page``; the items of a spider that derives from this one."""
+        lease, items = page.lease, list[Any]()
         try:
             if response.status in REDIRECTS:
                 self._redirect(page, header(response.headers, b"Location"))
-            elif response.status == 200 and lease.is_robots:
-                if self.sitemaps:
+            elif lease.is_robots:
+                if 200 <= response.status < 300:
+                    take_robots(page, response.flags)
+                if self.sitemaps and response.status == 200 and not page.unusable:
                     self._take(page, self.lists.of_robots(lease.row, parse_robots(page.body, self.token)))
+            elif response.status == 200 and "unread" in meta:
+                _not_read(page, meta["unread"])
             elif response.status == 200 and lease.row.flags & FLAG_SITEMAP:
-                self._take(page, self.lists.of_sitemap(lease.row, page.body))
+                reading = meta.pop("reading", None)
+                self._take(page, reading.listed if reading else self.lists.of_sitemap(lease.row, page.body))
             elif response.status == 200:
                 self._read(page, response, meta)
                 page.notes += ai_use(self._scheduler.content_signals(page.url), response.headers)
             if wall := meta.get("challenge"):
                 page.reason, page.to_render = Reason.CHALLENGE, None
                 page.notes.append(("challenge", wall))
-            items = list(self.extract(response)) if response.status == 200 and not lease.is_robots else []
+            if response.status == 200 and not lease.is_robots:
+                items = list(self.extract(response))
             self.errors_in_a_row = 0
         except Exception:
             self._ours(page)
-            self.choose_links(page)
-            return page
         self.choose_links(page)
-        return [page, *items] if items else page
+        return items
 
     def extract(self, response: Response) -> Iterable[Any]:
         """For spiders that derive from this one: items of an answer with status 200, beside what is archived."""
@@ -219,8 +239,9 @@ class WebSpider(Spider):
 
     def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
         content_type = header(response.headers, b"Content-Type") or None
+        reading: Reading | None = meta.pop("reading", None)
         if is_feed(content_type or "", response.body):
-            self._read_feed(page, response)
+            self._read_feed(page, response, reading)
             return
         if not is_html(content_type, response.body):
             return
@@ -230,14 +251,18 @@ class WebSpider(Spider):
             page.notes.append(("triage", str(triage)))
         page.to_render = meta.get("to_render")
         if page.to_render is None:
-            page.text, page.canonical = facts.text, facts.canonical
-            page.text_mark = text_mark(facts.title, facts.text)
-        page.found += linked(page.lease.row, facts)
+            _take_text(page, facts, reading)
+        page.found += linked(page.lease.row, facts) if reading is None else reading.found
 
-    def _read_feed(self, page: Page, response: Response) -> None:
+    def _read_feed(self, page: Page, response: Response, reading: Reading | None) -> None:
         page.is_feed = True
-        row, feed = page.lease.row, read_feed(response.body)
-        self._take(page, self.lists.of_feed(row, feed, hops_to(row, HOP_LINK)))
+        row = page.lease.row
+        if reading is not None and reading.feed is not None:
+            feed = reading.feed
+            self._take(page, reading.listed)
+        else:
+            feed = read_feed(response.body)
+            self._take(page, self.lists.of_feed(row, feed, hops_to(row, HOP_LINK)))
         links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
         if self._scheduler.pushes.feed_met(page.lease, links, feed):
             self.crawler.stats.inc_value("websub/asked")
@@ -256,34 +281,40 @@ class WebSpider(Spider):
         """What the browser made of a page: its links are the page's, and what it gained is remembered."""
         rendered: Rendered = meta["rendered"]
         page = Page(lease, lease.row.url, Reason.RENDERED, body=response.body, rendered=rendered)
+        with meta["poison"].reading(lease.row):
+            self._read_rendered(page, response, meta)
+        return page
+
+    def _read_rendered(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
+        lease = page.lease
         try:
+            if "unread" in meta:
+                _not_read(page, meta["unread"])
+                return
+            reading: Reading | None = meta.pop("reading", None)
             facts = meta.pop("facts", None) or facts_of(response, "text/html; charset=utf-8", self.token)
             page.notes = page_notes(facts)
-            page.gained = (facts.words, len(facts.links))
-            page.text, page.canonical = facts.text, facts.canonical
-            page.text_mark = text_mark(facts.title, facts.text)
+            page.gained = (facts.words, len(facts.links) if reading is None else reading.links)
+            _take_text(page, facts, reading)
             if wall := meta.get("challenge"):
                 page.reason = Reason.CHALLENGE
                 page.notes.append(("challenge", wall))
-            page.found += linked(lease.row, facts)
-            if not facts.nofollow:
-                page.found += navigated(lease.row, rendered.navigations)
+            page.found += linked(lease.row, facts) if reading is None else reading.found
+            if not facts.nofollow and page.rendered is not None:
+                page.found += navigated(lease.row, page.rendered.navigations)
         except Exception:
             self._ours(page)
-        return page
 
     def choose_links(self, page: Page) -> None:
         """For spiders that follow less than all."""
 
     def _take(self, page: Page, listed: Listed) -> None:
         """What a robots.txt, a sitemap or a feed names."""
-        page.found = listed.found
+        page.found, page.changed = listed.found, listed.changed
         page.error = listed.flaw
         stats = self.crawler.stats
         if listed.foreign:
             stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", listed.foreign)
-        if listed.changed:
-            stats.inc_value("recrawl/announced", self._scheduler.changed(listed.changed))
 
     # --- our own errors -------------------------------------------------------------------------
 
@@ -301,3 +332,17 @@ class WebSpider(Spider):
             engine = self.crawler.engine
             assert engine is not None
             deferred_from_coro(engine.close_spider_async(reason="errors_in_a_row"))
+
+
+def _take_text(page: Page, facts: PageFacts, reading: Reading | None) -> None:
+    """What a page's text says of it."""
+    page.text, page.canonical = facts.text, facts.canonical
+    if reading is None:
+        page.text_marks = text_marks(facts.title, facts.text, page.url)
+    else:
+        page.text_marks, page.fingerprint, page.fingerprinted = reading.text_marks, reading.fingerprint, True
+
+
+def _not_read(page: Page, why: str) -> None:
+    page.error = why
+    page.notes.append(("unread", why))

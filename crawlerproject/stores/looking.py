@@ -19,7 +19,7 @@ from rocksdict import AccessType, Rdict, ReadOptions
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import rocks_options as tables
-from crawlerproject.stores.durable import write_whole
+from crawlerproject.stores.durable import SECRET_FILE, write_whole
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore
 from crawlerproject.stores.rocks_folder import other_version
@@ -123,8 +123,11 @@ def _link_files(folder: Path, here: Path) -> None:
 
 
 def write_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:
-    """Put ``run.json`` or ``status.json`` in place, whole; not made durable, since it is about this moment only."""
-    write_whole(folder / name, orjson.dumps(facts))
+    """Put ``run.json`` or ``status.json`` in place, whole; not made durable, since it is about this moment only.
+
+    For its owner's eyes: it says how the crawl is set, and whom it asks.
+    """
+    write_whole(folder / name, orjson.dumps(facts), SECRET_FILE)
 
 
 def read_facts(folder: Path, name: str) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from base64 import b32decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.digests import sha1_of
 from crawlerproject.rules.priority import SEED
 from crawlerproject.rules.urls import UrlRefused, parse
 from crawlerproject.rules.warc_records import Original
@@ -30,6 +30,8 @@ class PageStore(Protocol):
 
     def page(self, key: bytes) -> PageRecord | None: ...
 
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]: ...
+
     def host(self, host: str) -> bytes | None: ...
 
     def fact(self, name: str) -> bytes | None: ...
@@ -41,7 +43,7 @@ class PageStore(Protocol):
 
 def lost_of_row(row: Row) -> Lost:
     """The capture of an index row."""
-    return Lost(row.url, b32decode(row.digest) if len(row.digest) == 32 else b"")
+    return Lost(row.url, sha1_of(row.digest))
 
 
 class Place(NamedTuple):
@@ -77,6 +79,22 @@ def rows_lost(
     """The open file was found shorter than committed: queue the pages of ``rows`` again and commit what is ``kept``."""
     places = places_of(log_folder, (row.url for row in rows))
     return fetch_again(store, map(lost_of_row, rows), places, now, [(ARCHIVE_FACT, pack_open(kept))], counted)
+
+
+def try_again(store: PageStore, log_folder: Path, now: float, counted: Counted) -> int:
+    """Queue the pages that were set aside as poison, in one change; how many were. Reads every page's record."""
+    changes = Changes()
+    arrival = int(now * 1_000_000)
+    pages = [(key, record) for key, record in store.pages() if record.reason == Reason.POISON]
+    places = places_of(log_folder, (record.url for _, record in pages))
+    for key, record in pages:
+        host, place = parse(record.url).host, places.get(record.url, Place())
+        changes.queued.append(QueuedPage(host, key, record.url, SEED, arrival - len(changes.queued), *place))
+        changes.pages.append((key, PageRecord(record.url, Reason.LOST, 0, now)))
+    counted(store, changes)
+    if changes:
+        store.apply(changes)
+    return len(changes.queued)
 
 
 def fetch_again(

@@ -26,7 +26,7 @@ class MemoryStore:
         self._originals: dict[bytes, Original] = {}
         self._due: list[Due] = []  # sorted
 
-    def known(self, keys: Sequence[bytes]) -> list[bool]:
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
         return [key in self._seen for key in keys]
 

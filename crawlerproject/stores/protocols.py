@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from crawlerproject.rules.strangers import stranger_key
 from crawlerproject.rules.warc_records import Original
 
 
@@ -16,7 +17,7 @@ class QueuedPage(NamedTuple):
     """
 
     host: str  # host key: host name, with ":port" when it is not the scheme's default
-    key: bytes  # 24 bytes: xxh3_64(host) + xxh3_128(dedup key); see rules/urls.py
+    key: bytes  # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see rules/urls.py; of a stranger's URL: stranger_key
     url: str  # the form that is fetched
     priority: int  # 0 (first) .. 255
     arrival: int  # unique, ascending; microseconds since the epoch or later
@@ -25,8 +26,14 @@ class QueuedPage(NamedTuple):
     via: str  # the page it was found on, "" for a seed
     tries: int = 0  # attempts that failed so far
     flags: int = 0  # FLAG_* below
-    # Of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it; of a hub: the topic.
+    # Of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it; of a hub: the topic;
+    # of a stranger's URL: the domain that named it, when ``via`` does not say so.
     note: str = ""
+
+    @property
+    def page_key(self) -> bytes:
+        """The key of the page itself, under which its fate is known."""
+        return stranger_key(self.key) if self.flags & FLAG_STRANGER else self.key
 
 
 FLAG_SEED = 1
@@ -35,6 +42,9 @@ FLAG_ROBOTS = 4
 FLAG_RECRAWL = 8  # known: visited again, conditionally where its host earned it
 FLAG_SITEMAP = 16
 FLAG_HUB = 32  # a request to a WebSub hub, for a subscription to the topic in ``note``
+
+FLAG_STRANGER = 64  # only other registered domains name it: charged to them (rules/strangers.py)
+FLAG_LISTED = 128  # a page that a sitemap or feed of its own host names
 
 
 class PageRecord(NamedTuple):
@@ -99,8 +109,8 @@ class Changes:
 class FrontierStore(Protocol):
     """Where the frontier lives. Not thread-safe but for ``sync``; every call is short and blocking."""
 
-    def known(self, keys: Sequence[bytes]) -> list[bool]:
-        """For each key, whether the page is queued or was decided before."""
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
+        """For each key, whether the page is queued or was decided before; ``hosts``, in the same order, may help."""
 
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue in order, or those behind the place (priority, arrival)."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock, RLock
 
 from crawlerproject.errors import StorageError
+from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.recent import Recent
@@ -26,6 +27,9 @@ from crawlerproject.stores.rows import unpack_record
 # Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as
 # it saves (half a microsecond to tell a key, as much to answer for one).
 _KEYS_AT_TAKE_OVER = 50_000
+# Rows queued and removed by one beat, beyond which no more are refused: Redis serves nobody else meanwhile (some 5 µs
+# a row).
+_ROWS_A_BEAT = 10_000
 # States of hosts at hand.
 _STATES = 100_000
 
@@ -82,16 +86,21 @@ class AheadStore:
         with self._lock:
             waiting = self._waiting()
             asked = {key: host for key, host in pages if not self.links.has(key, waiting)}
-            names = [name for name in dict.fromkeys(asked.values()) if name not in self._hosts]
+            wanted = dict.fromkeys(asked.values())
+            # The name without its port knows of the others (frontier/books.py).
+            wanted.update(dict.fromkeys(host_name(name) for name in asked.values() if ":" in name))
+            names = [name for name in wanted if name not in self._hosts]
+            fields = self._fields.missing_of_domains(names)
             new = self.links.surely_new(list(asked), [self.store.partition(host) for host in asked.values()])
         keys = [key for key in asked if key not in new]
         answers = self.store.known(keys, [asked[key] for key in keys]) if keys else []
-        states = self.store.states(names) if names else []
+        states, found = self.store.states_and_fields(names, fields) if names else ([], [])
         with self._lock:
             self.links.learn(new, zip(keys, answers, strict=True))
             for name, packed in zip(names, states, strict=True):
                 if name not in self._hosts:
                     self._hosts[name] = packed
+            self._fields.learn(fields, found)
 
     def at_hand(self, hosts: Iterable[str]) -> None:
         """Have at hand what the end of a page asks about hosts of partitions that are held. In a thread.
@@ -104,15 +113,26 @@ class AheadStore:
         with self._lock:
             self._fields.learn(names, found)
 
-    def known(self, keys: Sequence[bytes]) -> list[bool]:
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
         with self._lock:
             answers = [self.links.answer(key, self._waiting()) for key in keys]
         unsure = [key for key, answer in zip(keys, answers, strict=True) if answer is None]
         if not unsure:
             return [bool(answer) for answer in answers]
-        found = dict(zip(unsure, self.store.known(unsure), strict=True))
+        found = dict(zip(unsure, self._asked_known(unsure, keys, hosts), strict=True))
         return [found[key] if answer is None else answer for key, answer in zip(keys, answers, strict=True)]
+
+    def _asked_known(self, unsure: list[bytes], keys: Sequence[bytes], hosts: Sequence[str] | None) -> list[bool]:
+        """What Redis says: all partitions without ``hosts``, else one for each key and none for what is surely new."""
+        if hosts is None:
+            return self.store.known(unsure)
+        host_of = dict(zip(keys, hosts, strict=True))
+        with self._lock:
+            new = self.links.surely_new(unsure, [self.store.partition(host_of[key]) for key in unsure])
+        asked = [key for key in unsure if key not in new]
+        said = dict(zip(asked, self.store.known(asked, [host_of[key] for key in asked]), strict=True)) if asked else {}
+        return [said.get(key, False) for key in unsure]
 
     def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
@@ -120,16 +140,16 @@ class AheadStore:
             self.sync()
             return self.store.head(host, limit, after)
         with self._lock:
-            count = self.heads.count(host, limit, self._waiting())
             while (rows := self.heads.first(host, limit)) is None:
-                count = self._ask_for_head(host, count)
+                self._ask_for_head(host, limit)
             return rows
 
-    def _ask_for_head(self, host: str, count: int) -> int:
-        """How many to ask for when these are not enough: bundles may have more rows than were needed, or fewer."""
-        [members] = self.store.heads([host], count)
-        self.heads.put(host, members, count, self._waiting())
-        return 2 * count
+    def _ask_for_head(self, host: str, limit: int) -> None:
+        """Have more of a queue at hand, maybe still not enough: rows may be gone, or stand behind what was read."""
+        waiting, start = self._waiting(), self.heads.known_to(host)
+        count = self.heads.count(host, limit, waiting)
+        [members] = self.store.heads({host: start}, count)
+        self.heads.put(host, members, count, waiting, start)
 
     def _waiting(self) -> list[Pending]:
         return [self._pending] if self._flying is None else [self._flying, self._pending]
@@ -185,7 +205,9 @@ class AheadStore:
     def fact(self, name: str) -> bytes | None:
         """A fact of this worker, or of a host."""
         with self._lock:
-            if host_of_fact(name):
+            if host := host_of_fact(name):
+                if host in self._hosts and self._hosts[host] is None and self._fields.unsent_fact(name) is None:
+                    return None  # nothing was ever decided about it
                 return self._fields.get(name, self.store.fact)
             unsent = self._fields.unsent_fact(name)
         return self.store.fact(name) if unsent is None else unsent
@@ -216,9 +238,8 @@ class AheadStore:
 
     def _open_up_to(self, row: QueuedPage) -> None:
         """A row that is removed was at hand, as a rule; else it may be in a bundle."""
-        count = MEMBERS
         while not self.heads.is_open(row, self._waiting()):
-            count = self._ask_for_head(row.host, count)
+            self._ask_for_head(row.host, MEMBERS)
 
     def post(self, partition: int, letter: bytes) -> None:
         """Send a letter with the next ``sync``, before anything of that beat counts."""
@@ -235,6 +256,11 @@ class AheadStore:
         """So many letters of a partition are answered by what was applied since."""
         with self._lock:
             self._pending.letters_read[partition] = count
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many rows wait to be sent that the next should not be decided before these are."""
+        return self._pending.rows >= _ROWS_A_BEAT
 
     @property
     def unsent(self) -> bool:
@@ -285,12 +311,12 @@ class AheadStore:
 
     def _refill(self) -> None:
         with self._lock:
-            wanted = sorted(self.heads.wanted)
+            wanted = {host: self.heads.known_to(host) for host in sorted(self.heads.wanted)}
             self.heads.wanted.clear()
         if not wanted:
             return
         found = self.store.heads(wanted, MEMBERS)
         with self._lock:
-            for host, members in zip(wanted, found, strict=True):
-                if self.heads.has(host):
-                    self.heads.put(host, members, MEMBERS, self._waiting())
+            for (host, start), members in zip(wanted.items(), found, strict=True):
+                if self.heads.lacks(host, start):  # else it was asked for meanwhile
+                    self.heads.put(host, members, MEMBERS, self._waiting(), start)

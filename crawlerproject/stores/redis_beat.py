@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.redis_members import bundled, place_of, single
 from crawlerproject.stores.rows import PLACE_BYTES, pack_place, pack_print, pack_record
@@ -16,13 +16,19 @@ _LENGTH = Struct(">I")
 
 
 # Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/trap_desk.py,
-# frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py).
-_HOST_FACTS = ("traps/", "certificate/", "render/", "visits:")
+# frontier/certificate_book.py, frontier/renders.py, frontier/revisits.py, frontier/robots_redirects.py).
+_HOST_FACTS = ("traps/", "strangers/", "certificate/", "render/", "visits:", "robots-sent/")
+_NAME_FACTS = ("traps/", "strangers/")  # of these what all ports of a name share
+# The same of a registered domain, whose hosts all are in its partition (frontier/domain_desk.py).
+DOMAIN_FACT = "domains/"
 
 
 def fields_of(host: str) -> list[str]:
     """What a partition keeps of a host beside its state: robots.txt of each scheme, by origin, and its facts."""
-    return [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+    fields = [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+    if ":" in host:  # what is learnt of traps is the whole name's
+        fields += [kind + host_name(host) for kind in _NAME_FACTS]
+    return fields
 
 
 def host_of_field(name: str) -> str:
@@ -31,8 +37,9 @@ def host_of_field(name: str) -> str:
 
 
 def host_of_fact(name: str) -> str:
-    """The host that a fact is about; "" when it is the worker's."""
-    return next((name.removeprefix(kind) for kind in _HOST_FACTS if name.startswith(kind)), "")
+    """The host, or the domain, that a fact is about; "" when it is the worker's."""
+    kinds = (*_HOST_FACTS, DOMAIN_FACT)
+    return next((name.removeprefix(kind) for kind in kinds if name.startswith(kind)), "")
 
 
 class Arguments(NamedTuple):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from crawlerproject.rules.printable import without_passwords
 
 _SENTINEL = "+sentinel"
 SCHEMES = ("redis://", "rediss://", "unix://", f"redis{_SENTINEL}://", f"rediss{_SENTINEL}://")
 _SENTINEL_PORT = 26379  # as redis.io has it
-_PASSWORDS = re.compile(r"([?&](?:sentinel_)?password=)[^&]*")
 # Long enough for a server that writes its snapshot, short enough to stop fetching before a lease ends.
 _ANSWER_SECONDS = 5.0
 _CONNECT_SECONDS = 3.0
@@ -37,10 +37,7 @@ def make_cluster_client(url: str) -> Any:
 
 def without_password(url: str) -> str:
     """The URL without its passwords, for messages."""
-    parts = urlsplit(url)
-    if parts.password is not None:
-        url = url.replace(f":{parts.password}@", ":***@", 1)
-    return _PASSWORDS.sub(r"\1***", url)
+    return without_passwords(url)
 
 
 def _master(url: str) -> Any:

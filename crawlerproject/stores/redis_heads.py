@@ -25,7 +25,7 @@ _ROWS = 200_000
 @dataclass(slots=True)
 class _Head:
     rows: list[QueuedPage]  # the first of the queue, in order
-    more: bool  # whether rows wait behind them in Redis
+    to: Place | None  # up to where all are among them; None: there are no others
 
 
 class Heads:
@@ -53,16 +53,22 @@ class Heads:
         head = self._heads.get(host)
         if head is None:
             return None if host in self._unread else []
-        if head.more and len(head.rows) < limit:
+        if head.to is not None and len(head.rows) < limit:
             return None
         self._heads.move_to_end(host)
-        if head.more and len(head.rows) < limit + _LOW:
+        if head.to is not None and len(head.rows) < limit + _LOW:
             self.wanted.add(host)
         return head.rows[:limit]
 
-    def has(self, host: str) -> bool:
-        """Whether rows of the host are, or were, at hand."""
-        return host in self._heads
+    def known_to(self, host: str) -> Place:
+        """Up to where all rows of the host are at hand: from there on Redis is asked."""
+        head = self._heads.get(host)
+        return NOWHERE if head is None or head.to is None else head.to
+
+    def lacks(self, host: str, start: Place) -> bool:
+        """Whether rows of the host are, or were, at hand, and just those up to this place."""
+        head = self._heads.get(host)
+        return head is not None and head.to == start
 
     def is_open(self, row: QueuedPage, waiting: Sequence[Pending]) -> bool:
         """Whether the row is surely not in a bundle."""
@@ -77,20 +83,30 @@ class Heads:
         head = self._heads.get(host)
         if head is None:
             return self._unread.get(host)
-        if not head.more:
-            return None
-        return place_of(head.rows[-1]) if head.rows else NOWHERE
+        return head.to
 
-    @staticmethod
-    def count(host: str, limit: int, waiting: Sequence[Pending]) -> int:
+    def count(self, host: str, limit: int, waiting: Sequence[Pending]) -> int:
         """Members to ask for, so that ``limit`` rows are left when those are gone whose removal is not yet sent."""
+        head = self._heads.get(host)
+        if head is not None:  # what is removed was at hand
+            return max(limit - len(head.rows), MEMBERS)
         return max(limit, MEMBERS) + sum(len(each.removed.get(host, ())) for each in waiting)
 
-    def put(self, host: str, members: Sequence[bytes], asked: int, waiting: Sequence[Pending]) -> None:
-        """What Redis has as the first ``asked`` members. A bundle that is come to is opened in ``waiting[-1]``."""
+    def put(
+        self, host: str, members: Sequence[bytes], asked: int, waiting: Sequence[Pending], start: Place = NOWHERE
+    ) -> None:
+        """What Redis has as the first ``asked`` members behind ``start``, which is ``known_to`` of the host.
+
+        A bundle that is come to is opened in ``waiting[-1]``.
+        """
         more = len(members) == asked
-        on_the_way = {member for each in waiting for member in each.bundles.get(host, ())}
-        known = sorted({*members, *(member for member in on_the_way if not more or member < members[-1])})
+        on_the_way = {
+            member
+            for each in waiting
+            for member in each.bundles.get(host, ())
+            if place_of_member(member) > start and (not more or member < members[-1])
+        }
+        known = sorted({*members, *on_the_way})
         end = place_of_member(known[-1]) if more else None  # whatever is behind it is not known
         opened = {member for each in waiting for member in each.opened.get(host, ())}
         rows: dict[Place, QueuedPage] = {}
@@ -105,12 +121,12 @@ class Heads:
             rows.update((place_of(row), row) for row in rows_of(host, member))
         for each in waiting:
             each.overlay(host, rows)
-        kept = [rows[place] for place in sorted(rows) if end is None or place <= end]
+        kept = [rows[place] for place in sorted(rows) if place > start and (end is None or place <= end)]
         self._unread.pop(host, None)
         old = self._heads.get(host)
-        self._heads[host] = _Head(kept, more)
+        self._heads[host] = _Head([*(old.rows if old else ()), *kept], end)
         self._heads.move_to_end(host)
-        self._rows += len(kept) - (len(old.rows) if old else 0)
+        self._rows += len(kept)
         self._make_room(host)
 
     def _make_room(self, host: str) -> None:
@@ -120,7 +136,7 @@ class Heads:
                 break
             head = self._heads.pop(name)
             self._rows -= len(head.rows)
-            self._unread[name] = place_of(head.rows[-1]) if head.rows else NOWHERE
+            self._unread[name] = (place_of(head.rows[-1]) if head.rows else NOWHERE) if head.to is None else head.to
 
     def add(self, row: QueuedPage) -> None:
         """A row that was queued."""
@@ -128,9 +144,9 @@ class Heads:
         if head is None:
             if row.host in self._unread:
                 return
-            head = self._heads[row.host] = _Head([], False)
+            head = self._heads[row.host] = _Head([], None)
         place = place_of(row)
-        if head.more and (not head.rows or place > place_of(head.rows[-1])):
+        if head.to is not None and place > head.to:
             return
         self.drop(row)
         insort(head.rows, row, key=place_of)
@@ -138,7 +154,7 @@ class Heads:
         if len(head.rows) > _MOST_ROWS:
             self._rows -= len(head.rows) - MEMBERS
             del head.rows[MEMBERS:]
-            head.more = True
+            head.to = place_of(head.rows[-1])
 
     def drop(self, row: QueuedPage) -> None:
         """A row that was removed."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from crawlerproject.rules.scope import registered_domain
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.recent import Recent
-from crawlerproject.stores.redis_beat import fields_of, host_of_fact, host_of_field
+from crawlerproject.stores.redis_beat import DOMAIN_FACT, fields_of, host_of_fact, host_of_field
 from crawlerproject.stores.redis_pending import Pending
 
-# Six of a host; a robots.txt is mostly under 2 KB, the others are mostly nothing.
-_FIELDS = 60_000
+# Eight of a host; a robots.txt is mostly under 2 KB, the others are mostly nothing.
+_FIELDS = 80_000
 
 
 class HostFields:
@@ -26,6 +27,11 @@ class HostFields:
         """Fields of these hosts that Redis must be asked for; others' hosts are left out."""
         ours = filter(self._held, set(hosts))
         return [name for host in ours for name in fields_of(host) if name not in self._at_hand]
+
+    def missing_of_domains(self, hosts: Iterable[str]) -> list[str]:
+        """What Redis must be asked for of these hosts' domains."""
+        domains = filter(self._held, {registered_domain(host) for host in hosts})
+        return [name for domain in domains if (name := DOMAIN_FACT + domain) not in self._at_hand]
 
     def learn(self, names: Sequence[str], found: Sequence[bytes | None]) -> None:
         """What Redis said; what was decided here meanwhile stands."""

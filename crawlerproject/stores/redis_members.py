@@ -21,7 +21,7 @@ Place = tuple[int, int]  # priority, arrival
 NOWHERE: Place = (-1, -1)
 
 # Follows the place: of two members of one place the script must be able to name one (redis_scripts.APPLY).
-_SINGLE, _BUNDLE = b"\0", b"\1"
+_SINGLE, _BUNDLE, _AFTER_BOTH = b"\0", b"\1", b"\2"
 # Rows of a bundle: fewer are not worth the opening; more would be opened for nothing, since a beat takes one or two.
 _LEAST, _MOST = 4, 32
 # Level 1 packs rows nearly as small as 6 in half the time (40 bytes a row, 1 µs).
@@ -113,3 +113,9 @@ def in_order(host: str, members: Iterator[bytes]) -> Iterator[QueuedPage]:
 def packed_place(place: Place) -> bytes:
     """As the member at this place begins."""
     return pack_place_of(*place)
+
+
+def behind(place: Place) -> bytes:
+    """Where a range of members begins, as Redis has it, that leaves out what stands at this place."""
+    priority, arrival = place
+    return b"[" + (packed_place(place) + _AFTER_BOTH if arrival >= 0 else bytes((priority,)))

@@ -16,6 +16,7 @@ class Pending:
     """Changes in the order of their coming, merged: applied at once they do what they would have done one by one."""
 
     def __init__(self) -> None:
+        self.rows = 0  # queued and removed
         self.removed: dict[str, dict[Place, QueuedPage]] = {}  # by host
         self.queued: dict[str, dict[Place, QueuedPage]] = {}
         self.bundles: dict[str, list[bytes]] = {}  # members made of queued rows; see ``bundle``
@@ -38,6 +39,7 @@ class Pending:
 
     def merge(self, changes: Changes) -> None:
         """Take in a later change."""
+        self.rows += len(changes.removed) + len(changes.queued)
         for row in changes.removed:
             self.queued.get(row.host, {}).pop(place_of(row), None)
             self.removed.setdefault(row.host, {})[place_of(row)] = row
@@ -76,8 +78,9 @@ class Pending:
         """Make of the host's rows what they will be once this is applied; bundles are not looked into."""
         for opened in self.opened.get(host, {}).values():
             rows.update((place_of(row), row) for row in opened)
-        for place in self.removed.get(host, ()):
-            rows.pop(place, None)
+        if gone := self.removed.get(host):
+            for place in [place for place in rows if place in gone]:
+                del rows[place]
         rows.update(self.queued.get(host, {}))
 
     def parts(self, partition: Callable[[str], int], held: Container[int]) -> dict[int, Part]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from crawlerproject.rules.partitions import partition_of
 from crawlerproject.rules.warc_records import Original
@@ -11,7 +12,7 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage
 from crawlerproject.stores.redis_beat import host_of_fact, host_of_field
 from crawlerproject.stores.redis_keys import PartitionKeys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis_link import Call, RedisLink
-from crawlerproject.stores.redis_members import Place, in_order, place_of
+from crawlerproject.stores.redis_members import NOWHERE, Place, behind, in_order, place_of
 from crawlerproject.stores.rows import host_fingerprints_prefix, unpack_original, unpack_print, unpack_record
 
 _HOSTS_AT_A_TIME = 1000
@@ -80,10 +81,10 @@ class RedisQuestions:
             yield from found
             start = b"(" + found[-1]
 
-    def heads(self, hosts: Sequence[str], limit: int) -> list[list[bytes]]:
-        """The first members of many hosts' queues in one call."""
-        calls = [Call("ZRANGEBYLEX", [self._queue(host)], [b"-", b"+", b"LIMIT", 0, limit]) for host in hosts]
-        return self.link.many(calls)
+    def heads(self, hosts: Mapping[str, Place], limit: int) -> list[list[bytes]]:
+        """The first members of many hosts' queues behind a place of each, in one call."""
+        starts = [(self._queue(host), b"-" if start == NOWHERE else behind(start)) for host, start in hosts.items()]
+        return self.link.many([Call("ZRANGEBYLEX", [key], [start, b"+", b"LIMIT", 0, limit]) for key, start in starts])
 
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first.
@@ -113,11 +114,18 @@ class RedisQuestions:
 
     def states(self, hosts: Sequence[str]) -> list[bytes | None]:
         """The packed states of many hosts."""
-        calls = [
+        return self.link.many(self._state_calls(hosts))
+
+    def _state_calls(self, hosts: Sequence[str]) -> list[Call]:
+        return [
             Call("HGET", [self._keys[self.partition(host)].hosts], [host.encode("utf-8", "surrogatepass")])
             for host in hosts
         ]
-        return self.link.many(calls)
+
+    def states_and_fields(self, hosts: Sequence[str], names: Sequence[str]) -> tuple[list[Any], list[Any]]:
+        """As ``states`` and ``host_fields``, in one round trip."""
+        found = self.link.many([*self._state_calls(hosts), *self._field_calls(names)])
+        return found[: len(hosts)], found[len(hosts) :]
 
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
@@ -133,9 +141,12 @@ class RedisQuestions:
 
     def host_fields(self, names: Sequence[str]) -> list[bytes | None]:
         """Robots records (by origin) and facts of hosts. One round trip."""
+        return self.link.many(self._field_calls(names))
+
+    def _field_calls(self, names: Sequence[str]) -> list[Call]:
         keys = [self._keys[self.partition(host_of_field(name))].robots for name in names]
         fields = [name.encode("utf-8", "surrogatepass") for name in names]
-        return self.link.many([Call("HGET", [key], [field]) for key, field in zip(keys, fields, strict=True)])
+        return [Call("HGET", [key], [field]) for key, field in zip(keys, fields, strict=True)]
 
     def hosts_with_work(self) -> Iterator[str]:
         """Every host of the partitions held with at least one queued row, each once."""

@@ -21,7 +21,7 @@ from pathlib import Path
 import orjson
 from isal import isal_zlib
 
-from crawlerproject.stores.durable import storage_errors, sync_folder
+from crawlerproject.stores.durable import new_file, storage_errors, sync_folder
 
 COPY_BYTES = 1 << 20
 """Bytes compressed at once."""
@@ -180,7 +180,7 @@ def _compress(path: Path) -> None:
     target = path.with_name(f"{path.name}.gz")
     if not (target.exists() and _same(path, target)):  # same: a crash came before the plain file was removed
         part = path.with_name(f"{path.name}.gz.part")
-        with part.open("wb") as raw:
+        with new_file(part) as raw:
             if target.exists():
                 raw.write(target.read_bytes())
             packer = isal_zlib.compressobj(COMPRESSION_LEVEL, isal_zlib.DEFLATED, GZIP_WINDOW_BITS)

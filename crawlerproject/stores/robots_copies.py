@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
 from urllib.parse import quote
 
-from crawlerproject.stores.durable import storage_errors
+from crawlerproject.stores.durable import new_file, storage_errors
 
 DIGEST_LETTERS = 12
 """Letters of the sha1 in a name: enough to tell the versions of one origin apart."""
@@ -25,12 +26,15 @@ def save_robots(folder: Path, origin: str, fetched_at: float, body: bytes) -> Pa
     path = home / f"{moment}-{digest}.txt"
     with storage_errors(path):
         home.mkdir(parents=True, exist_ok=True)
+        if home.is_symlink() or home.parent.is_symlink():  # not looked for at the start: stores/crawl_folder.py
+            raise OSError(errno.ELOOP, "it is a link")
         newest = max((name for name in os.listdir(home) if name.endswith(".txt")), default="")
         if newest.endswith(f"-{digest}.txt"):
             return home / newest
         part = path.with_suffix(".part")
         try:
-            part.write_bytes(body)
+            with new_file(part) as file:
+                file.write(body)
             part.replace(path)
         except OSError:
             part.unlink(missing_ok=True)

@@ -71,7 +71,7 @@ class RocksStore:
 
     # --- questions ------------------------------------------------------------------------------
 
-    def known(self, keys: Sequence[bytes]) -> list[bool]:
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
         if not keys:
             return []

@@ -6,13 +6,15 @@ import os
 
 from crawlerproject.errors import OperatorError
 
+# The secrets of hubs stand in it.
+_OWNERS = 0o700
 _LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold by current process")
 
 
 def make_folder(folder: str) -> None:
     """Make the folder; OperatorError when it cannot be written."""
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, _OWNERS, exist_ok=True)
     except OSError as error:
         raise _unwritable(folder, error.strerror or str(error)) from error
     if not os.access(folder, os.W_OK | os.X_OK):

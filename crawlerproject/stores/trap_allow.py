@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 
+from crawlerproject.rules.templates import LISTS
 from crawlerproject.stores.watched_file import WatchedFile
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class TrapAllowFile:
             words = line.split()
             if not words or words[0].startswith("#"):
                 continue
-            if len(words) > 2 or (len(words) == 2 and not words[1].startswith("/")):
+            if len(words) > 2 or (len(words) == 2 and words[1] != LISTS and words[1][0] not in "/@"):
                 logger.warning(
                     "%s line %d is skipped: a host, or a host and a template, is wanted", self._file.path, number
                 )

@@ -22,7 +22,7 @@ from xxhash import xxh3_64_hexdigest
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules import cdxj
 from crawlerproject.rules.warc_members import CHUNK_BYTES
-from crawlerproject.stores.durable import sync_folder
+from crawlerproject.stores.durable import new_file, sync_folder
 from crawlerproject.stores.warc_reading import WARC_SUFFIX, Progress
 
 VERSION = "1.1.1"
@@ -130,7 +130,7 @@ def write_wacz(target: Path, warcs: Sequence[Path], index_folder: Path, created:
         raise OperatorError(f"{missing[0]} is missing in {index_folder}; scrapy index makes it.")
     part = target.with_name(f"{target.name}.part")
     try:
-        with zipfile.ZipFile(part, "w", allowZip64=True) as archive:
+        with new_file(part) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
             writer = WaczWriter(archive, created, progress)
             for warc in warcs:
                 writer.add_warc(warc)

@@ -191,6 +191,19 @@ class WarcFiles:
         return final.name
 
 
+def close_left(folder: Path, filename: str) -> None:
+    """Close the file of a process that does not come back, after ``recover`` has cut it to what is committed."""
+    opened = folder / f"{filename}{OPEN_SUFFIX}"
+    with storage_errors(opened):
+        descriptor = os.open(opened, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        opened.rename(folder / filename)
+        sync_folder(folder)
+
+
 def has_our_name(path: Path) -> bool:
     """Whether a file is named as we name them, whatever is in it."""
     return _SERIAL.search(path.name) is not None

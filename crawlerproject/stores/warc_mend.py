@@ -1,4 +1,4 @@
-"""Mends a WARC file that is damaged somewhere: good captures stay, the rest is kept aside in ``.torn`` files."""
+"""Mends a WARC file that is damaged somewhere: good captures stay, the rest is kept aside in ``torn/``."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawlerproject.rules.warc_members import Flaw, Member
-from crawlerproject.stores.durable import storage_errors, sync_folder, unused
+from crawlerproject.stores.durable import new_file, storage_errors, sync_folder
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, Progress, members, next_member
-from crawlerproject.stores.warc_recovery import TORN_SUFFIX
+from crawlerproject.stores.warc_recovery import TORN_FOLDER, torn_file
 
 Span = tuple[int, int]
 """First byte, first byte after."""
@@ -51,7 +51,7 @@ def mend(path: Path, spans: list[Span]) -> list[str]:
         sync_folder(path.parent)
     lost = sum(end - start for start, end in cut)
     where = ", ".join(f"{start}–{end - 1}" for start, end in cut[:5]) + (" …" if len(cut) > 5 else "")
-    return [f"{path.name}: {lost:,} bytes were cut out (bytes {where}) and are kept in {torn[0].name}"
+    return [f"{path.name}: {lost:,} bytes were cut out (bytes {where}) and are kept in {TORN_FOLDER}/{torn[0].name}"
             + (f" and {len(torn) - 1} more" if len(torn) > 1 else "")]  # fmt: skip
 
 
@@ -104,13 +104,14 @@ def _between(spans: list[Span], size: int) -> Iterator[Span]:
 
 
 def _kept_aside(file: BinaryIO, path: Path, span: Span) -> Path:
-    torn = unused(path.with_name(f"{path.name}.{span[0]}{TORN_SUFFIX}"))
+    torn = torn_file(path, span[0])
     _copy(file, torn, [span])
+    sync_folder(torn.parent)
     return torn
 
 
 def _copy(file: BinaryIO, target: Path, spans: list[Span]) -> None:
-    with target.open("wb") as copy:
+    with new_file(target) as copy:
         for start, end in spans:
             file.seek(start)
             _copy_bytes(file.read, copy, end - start)

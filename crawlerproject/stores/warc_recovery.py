@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
+from typing import BinaryIO
 
 from crawlerproject.rules.cdxj import Row
 from crawlerproject.rules.warc_members import whole_length
 from crawlerproject.stores.cdxj_files import CdxjFiles
-from crawlerproject.stores.durable import storage_errors, sync_folder, unused
+from crawlerproject.stores.durable import new_file, storage_errors, sync_folder, unused
 from crawlerproject.stores.warc_files import OpenFile
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, members
 
 TORN_SUFFIX = ".torn"
+TORN_FOLDER = "torn"
+"""Beside ``warc/``, so that whatever takes all files of that folder takes no scraps; before, they lay in it."""
 
 # How far before its end a file is read again after a crash: what was in flight to the disk when the power went (ours).
 _TAIL_BYTES = 64 * 1024
@@ -98,33 +102,58 @@ def _whole_end(path: Path, start: int, until: int) -> int:
 
 def _cut(path: Path, length: int, recovery: Recovery) -> None:
     """Keep the tail in a file of its own, durably, before it goes."""
-    torn = unused(path.with_name(f"{path.name}.{length}{TORN_SUFFIX}"))
-    part = torn.with_name(f"{torn.name}.part")
+    torn = torn_file(path, length)
     with path.open("r+b") as file:
         file.seek(length)
-        try:
-            with part.open("wb") as kept:
-                shutil.copyfileobj(file, kept)
-                kept.flush()
-                os.fsync(kept.fileno())
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
-        part.rename(torn)
-        sync_folder(path.parent)
+        _keep(file, torn)
         file.truncate(length)
         os.fsync(file.fileno())
     _note(recovery, torn, f"{path.name} was cut back to {length} committed bytes")
 
 
 def _move_aside(path: Path, recovery: Recovery, why: str) -> None:
-    torn = unused(path.with_name(f"{path.name}.0{TORN_SUFFIX}"))
-    path.rename(torn)
+    torn = torn_file(path, 0)
+    try:
+        path.rename(torn)
+    except OSError as error:
+        if error.errno != errno.EXDEV:  # warc/ may be a file system of its own
+            raise
+        with path.open("rb") as file:
+            _keep(file, torn)
+        path.unlink()
+    sync_folder(torn.parent)
     sync_folder(path.parent)
     _note(recovery, torn, f"{path.name}, {why}, was moved aside")
+
+
+def torn_file(path: Path, offset: int) -> Path:
+    """Where to keep what a WARC file had from ``offset`` on; the folder is made."""
+    folder = path.parent.with_name(TORN_FOLDER)
+    folder.mkdir(exist_ok=True)
+    return unused(folder / f"{path.name}.{offset}{TORN_SUFFIX}")
+
+
+def torn_files(crawl_folder: Path) -> list[Path]:
+    """What recoveries have kept, also where earlier versions put it."""
+    return [path for name in (TORN_FOLDER, "warc") for path in sorted((crawl_folder / name).glob(f"*{TORN_SUFFIX}"))]
+
+
+def _keep(file: BinaryIO, torn: Path) -> None:
+    """The rest of an open file, durably."""
+    part = torn.with_name(f"{torn.name}.part")
+    try:
+        with new_file(part) as kept:
+            shutil.copyfileobj(file, kept)
+            kept.flush()
+            os.fsync(kept.fileno())
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+    part.rename(torn)
+    sync_folder(torn.parent)
 
 
 def _note(recovery: Recovery, torn: Path, what: str) -> None:
     kept = torn.stat().st_size
     recovery.torn.append((torn, kept))
-    recovery.messages.append(f"{what}; {kept} bytes are kept in {torn.name}")
+    recovery.messages.append(f"{what}; {kept} bytes are kept in {TORN_FOLDER}/{torn.name}")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,8 +23,13 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from crawlerproject.batch.captures import Capture, Filter, read_captures
+from crawlerproject.batch.distant import Distant
+from crawlerproject.errors import OperatorError
 from crawlerproject.rules.cdxj import surt_key
 from crawlerproject.stores.warc_reading import member_at
+from tests.commands.running import archive, scrapy
+from tests.crawls.pywb_server import TOOLS
 from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 SEGMENT = "crawl-data/CC-MAIN-2026-40/segments/1790000000000.1"
@@ -229,12 +234,54 @@ def test_only_deltas_are_fetched_afterwards(imported: Import) -> None:
 )
 def test_what_is_no_index_is_refused(tmp_path: Path, name: str, data: bytes | None, word: str) -> None:
     """A sentence; the crawl's folder stays as it was."""
-    from crawlerproject.batch.captures import Filter, read_captures
-    from crawlerproject.batch.distant import Distant
-    from crawlerproject.errors import OperatorError
-
     if data is not None:
         (tmp_path / name).write_bytes(data)
 
     with pytest.raises(OperatorError, match=word):
         list(read_captures(str(tmp_path / name), Distant("", "test", 0.0), Filter()))
+
+
+def read(path: Path, **wanted: Any) -> list[Capture]:
+    """The captures of an index file."""
+    return list(read_captures(str(path), Distant("", "test", 0.0), Filter(**wanted)))
+
+
+@pytest.mark.skipif(not TOOLS.exists(), reason="make test makes .venv-tools")
+@pytest.mark.parametrize("tool", [["cdxj-indexer"], ["cdxj-indexer", "-s"], ["cdx-indexer", "-j"]], ids=" ".join)
+def test_the_indexes_of_other_programs(tmp_path: Path, tool: list[str]) -> None:
+    """cdxj-indexer writes ``sha1:`` before its digests, pywb's does not: the same captures as from our own index."""
+    folder = archive(tmp_path)
+    assert scrapy("index", str(folder)).returncode == 0
+    warcs = [str(path) for path in (folder / "warc").glob("*.warc.gz")]
+    made = subprocess.run([TOOLS / tool[0], *tool[1:], *warcs], capture_output=True, timeout=60, check=True)
+    (tmp_path / "theirs.cdxj").write_bytes(made.stdout)
+    assert (b'"sha1:' in made.stdout) == (tool[0] == "cdxj-indexer")
+
+    theirs = read(tmp_path / "theirs.cdxj")
+    done = scrapy(
+        "commoncrawl", str(tmp_path / "theirs.cdxj"), "--fetch-records", "--base", str(folder / "warc"),
+        "-s", f"CRAWL_DIR={tmp_path / 'new'}",
+    )  # fmt: skip
+
+    assert sorted(theirs) == sorted(capture for path in (folder / "index").glob("*.cdxj") for capture in read(path))
+    assert all(len(capture.digest) == 20 for capture in theirs)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 pages are known now, 0 were before, 3 records taken" in done.stdout
+
+
+def test_digests_that_are_none_of_ours(tmp_path: Path) -> None:
+    """Other algorithms, ``-`` and no digest: the page is known, its payload is not; lines without a status are kept."""
+    digests = ["sha256:" + "ab" * 32, "md5:" + "ab" * 16, "-", "", None, 3, "sha1:" + "ab" * 20]
+    fields: list[dict[str, object]] = [{"digest": digest} for digest in digests]
+    fields += [{}, {"digest": "-", "status": "-", "length": "-"}, {"status": None}]
+    lines = ["!OpenWayback-CDXJ 1.0", '!meta 0 {"software": "other"}']
+    for number, more in enumerate(fields):
+        line = {"url": f"http://a.test/{number}", "status": "200", "length": "9", "offset": "0", "filename": "x"} | more
+        lines.append(f"test,a)/{number} 20260901000000 {json.dumps(line)}")
+    (tmp_path / "odd.cdxj").write_text("\n".join(lines) + "\n")
+
+    captures = read(tmp_path / "odd.cdxj", status=None)
+
+    assert [capture.digest for capture in captures] == [b""] * 6 + [bytes.fromhex("ab" * 20)] + [b""] * 3
+    assert [capture.status for capture in captures[-2:]] == [0, 0]
+    assert len(read(tmp_path / "odd.cdxj")) == 8

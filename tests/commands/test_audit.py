@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -98,6 +100,23 @@ def test_a_shortened_pause_across_midnight_is_named(audit: Audit, tmp_path: Path
             "url": "http://a.test/3",
         }
     ]  # fmt: skip
+
+
+def test_the_workers_of_a_crawl_are_judged_together(audit: Audit, tmp_path: Path) -> None:
+    """One worker has the host from another too soon: each alone kept its word, both together did not."""
+    write_log(tmp_path / "w1", 5.1, 5.0)
+    shutil.copytree(tmp_path / "w1", tmp_path / "w2")
+    for name, began in (("w1", ""), ("w2", "late")):
+        write_facts(tmp_path / name, RUN_FILE, {"cwd": "/", "settings": {"PACE_IP_SECONDS": "0.75"}, "life": began})
+    for path in (tmp_path / "w2" / "log").iterdir():
+        path.write_text(re.sub(r"(T\d\d:\d\d:\d\d)\.", r"\1.9", path.read_text()).replace('"host":"a.', '"host":"b.'))
+
+    alone = [audit(tmp_path / name).returncode for name in ("w1", "w2")]
+    told = json.loads(audit("--json", tmp_path).stdout)
+
+    assert alone == [0, 0]
+    assert (told["requests"], told["hosts"], told["ip_seconds"]) == (6, 2, 0.75)
+    assert {found["kind"] for found in told["violations"]} == {"ip"}
 
 
 @pytest.mark.parametrize(("pause", "violations"), [("0", 0), ("6", 1)])

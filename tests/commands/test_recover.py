@@ -5,13 +5,17 @@ import os
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from crawlerproject.preflight import take_lock
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.captures import Captures
+from crawlerproject.stores.redis_keys import worker_keys
 from crawlerproject.stores.rocks import RocksStore
-from tests.commands.running import archive, crawl, scrapy
+from crawlerproject.stores.warc_files import ARCHIVE_FACT, pack_open
+from tests.commands.running import URLS, archive, archive_of, crawl, scrapy, write
 from tests.commands.test_verify import files_of, someone_elses, spoil, warc_of
+from tests.stores.redis_servers import redis_server
 
 
 def states(folder: Path, urls: list[str]) -> dict[str, str]:
@@ -50,8 +54,9 @@ def test_a_bad_byte_anywhere(tmp_path: Path, closed: bool, at: float) -> None:
     assert found.count("lost") == 0
     assert found.count("waiting") <= 1
     assert found.count("archived") >= len(urls) - 1
-    kept = sum(path.stat().st_size for path in (folder / "warc").iterdir())
+    kept = sum(path.stat().st_size for name in ("warc", "torn") for path in (folder / name).iterdir())
     assert kept >= len(before)
+    assert not list((folder / "warc").glob("*.torn"))
     again = scrapy("recover", str(folder))
     assert (again.returncode, "cut out" in again.stdout) == (0, False)
 
@@ -135,3 +140,46 @@ def test_a_running_crawl_is_left_alone(tmp_path: Path) -> None:
     os.close(lock)
     assert done.returncode == 2
     assert "is in use by a running crawl" in done.stderr
+
+
+def test_a_worker_that_never_comes_back(tmp_path: Path) -> None:
+    """Its open file is cut to what Redis says is committed, closed and indexed; its name may be used again."""
+    folder = tmp_path / "crawl" / "w1"
+    made = archive_of(folder)
+    for url in URLS:
+        write(made, url)
+    made.flush()
+    made.sync()
+    committed = made.warc.state()
+    write(made, "http://uncommitted.example.com/")
+    made.abandon()
+    (folder / "worker.json").write_text('{"worker": "w1", "crawl": "web", "life": "x", "before": []}')
+
+    with redis_server(tmp_path / "redis") as server:
+        client = Redis.from_url(server.url)
+        client.hset(worker_keys("web", "w1").state, f"fact:{ARCHIVE_FACT}", pack_open(committed))
+        done = scrapy("recover", str(folder), "-s", f"STATE_URL={server.url}")
+        again = scrapy("recover", str(folder), "-s", f"STATE_URL={server.url}")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert committed is not None
+    assert f"{committed.filename} is closed: {committed.length:,} bytes" in done.stdout
+    assert [path.name for path in (folder / "warc").iterdir()] == [committed.filename]
+    assert len(list((folder / "torn").iterdir())) == 1
+    assert [len(Captures(folder).of_url(url)) for url in URLS] == [1, 1, 1]
+    assert Captures(folder).of_url("http://uncommitted.example.com/") == []
+    assert again.stdout == f"{folder}: 3 captures in 1 WARC files are good\n"
+    back = archive_of(folder)
+    assert back.messages == []
+    back.close()
+
+
+def test_tails_that_an_earlier_version_left_among_the_files(tmp_path: Path) -> None:
+    """They are no WARC files, and are counted as what they are."""
+    folder = archive(tmp_path)
+    (folder / "warc" / "crawl-x.warc.gz.open.0.torn").write_bytes(b"a tail")
+
+    done = scrapy("verify", str(folder))
+
+    assert done.returncode == 0, done.stderr
+    assert "1 .torn files keep 6 bytes that were cut off" in done.stderr

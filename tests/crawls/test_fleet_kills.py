@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -96,12 +97,21 @@ def test_nothing_is_missing_twice_or_too_soon(crawled: Crawled) -> None:
 
 
 def test_every_file_is_whole(crawled: Crawled) -> None:
-    """What a kill left torn was cut when its worker came back under its name, or by recover (which leaves it open)."""
+    """What a kill left torn was cut when its worker came back under its name, or by recover; all are closed."""
     for folder in crawled.fleet.folders:
-        for path in (folder / "warc").glob("*.warc.gz*"):
-            if not path.name.endswith(".torn"):
-                assert path.name.endswith(".warc.gz") or folder.name == "w4"
-                assert check_file(path).flaws == []
+        for path in (folder / "warc").iterdir():
+            assert path.name.endswith(".warc.gz")
+            assert check_file(path).flaws == []
+            assert (folder / "index" / path.name.replace(".warc.gz", ".cdxj")).stat().st_size > 0
+
+
+def test_one_audit_covers_all_workers(crawled: Crawled) -> None:
+    """The folder of the fleet: no pause of any host or address was cut short, whichever worker asked."""
+    command = [sys.executable, "-m", "scrapy", "audit", "--json", str(crawled.fleet.folder)]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["requests"] >= len(read_visits(crawled.web.folder / "server.jsonl")) * 0.9
 
 
 def test_a_stopped_worker_knows_that_it_lost_its_leases(crawled: Crawled) -> None:

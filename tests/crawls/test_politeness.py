@@ -223,5 +223,5 @@ def test_the_audit_names_the_one_shortened_pause(
     assert audit(doctored) == 1
     told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("VIOLATION host")]
     assert len(told) == 1
-    assert f"host {moved['host']}: asked at {moved['time']}, 0.150 s after" in told[0]
+    assert f"host fan.test: asked at {moved['time']}, 0.150 s after" in told[0]
     assert moved["url"] in told[0]

@@ -15,6 +15,7 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.intake import LessImportant
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.turns import Lookup
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
@@ -22,7 +23,8 @@ from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.backoff import RestLimits
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.pace import PRESETS
-from crawlerproject.rules.scope import Scope, registered_domain
+from crawlerproject.rules.scope import Scope, bounded_domain
+from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
@@ -52,8 +54,11 @@ class Bench:
         scope: Scope | None = None,
         less_important: LessImportant | None = None,
         load: bool = True,
+        traps: TrapDesk | None = None,
+        max_urls: int = 50,
+        longest: Longest | None = None,
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
-        domain_of: Callable[[str], str] | None = registered_domain,
+        domain_of: Callable[[str], str] | None = bounded_domain,
     ) -> None:
         self.store = store
         self.now = now
@@ -64,13 +69,14 @@ class Bench:
         self.frontier = Frontier(
             store,
             Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5, domain_of=domain_of),
-            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=50),
+            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=max_urls, traps=traps),
             self.conduct,
             RobotsDesk(store, "TestBed", 86400.0),
             rng=random.Random(1),
             started_at=now,
             clean_start=clean,
             less_important=less_important,
+            longest=longest,
             max_hosts_in_memory=max_hosts_in_memory,
         )
         self.frontier.begin_loading()

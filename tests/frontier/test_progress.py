@@ -1,8 +1,10 @@
 """The progress line: what it says, and what it leaves out."""
 
+import math
+
 import pytest
 
-from crawlerproject.frontier.progress import Progress, human_bytes, human_seconds, render_line
+from crawlerproject.frontier.progress import Progress, human_bytes, human_seconds, moment, render_line
 
 PROGRESS = Progress(
     pages=1204,
@@ -86,3 +88,11 @@ def test_bytes_take_the_largest_unit(count: int, text: str) -> None:
 def test_durations_take_two_units(seconds: float, text: str) -> None:
     """The two largest units, never a negative one."""
     assert human_seconds(seconds) == text
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1.79e308, -1.79e308, 1e18, -1e18, 2.6e11])
+def test_no_number_breaks_the_words(value: float) -> None:
+    """Any float is a duration and a moment that can be told."""
+    assert human_seconds(value)
+    assert moment(value)
+    assert render_line(PROGRESS._replace(eta_seconds=value, next_free_seconds=value), None, 1.0)

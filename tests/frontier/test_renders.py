@@ -1,4 +1,4 @@
-"""Renders as leases: the cap, the line, the debt, the loans, and what a run without a browser leaves."""
+"""Renders as leases: the cap, the line, and what a run without a browser leaves."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_marked_page_comes_back_with_its_place(bench: Bench) -> None:
     lease = next_of(bench)
 
     assert (lease.is_render, lease.row.note, lease.row.url) == (True, PLACE, "http://a.test/")
-    bench.frontier.finish_render(lease, 0, bench.now, again=False)
+    bench.frontier.finish_render(lease, bench.now, again=False)
     bench.commit()
     assert bench.frontier.waiting_urls == 0
     record = bench.store.page(lease.row.key)
@@ -62,21 +62,28 @@ def test_a_marked_page_comes_back_with_its_place(bench: Bench) -> None:
     assert record.reason == "fetched"
 
 
-def test_a_render_costs_its_host_one_delay_a_request(bench: Bench) -> None:
-    """Three requests beyond the document: four delays until the next turn, and as many are promised."""
-    opened(bench)
+def test_a_page_in_the_browser_holds_neither_its_host_nor_its_address(bench: Bench) -> None:
+    """It asks for nothing itself: the host's plain pages go on, and a second page of the host waits for the first."""
+    opened(bench, places=2)
     bench.seed("http://a.test/", "http://a.test/2")
     bench.through_robots()
     to_render(bench, next_of(bench))
-    lease = next_of(bench)
-    while not lease.is_render:
-        bench.answer(lease)
-        lease = next_of(bench)
+    to_render(bench, next_of(bench))
+    first = next_of(bench)
+    assert first.is_render
 
-    bench.frontier.finish_render(lease, 3, bench.now, again=False)
+    assert bench.next() is None  # the other page of the host
+    bench.add("http://a.test/plain")
+    bench.now += 61
+    plain = bench.next()
+    assert plain is not None
+    assert plain.row.url == "http://a.test/plain"
+    bench.answer(plain)
+    bench.frontier.finish_render(first, bench.now, again=False)
+    second = next_of(bench)
 
-    assert lease.host.next_free - bench.now >= 4 * lease.host.delay_seconds
-    assert lease.host.promised_seconds == 4 * lease.host.delay_seconds
+    assert second.is_render
+    assert bench.now >= plain.host.pace_free
 
 
 def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
@@ -108,7 +115,7 @@ def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
     bench.commit()
     bench.now = plain.host.next_free
     assert bench.next() is None
-    bench.frontier.finish_render(first, 0, bench.now, again=False)
+    bench.frontier.finish_render(first, bench.now, again=False)
 
     second = bench.next()
     assert second is not None
@@ -132,45 +139,6 @@ def test_without_a_browser_pages_stay_for_a_later_start(bench: Bench, again: Cal
     assert next_of(later).is_render
 
 
-def test_another_host_is_borrowed_only_when_it_is_free(bench: Bench) -> None:
-    """Not while it is asked, nor before its pause is over; afterwards it rests for what it was asked."""
-    loans = bench.frontier.loans
-    bench.seed("http://cdn.test/")
-    bench.through_robots()
-    lease = next_of(bench)
-    assert loans.borrow("cdn.test", "192.0.2.9", set(), bench.now) is None
-    bench.answer(lease)
-    bench.commit()
-    assert loans.borrow("cdn.test", "192.0.2.9", set(), bench.now) is None
-    bench.now = lease.host.next_free
-
-    loan = loans.borrow("cdn.test", "192.0.2.9", set(), bench.now)
-
-    assert loan is not None
-    bench.add("http://cdn.test/more")
-    assert bench.next() is None  # nobody else gets it meanwhile
-    loan.asked = 2
-    loans.give_back(loan, bench.now)
-    assert lease.host.next_free - bench.now >= 2 * lease.host.delay_seconds
-    assert next_of(bench).row.url == "http://cdn.test/more"
-
-
-def test_a_loan_that_was_not_used_costs_nothing(bench: Bench) -> None:
-    """And an address that the render holds already is not asked for."""
-    loans = bench.frontier.loans
-    used = loans.borrow("one.test", "192.0.2.9", set(), bench.now)
-    assert used is not None
-    assert loans.borrow("two.test", "192.0.2.9", set(), bench.now) is None
-    beside = loans.borrow("two.test", "192.0.2.9", {"192.0.2.9"}, bench.now)
-    assert beside is not None
-
-    loans.give_back(beside, bench.now)
-    loans.give_back(used, bench.now)
-
-    assert beside.host.next_free <= bench.now
-    assert used.host.next_free <= bench.now
-
-
 def test_budgets_and_history_survive_a_restart() -> None:
     """What was granted and learned is in the facts of the next commit."""
     store = MemoryStore()
@@ -187,3 +155,22 @@ def test_budgets_and_history_survive_a_restart() -> None:
     assert later.given_up("http://a.test/x/9", "a.test")
     assert later.wanted("http://a.test/other/1", "a.test", Verdict.RENDER)
     assert not later.wanted("http://a.test/other/2", "a.test", Verdict.RENDER)  # the sixth was the last
+
+
+def test_a_page_that_waits_for_a_turn_lets_another_work() -> None:
+    """Up to three times as many are in the browser, of which no more than the setting says do not wait."""
+    renders = Renders(MemoryStore(), Workbench(), random.Random(1), mode="auto", max_in_flight=1)
+    renders.started()
+    assert renders.full
+
+    for _ in range(2):
+        renders.waits(0.0)
+        assert not renders.full
+        renders.started()
+        assert renders.full
+    renders.waits(0.0)
+    assert renders.full  # three are as many as the machine holds
+
+    renders.goes_on()
+    renders.ended(0.0)
+    assert not renders.full

@@ -7,7 +7,7 @@ import pytest
 from crawlerproject.frontier import robots_desk
 from crawlerproject.frontier.robots_desk import RobotsDesk
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.robots import STALE_SECONDS, RobotsRecord
+from crawlerproject.rules.robots import STALE_SECONDS, RobotsRecord, parse_robots
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
@@ -111,7 +111,7 @@ def test_five_redirects_are_followed(bench: Bench, redirects: int, obeyed: bool)
         assert lease is not None
         assert lease.is_robots
         asked.append(lease.row.url)
-        bench.answer(lease, 301, location=f"http://hop{number}.example/rules")
+        bench.answer(lease, 301, location=f"http://hop{number}.example/robots.txt")
         bench.commit()
         if number < 5:
             bench.now = max(bench.now, lease.host.next_free if lease.host.name != "a.example" else bench.now)
@@ -138,3 +138,32 @@ def test_a_redirect_to_an_excluded_host_means_no_page(bench: Bench) -> None:
     bench.now += 20
     assert bench.next() is None
     assert lease.host.robots_until("http") < 0
+
+
+def test_large_rules_are_kept_for_few_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What parsed rules take is bounded by their size as well as by their number."""
+    monkeypatch.setattr(robots_desk, "_PARSED_CHARACTERS", 50_000)
+    store = MemoryStore()
+    for number in range(20):
+        rules = b"".join(b"Disallow: /%d-%d\n" % (number, line) for line in range(1_000))
+        kept(store, f"http://h{number}.example", b"User-agent: *\n" + rules)
+    desk = RobotsDesk(store, "TestBed", DAY)
+    for number in range(20):
+        assert not desk.allows("http", f"h{number}.example", f"http://h{number}.example/{number}-999")
+    assert 1 <= len(desk._parsed) <= 3
+    assert desk._parsed_characters == sum(rules.size for rules in desk._parsed.values())
+    desk.forget(lambda name: False)
+    assert desk._parsed_characters == 0
+
+
+def test_what_is_stored_of_a_long_file_reads_the_same() -> None:
+    """Beyond what is read nothing is stored."""
+    body = b"User-agent: *\n" + b"Disallow: /a\n" * 200_000
+    desk = RobotsDesk(MemoryStore(), "TestBed", DAY)
+
+    outcome = desk.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
+
+    assert outcome.record is not None
+    stored = RobotsRecord.unpack(outcome.record).body
+    assert len(stored) < len(body) / 2
+    assert not parse_robots(stored, "TestBed").allowed("/a")

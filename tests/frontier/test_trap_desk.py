@@ -119,7 +119,7 @@ def page(reason: Reason, status: int | None = 200, location: str = "", **more: A
     """A page as far as the desk looks."""
     lease = SimpleNamespace(row=row(URL), is_robots=more.pop("robots", False))
     wire = SimpleNamespace(truncated=more.pop("truncated", None))
-    known = {"text_mark": None, "duplicate": None, **more}
+    known = {"text_marks": (), "duplicate": None, "is_feed": False, "found": [], **more}
     return SimpleNamespace(lease=lease, reason=reason, status=status, location=location, wire=wire, **known)
 
 
@@ -128,10 +128,10 @@ def page(reason: Reason, status: int | None = 200, location: str = "", **more: A
     [
         (page(Reason.HTTP_ERROR, 404), True),
         (page(Reason.REDIRECT, 302, "http://a.example/other"), True),
-        (page(Reason.FETCHED, text_mark=5), True),  # new the first time only
+        (page(Reason.FETCHED, text_marks=(5,)), True),  # new the first time only
         (page(Reason.FETCHED, duplicate=Duplicate("near", "http://a.example/other", 3)), True),
         (page(Reason.REDIRECT, 302, "http://b.example/"), False),
-        (page(Reason.RENDERED, None, text_mark=5), True),
+        (page(Reason.RENDERED, None, text_marks=(5,)), True),
         (page(Reason.CHALLENGE, 403), False),
         (page(Reason.RATE_LIMITED, 429), False),
         (page(Reason.NOT_MODIFIED, 304), False),
@@ -161,8 +161,29 @@ def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
     """Unless they are nearly another page's of the host, or dripped."""
     desk = TrapDesk(MemoryStore())
     for mark in range(1, FIRST_PAGES + 2):
-        desk.learn(page(Reason.FETCHED, text_mark=mark, **more), b"")
+        desk.learn(page(Reason.FETCHED, text_marks=(mark,), **more), b"")
     assert desk.refuses(HOST, URL, 0.0) is spends
+
+
+def test_ports_of_a_name_share_its_budget() -> None:
+    """Three ports, a third of the budget each; what the operator allows of one port is allowed there."""
+    desk = TrapDesk(MemoryStore())
+    for number in range(FIRST_PAGES + 2):
+        desk.heard(f"{HOST}:{8000 + number % 3}", f"http://{HOST}:{8000 + number % 3}/c/{number}", False)
+
+    assert desk.refuses(HOST, f"http://{HOST}/c/999", 0.0)
+    assert [name for name, _ in desk.facts()] == [f"traps/{HOST}"]
+
+
+def test_a_port_that_an_older_version_knew_is_remembered() -> None:
+    """It kept what each port yielded by itself."""
+    store = MemoryStore()
+    old = TrapDesk(store)
+    for number in range(FIRST_PAGES + 2):
+        old.heard(HOST, f"http://{HOST}/c/{number}", False)
+    store.apply(Changes(facts=[(name + ":81", packed) for name, packed in old.facts()]))
+
+    assert TrapDesk(store).refuses(f"{HOST}:81", f"http://{HOST}:81/c/999", 0.0)
 
 
 def test_a_file_that_is_no_page_is_told_by_its_digest() -> None:

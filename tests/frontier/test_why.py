@@ -14,6 +14,7 @@ from crawlerproject.frontier.verdict import State, sentences
 from crawlerproject.frontier.why import Via, Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.domain_hosts import DomainHosts
 from crawlerproject.rules.robots import RobotsRecord
 from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.urls import parse
@@ -92,6 +93,10 @@ def test_every_recorded_reason_is_told(ask: Callable[..., Why], reason: Reason) 
         ("http://a.test/private/x", Reason.ROBOTS, "Disallow: /private/ "),
         ("http://a.test/" + "x" * 60, Reason.URL_LENGTH, "SCOPE_MAX_URL_LENGTH=60"),
         ("http://full.test/new", Reason.BUDGET, "SCOPE_MAX_URLS_PER_HOST=5"),
+        ("http://full.test:8080/new", Reason.BUDGET, "SCOPE_MAX_URLS_PER_HOST=5"),
+        ("http://a.test:25/", Reason.BAD_PORT, "Fetch standard"),
+        ("http://ports.test:9000/", Reason.TOO_MANY_PORTS, "SCOPE_MAX_PORTS_PER_HOST=8"),
+        ("http://new.farm.example.com/", Reason.TOO_MANY_HOSTS, "example.com has 1,010 hosts"),
         ("http://a.test/x/x/x/x/", Reason.TRAP, "repeats its segments"),
         ("http://192.168.0.1/", Reason.PRIVATE_ADDRESS, "FETCH_ALLOW_NETWORKS"),
     ],
@@ -99,7 +104,9 @@ def test_every_recorded_reason_is_told(ask: Callable[..., Why], reason: Reason) 
 def test_what_was_never_queued_names_its_gate(ask: Callable[..., Why], url: str, reason: Reason, rule: str) -> None:
     """Links are refused without a trace in the store: the same gates say which one it was, and by which line."""
     record = RobotsRecord(200, ROBOTS, NOW - 10, NOW + 1000, "fetched").pack()
-    why = ask(Changes(hosts=[host("full.test", known=5)], robots=[("http://a.test", record)]))
+    ports = host("ports.test", known=1, other_ports=tuple(range(8001, 8009)))
+    farm = [("domains/example.com", DomainHosts(1010, pages=100).pack())]
+    why = ask(Changes(hosts=[host("full.test", known=5), ports], robots=[("http://a.test", record)], facts=farm))
 
     answer = why.url(url)
 
@@ -117,6 +124,22 @@ def test_the_way_to_a_url_decides(ask: Callable[..., Why]) -> None:
     assert (deep.reason, deep.facts["rule"]) == (Reason.DEPTH, "4 links from a seed; SCOPE_MAX_DEPTH=3")
     assert why.url("http://a.test/new", Via("http://a.test/", 1, nofollow=True)).reason is Reason.NOFOLLOW
     assert why.url("http://a.test/private/open").state is State.NEVER_SEEN
+
+
+def test_a_host_waits_for_the_other_ports_of_its_name(ask: Callable[..., Why]) -> None:
+    """The moment is that of the name's clock; known ports, hosts of a full domain included, are asked."""
+    changes = Changes(
+        queued=[queued("http://a.test/1", 1)],
+        hosts=[
+            host(next_free=NOW - 9, rows=1, known=1, other_ports=(8080,)),
+            host("a.test:8080", next_free=NOW + 30, name_free=NOW + 30, delay_seconds=5.0, known=3),
+        ],
+    )
+    why = ask(changes)
+
+    assert why.url("http://a.test/1").facts["free_in_seconds"] == 30.0
+    assert why.host("a.test")["ports"] == "default, 8080"
+    assert why.url("http://a.test:8080/new").state is State.NEVER_SEEN
 
 
 def test_a_waiting_url_knows_its_place_and_moment(ask: Callable[..., Why]) -> None:

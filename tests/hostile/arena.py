@@ -136,7 +136,8 @@ class Arena:
             at = 0 if asked.path == "/" else int(number) if number.isdigit() else pages
             if at >= pages:
                 return None
-            text = " ".join(f"word{at}x{place}" for place in range(60))
+            said = "".join("abcdefghij"[int(digit)] for digit in str(at))  # a text that differs in digits is no other
+            text = " ".join(f"{said}x{place}" for place in range(60))
             return page(*(f"/page/{near}" for near in range(at + 1, min(at + 6, pages))), text=text)
 
         return self.site(name, make)

@@ -123,6 +123,19 @@ def test_two_at_once_are_refused_at_a_host_and_at_an_address() -> None:
     assert refusal(middleware, leased(host="b.test", ip="192.0.2.2")) is None
 
 
+def test_ports_of_a_name_are_one_host() -> None:
+    """In flight or in its pause: another port of the name is refused to a lease, whatever its address."""
+    middleware, time = guard()
+    first = leased(host="a.test:81")
+    assert refusal(middleware, first) is None
+    assert refusal(middleware, leased(ip="192.0.2.2")) is Reason.PACE_GUARD
+    answer(middleware, first)
+    time.now += 4.9
+    assert refusal(middleware, leased(host="a.test:82", ip="192.0.2.2")) is Reason.PACE_GUARD
+    time.now += 0.2
+    assert refusal(middleware, leased(host="a.test:82", ip="192.0.2.2")) is None
+
+
 def test_an_address_has_its_own_pause() -> None:
     """PACE_IP_SECONDS between two hosts of one address; None: addresses have no clock."""
     middleware, time = guard()
@@ -202,6 +215,15 @@ def test_requests_outside_a_crawl_wait_their_turn() -> None:
     assert len(started) == 20
     assert all(later - earlier >= 5.1 - 1e-6 for earlier, later in pairwise(started))
     assert started[-1] - started[0] < 19 * (5.1 * 1.1 + 0.1)
+
+
+def test_ports_and_root_dots_share_a_clock_outside_a_crawl() -> None:
+    """However the host is written, one request each five seconds."""
+    middleware, time = guard()
+    hosts = ("a.test", "a.test.", "a.test:81", "A.test.:82", "a.test:443")
+    started = run_all(middleware, time, [Request(f"http://{host}/") for host in hosts])
+    assert len(started) == 5
+    assert all(later - earlier >= 5 for earlier, later in pairwise(started))
 
 
 def test_a_crawl_delay_is_waited_for() -> None:

@@ -137,11 +137,36 @@ def test_redirects_are_followed_also_to_other_hosts() -> None:
     middleware, web = guard(
         {
             "http://a.test/robots.txt": robots(301, location="https://b.test/r"),
+            "https://b.test/robots.txt": robots(404),
             "https://b.test/r": robots(200, RULES),
         }
     )
     assert judge(middleware, "http://a.test/no") == [Reason.ROBOTS]
-    assert web.asked == ["http://a.test/robots.txt", "https://b.test/r"]
+    assert web.asked == ["http://a.test/robots.txt", "https://b.test/robots.txt", "https://b.test/r"]
+
+
+def test_a_redirect_is_no_leave_to_ask_what_another_host_forbids() -> None:
+    """Its robots.txt judges; what it forbids is not asked for, and doubt means no."""
+    middleware, web = guard(
+        {
+            "http://a.test/robots.txt": robots(302, location="http://b.test/no/delete?id=7"),
+            "http://b.test/robots.txt": robots(200, RULES),
+        }
+    )
+    assert judge(middleware, "http://a.test/yes") == [Reason.ROBOTS_UNREACHABLE]
+    assert web.asked == ["http://a.test/robots.txt", "http://b.test/robots.txt"]
+
+
+def test_two_hosts_that_send_us_to_each_other_end() -> None:
+    """Neither waits for the other for ever."""
+    middleware, web = guard(
+        {
+            "http://a.test/robots.txt": robots(302, location="http://b.test/rules"),
+            "http://b.test/robots.txt": robots(302, location="http://a.test/rules"),
+        }
+    )
+    assert judge(middleware, "http://a.test/yes") == [Reason.ROBOTS_UNREACHABLE]
+    assert web.asked == ["http://a.test/robots.txt", "http://b.test/robots.txt"]
 
 
 def test_endless_redirects_end_after_five() -> None:
@@ -172,3 +197,18 @@ def test_the_floor_reaches_the_pace() -> None:
 
     asyncio.run(run())
     assert request.meta["floor_seconds"] == 7
+
+
+@pytest.mark.parametrize("flag", ["truncated-time", "truncated-disconnect", "encoding-damaged"])
+def test_one_that_did_not_come_whole_means_no(flag: str) -> None:
+    """Half a robots.txt may lack the line that forbids: the page waits as for one that cannot be reached."""
+    cut = Response("http://a.test/robots.txt", body=b"User-agent: *\n", flags=[flag])
+    middleware, _ = guard({"http://a.test/robots.txt": cut})
+    assert judge(middleware, "http://a.test/") == [Reason.ROBOTS_UNREACHABLE]
+
+
+def test_a_large_one_is_read_in_a_thread() -> None:
+    """The verdicts are the same."""
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /no%d\n" % number for number in range(20_000))
+    middleware, _ = guard({"http://a.test/robots.txt": robots(200, body)})
+    assert judge(middleware, "http://a.test/no19999", "http://a.test/yes") == [Reason.ROBOTS, None]

@@ -93,3 +93,12 @@ def test_what_a_page_loads_in_its_turn_comes_one_after_the_other() -> None:
     (host, ip) = audit.violations
     assert (host.kind, ip.kind) == ("host", "ip")
     assert host.started_at == ip.started_at == 0.3
+
+
+def test_ports_of_a_name_are_one_host() -> None:
+    """A request to another port is judged by the last answer of any; http and https share a key anyway."""
+    audit = audited(asked(0, "a.test:81", "192.0.2.1"), asked(3, "a.test", "192.0.2.2"), asked(9, "a.test:82"))
+
+    assert audit.hosts == 1
+    (found,) = audit.violations
+    assert (found.kind, found.name, found.started_at) == ("host", "a.test", 3)

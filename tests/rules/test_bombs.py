@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.bombs import _FORMATTING_TAG, _formatting_at_most, is_bomb
+from crawlerproject.rules.bombs import (
+    _EXCESS,
+    _FORMATTING_TAG,
+    LONG_TAG_BYTES,
+    MAX_ATTRIBUTES,
+    Weight,
+    _formatting_tags,
+    _has_crowded_tag,
+    _places,
+    is_bomb,
+    weight,
+)
 
 _ATTRIBUTES = b" ".join(b"a%d" % n for n in range(20_000))
 _HIDDEN = b" ".join(b'a%d="<b>"' % n for n in range(20_000))
@@ -47,7 +58,9 @@ def test_ordinary_pages(body: bytes) -> None:
     assert not is_bomb(body)
 
 
-@pytest.mark.parametrize("unit", [b"<", b"<a ", b'<a b="', b"<a b='x\"", b"<a\"'", b"<p = ", b"<a/", b"</"])
+@pytest.mark.parametrize(
+    "unit", [b"<", b"<a ", b'<a b="', b"<a b='x\"", b"<a\"'", b"<p = ", b"<a/", b"</", b'<a>=">=">=">', b'=">']
+)
 def test_the_check_is_no_bomb_itself(unit: bytes) -> None:
     """2 MiB of anything takes well under two seconds of CPU: no quantifier backtracks."""
     started = time.process_time()
@@ -56,8 +69,36 @@ def test_the_check_is_no_bomb_itself(unit: bytes) -> None:
 
 
 @given(st.text("<>/bBisuemtcodfnalrgkSP \n", max_size=60))
-def test_the_quick_count_of_formatting_tags_is_never_too_low(text: str) -> None:
-    """What it lets pass the expression would have let pass."""
+def test_the_quick_search_for_formatting_tags_misses_none(text: str) -> None:
+    """It finds what the expression finds, in order, in any spelling."""
     body = text.encode()
 
-    assert _formatting_at_most(body) >= len(_FORMATTING_TAG.findall(body))
+    assert _formatting_tags(body, _places(body)[0]) == _FORMATTING_TAG.findall(body)
+
+
+@given(st.lists(st.sampled_from([b"<p ", b">", b"'", b'"', b"=", b"<b>", b" ", b"x" * 700, b"y" * 2_900]), max_size=24))
+def test_no_tag_of_many_attributes_hides(pieces: list[bytes]) -> None:
+    """Whatever quotes and brackets stand around it: what the exact count finds, the steps find."""
+    crowd = b" ".join(b"a%d" % number for number in range(MAX_ATTRIBUTES + 50))
+    for place in range(len(pieces) + 1):
+        body = b"".join((*pieces[:place], crowd, *pieces[place:])) + b"z" * LONG_TAG_BYTES
+        if any(_EXCESS.findall(body)):
+            assert _has_crowded_tag(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<select>" + b"<option>1" * 150_000, Weight.BOMB),  # four minutes
+        (b"<SELECT>" + b"<oPtion>1" * 5_000, Weight.HEAVY),
+        (b"<select>" + b"<option>1" * 300, Weight.LIGHT),
+        (b"<div>" * 6_000, Weight.HEAVY),
+        (b"<p>" + b"".join(b"<b id=%d>" % n for n in range(400)) + b"</p>" + b"<p>x" * 400, Weight.HEAVY),
+        (b"<p>" + b"".join(b"<b id=%d>y</b>" % n for n in range(400)) + b"</p>" + b"<p>x" * 400, Weight.LIGHT),
+        (b'<a href="?q=" title="a > b">x</a> ' * 1_000, Weight.LIGHT),
+    ],
+    ids=["select", "small select", "ordinary select", "nesting", "formatting", "closed formatting", "quoted brackets"],
+)
+def test_weights(body: bytes, expected: Weight) -> None:
+    """What is read at once, what is read elsewhere, and what is not parsed."""
+    assert weight(body) is expected

@@ -3,7 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.priority import LAST, ROBOTS, SEED, after_duplicate, by_rank, priority
+from crawlerproject.rules.priority import (
+    LAST,
+    ROBOTS,
+    SEED,
+    after_duplicate,
+    by_rank,
+    of_later_list,
+    of_stranger,
+    priority,
+)
 
 
 def test_order() -> None:
@@ -16,11 +25,12 @@ def test_hops_within_a_level() -> None:
     assert priority(2, "E") < priority(2, "L") < priority(2, "M") < priority(3, "E")
 
 
-def test_a_link_from_another_domain_comes_before_a_sites_own() -> None:
-    """Of the same depth; never before a nearer one, nor before what a page needs."""
-    assert priority(2, "E") < priority(2, "L", across=True) < priority(2, "L")
-    assert priority(1, "L") < priority(2, "L", across=True)
-    assert priority(2, "M", across=True) == priority(2, "M")
+def test_what_a_host_names_itself_comes_first() -> None:
+    """Before sitemaps that it has not earned, and those before what only strangers name, the nearer of it first."""
+    deepest = after_duplicate(priority(20, "M"))
+    assert deepest < of_later_list(SEED + 1) < of_stranger(SEED) <= of_stranger(priority(1, "L"))
+    assert of_stranger(priority(1, "L")) < of_stranger(priority(9, "L")) < LAST
+    assert of_stranger(of_stranger(priority(9, "L"))) == of_stranger(priority(9, "L"))
 
 
 def test_a_rank_moves_the_best_to_the_front() -> None:

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.robots import ALLOW_ALL, RobotsRecord, RobotsVerdict, parse_robots, robots_verdict
+from crawlerproject.rules.pace import LONGEST_SECONDS
+from crawlerproject.rules.robots import (
+    ALLOW_ALL,
+    RobotsRecord,
+    RobotsVerdict,
+    parse_robots,
+    refusing_line,
+    robots_verdict,
+    usable_body,
+)
 from crawlerproject.rules.robots_text import MAX_BYTES
 
 CASES = Path(__file__).parent.parent / "cases" / "robots"
@@ -207,3 +216,89 @@ def test_a_foreign_record_is_refused() -> None:
     """Bytes of another format are no record."""
     with pytest.raises(ValueError, match="version"):
         RobotsRecord.unpack(b"\x07" * 40)
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        (b"Crawl-delay: 2678400", 2_678_400.0),  # 31 days: honoured to the second
+        (b"Crawl-delay: 1e3", 1_000.0),
+        (b"Crawl-delay: 00000000000000000000000000000000000005", 5.0),
+        (b"Request-rate: 1/31d", 2_678_400.0),
+        (b"Request-rate: 100000000000/1", 1e-11),
+    ],
+)
+def test_any_number_is_a_floor(line: bytes, seconds: float) -> None:
+    """However long and however it is written, up to a month."""
+    rules = parse_robots(b"User-agent: *\n" + line, "x")
+    assert rules.floor_seconds == seconds
+    assert not rules.left_alone
+    assert rules.allowed("/a")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Crawl-delay: 1.79e308",
+        b"Crawl-delay: 1e400",
+        b"Crawl-delay: 1e99999999999",
+        b"Crawl-delay: inf",
+        b"Crawl-delay: Infinity",
+        b"Crawl-delay: " + b"9" * 400,
+        b"Crawl-delay: " + b"9" * 100_000,
+        b"Crawl-delay: 2678401",
+        b"Request-rate: 1/32d",
+        b"Request-rate: 1/" + b"9" * 5_000,
+        b"Request-rate: " + b"9" * 5_000 + b"/" + b"9" * 5_000,
+        b"Allow: /\nCrawl-delay: 5\nCrawl-delay: 99999999",
+    ],
+)
+def test_beyond_a_month_is_to_be_left_alone(line: bytes) -> None:
+    """No page is allowed, robots.txt is, and the floor is a number that a clock can bear."""
+    body = b"User-agent: *\n" + line
+    rules = parse_robots(body, "x")
+    assert rules.left_alone
+    assert not rules.allowed("/a")
+    assert rules.allowed("/robots.txt")
+    assert rules.floor_seconds <= LONGEST_SECONDS
+    assert "left alone" in refusing_line(body, "x", "/a")
+
+
+@pytest.mark.parametrize("value", [b"nan", b"often", b"-5", b"infinite", b"information", b"e5", b"0x10x", b""])
+def test_what_is_no_number_is_no_pause(value: bytes) -> None:
+    """Garbage neither slows the crawl nor ends it (0x10x starts with a number: none)."""
+    rules = parse_robots(b"User-agent: *\nCrawl-delay: " + value, "x")
+    assert rules.floor_seconds == 0
+    assert rules.allowed("/a")
+
+
+@pytest.mark.parametrize(
+    ("flags", "usable"),
+    [
+        ([], True),
+        (["truncated-length"], True),
+        (["truncated-time"], False),
+        (["truncated-disconnect"], False),
+        (["encoding-damaged"], False),
+        (["encoding-unknown"], True),  # "Content-Encoding: UTF-8", as some servers say
+        (["encoding-wrong"], True),
+    ],
+)
+def test_only_what_came_whole_is_read(flags: list[str], usable: bool) -> None:
+    """RFC 9309 2.3.1.4: cut by time or by a broken connection is unreachable; 2.5: by length it is not."""
+    body = b"User-agent: *\nDisallow: /a\n"
+    assert usable_body(body, flags) == (body if usable else None)
+
+
+@pytest.mark.parametrize("flag", ["encoding-unknown", "encoding-wrong"])
+def test_octets_that_are_no_text_are_not_read(flag: str) -> None:
+    """A coding that we cannot undo hides what the owner says."""
+    assert usable_body(b"\x28\xb5\x2f\xfd\x00\x01 compressed", [flag]) is None
+
+
+def test_half_a_line_is_dropped_where_the_length_was_cut() -> None:
+    """Half of "Allow: /a/private/x" must not become "Allow: /a"."""
+    assert usable_body(b"User-agent: *\r\nDisallow: /a\r\nAllow: /a", ["truncated-length"]) == (
+        b"User-agent: *\r\nDisallow: /a\r\n"
+    )
+    assert usable_body(b"Disallow: /a", ["truncated-length"]) == b""

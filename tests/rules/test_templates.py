@@ -10,14 +10,18 @@ from hypothesis import strategies as st
 
 from crawlerproject.rules.templates import (
     CUT_COSTS_PAGES,
+    EARNED_LISTS,
+    FIRST_LISTS,
+    FIRST_NAMED_LISTS,
     FIRST_PAGES,
     HOST_FIRST_PAGES,
+    LISTS,
     MOST_PAGES,
     HostYields,
     Yield,
     template_of,
-    text_mark,
 )
+from crawlerproject.rules.text_marks import text_marks
 
 SITE = "http://a.example"
 
@@ -55,13 +59,6 @@ def test_what_varies_is_folded(url: str, template: str) -> None:
 def test_every_url_has_a_short_template_without_blanks_of_its_own(path: str) -> None:
     """Whatever the path, the template is bounded."""
     assert len(template_of(f"{SITE}/{path}")) <= 200
-
-
-def test_a_text_is_told_by_its_words() -> None:
-    """Digits and blanks are nothing new; another word or title is."""
-    assert text_mark("Day 1", b"no events\non 1") == text_mark("Day 22", b"no events on  22")
-    assert text_mark("Day", b"one event") != text_mark("Day", b"two events")
-    assert text_mark("Monday", b"") != text_mark("Tuesday", b"")
 
 
 def pages_until_spent(yields: HostYields, paths: itertools.count[int], new: bool, shape: str = "/c/{}") -> int:
@@ -110,7 +107,7 @@ def test_a_calendar_of_twelve_names_ends() -> None:
         if yields.spent(url):
             break
         asked += 1
-        yields.heard(url, yields.new_text(text_mark(f"month {'abcdefghijkl'[number % 12]} {number}", b"")))
+        yields.heard(url, yields.new_text(text_marks(f"month {'abcdefghijkl'[number % 12]} {number}", b"", url)))
     assert asked == FIRST_PAGES + 2 * 12
 
 
@@ -158,7 +155,7 @@ def test_what_is_kept_of_a_host_is_bounded() -> None:
     for number, letters in enumerate(itertools.product("abcdefghijklmnopqrstuvwxyzABCDE", repeat=3)):
         word = "".join(letters)
         url = f"{SITE}/{word}" + f"/x{word}" * (number % 20) + "?k" * (number % 2)
-        yields.heard(url, yields.new_text(number * 2654435761 % 2**32))
+        yields.heard(url, yields.new_text([number * 2654435761 % 2**32]))
     assert len(yields.pack()) < 30_000
 
 
@@ -166,15 +163,17 @@ def test_texts_are_remembered_whatever_their_marks() -> None:
     """Marks that fall on one place, the mark 0, and a table that grows."""
     yields = HostYields()
     marks = [16 * number for number in range(500)]
-    assert all(yields.new_text(mark) for mark in marks)
-    assert not any(yields.new_text(mark) for mark in marks)
+    assert all(yields.new_text([mark]) for mark in marks)
+    assert not any(yields.new_text([mark]) for mark in marks)
 
 
 def test_a_restart_forgets_nothing() -> None:
     """pack and unpack are inverse."""
     yields = HostYields()
     pages_until_spent(yields, itertools.count(), False)
-    yields.new_text(7)
+    yields.new_text([7])
+    yields.lists.fetched, yields.lists.new, yields.lists.named = FIRST_LISTS + EARNED_LISTS, 1, 3
+    yields.refused(LISTS)
     yields.refused("/c/{n}")
     yields.shapes, yields.example = 3, SITE + "/x/x/x/x"
 
@@ -182,10 +181,50 @@ def test_a_restart_forgets_nothing() -> None:
 
     assert again.pack() == yields.pack()
     assert again.spent(SITE + "/c/1") == "/c/{n}"
-    assert not again.new_text(7)
-    assert next(iter(again.trapped())).refused == 1
+    assert not again.new_text([7])
+    assert [(found.template, found.refused) for found in again.trapped()] == [("/c/{n}", 1), (LISTS, 1)]
+    assert again.lists.spent
     with pytest.raises(ValueError, match="version"):
         HostYields.unpack(b"\x09" * 40)
+
+
+def test_what_the_version_before_kept_is_read() -> None:
+    """Without lists: its budgets and texts stand."""
+    head = b'[[250,1,1,0],2,"http://a.test/x",[[["/c/{n}",0,40,0,3]],[],[]]]'
+    packed = b"\x01" + len(head).to_bytes(4, "little") + head + (7).to_bytes(4, "little") * 1 + bytes(60)
+
+    yields = HostYields.unpack(packed)
+
+    assert yields.spent(SITE + "/c/1") == "/c/{n}"
+    assert yields.shapes == 2
+    assert not yields.lists.spent
+    assert HostYields.unpack(yields.pack()).pack() == yields.pack()
+
+
+def test_lists_live_on_the_pages_that_they_name() -> None:
+    """The first ones on trust; one page with new text in ten files is enough for ever; none is not."""
+    lists = HostYields().lists
+    for number in range(10_000):
+        assert not lists.spent
+        lists.fetched += 1
+        lists.new += number % EARNED_LISTS == 0
+    lists = HostYields().lists
+    while not lists.spent:
+        lists.fetched += 1
+    assert lists.fetched == FIRST_LISTS
+
+
+def test_lists_that_are_queued_are_bounded() -> None:
+    """Those that may be asked for at once come first; the queue holds so many and no more."""
+    lists = HostYields().lists
+    early = 0
+    while not lists.full:
+        lists.named += 1
+        early += not lists.ahead
+    assert early == FIRST_LISTS
+    assert lists.named == FIRST_NAMED_LISTS
+    lists.new = 1
+    assert not lists.full
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=400))

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.urls import Base, UrlRefused, dedup_key, encode_query, host_key, origin, parse
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.urls import Base, UrlRefused, dedup_key, encode_query, origin, parse
 
 CASES = Path(__file__).parents[1] / "cases" / "urls.tsv"
 
@@ -106,6 +107,44 @@ def test_host_and_origin() -> None:
     assert host_key("http://example.org.:8080/") == "example.org:8080"
     assert host_key("http://[::1]:80/") == "[::1]"
     assert origin("https://u:p@example.org:8443/x?y#z") == "https://example.org:8443"
+
+
+def _root_dotted(url: str) -> str:
+    """The same URL with a root dot behind its host's name."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    name, colon, port = host.partition(":")
+    return f"{scheme}://{name}.{colon}{port}{slash}{path}"
+
+
+def test_a_host_has_one_key_however_its_url_is_written() -> None:
+    """The key of every form of every case, with and without a root dot, is the address's own host."""
+    seen = 0
+    for kind, base, text, expected in _cases("resolve", "same", "apart", "key"):
+        for url in (base, text, expected):
+            forms = [url, _root_dotted(url)] if "://" in url and "[" not in url else [url]
+            for form in forms:
+                try:
+                    address = parse(form)
+                except UrlRefused:
+                    continue
+                seen += 1
+                assert host_key(form) == host_key(address.url) == address.host, (kind, form)
+                assert not address.host.partition(":")[0].endswith(".")
+    assert seen > 400
+
+
+@given(st.sampled_from(["http", "https"]), st.from_regex(r"[a-z0-9-]{1,9}(\.[a-z0-9-]{1,9}){0,3}\.?", fullmatch=True))
+@example("http", "intranet.")
+def test_a_root_dot_makes_no_other_host(scheme: str, name: str) -> None:
+    """With a port and without one, the key is that of the name without its root dot."""
+    for port in ("", ":80", ":443", ":8080"):
+        url = f"{scheme}://{name}{port}/a"
+        try:
+            host = parse(url).host
+        except UrlRefused:
+            continue
+        assert host_key(url) == host == parse(f"{scheme}://{name.removesuffix('.')}{port}/a").host
     assert parse("http://bücher.example/").host == "xn--bcher-kva.example"
 
 

@@ -167,10 +167,13 @@ def test_revisit_of_a_304() -> None:
 
 
 def test_warcinfo() -> None:
-    """The first record names its file and holds its lines; an empty one is left out."""
+    """The first record names its file, holds its lines, says what form the file has; an empty line is left out."""
     (member,) = members(info_member("name.warc.gz"))
     assert member.field("warc-filename") == "name.warc.gz"
-    assert member.block == b"software: Test/1.0\r\n"
+    assert member.block == (
+        b"software: Test/1.0\r\nformat: WARC File Format 1.1\r\n"
+        b"conformsTo: https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n"
+    )
     assert not member.field("warc-target-uri")
 
 

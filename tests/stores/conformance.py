@@ -103,6 +103,7 @@ class StoreContract:
         store.apply(Changes(removed=[decided], pages=[(decided.key, record(2)), (refused.key, record(4))]))
         assert store.known(keys) == [True, True, False, True]
         assert store.known([]) == []
+        assert store.known([queued.key, never.key], [queued.host, never.host]) == [True, False]
 
     def test_a_page_is_known_by_its_last_fate(self, store: FrontierStore) -> None:
         """No record before the first fate; a later one replaces it; queueing it again forgets nothing."""

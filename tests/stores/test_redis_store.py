@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from hypothesis import settings
@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores import redis_ahead, redis_host_fields
+from crawlerproject.stores import redis_ahead, redis_heads, redis_host_fields
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
+from crawlerproject.stores.redis_members import Place
 from crawlerproject.stores.redis_store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 from tests.stores.redis_crawls import PARTITIONS, opened
@@ -112,6 +113,15 @@ class AheadMachine(RuleBasedStateMachine):
         for host in hosts:
             self.store.heads.arrive(host)
 
+    @rule()
+    def make_room(self) -> None:
+        """More hosts than there is room for: what was at hand of one must be read anew."""
+        heads, most = self.store.heads, redis_heads._ROWS
+        redis_heads._ROWS = 0
+        for name in [*heads._heads]:
+            heads._make_room(name)
+        redis_heads._ROWS = most
+
     @rule(host=st.sampled_from("ab"), limit=st.integers(1, 40))
     def look(self, host: str, limit: int) -> None:
         assert self.store.head(host, limit) == self.model.head(host, limit)
@@ -132,6 +142,32 @@ def test_what_is_at_hand_is_what_is_there(server: RedisServer) -> None:
     """Random changes, sends and looks against the store in memory."""
     AheadMachine.url = server.url
     run_state_machine_as_test(AheadMachine, settings=settings(max_examples=25, stateful_step_count=30))
+
+
+def test_a_long_queue_is_read_once(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are refused before anything is sent: reading on costs by the row, not by what was removed before."""
+    rows = [row("a", number) for number in range(3_000)]
+    store.apply(Changes(queued=rows))
+    ahead = AheadStore(store)
+    ahead.heads.arrive("a")
+    members: list[int] = []
+    heads = store.heads
+
+    def counted(hosts: Mapping[str, Place], limit: int) -> list[list[bytes]]:
+        found = heads(hosts, limit)
+        members.extend(map(len, found))
+        return found
+
+    monkeypatch.setattr(store, "heads", counted)
+    met = []
+    while some := ahead.head("a", 64):
+        met += some
+        ahead.apply(Changes(removed=some))
+
+    assert met == rows
+    assert sum(members) <= len(rows)
+    ahead.sync()
+    assert list(store.hosts_with_work()) == []
 
 
 def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:

@@ -39,7 +39,7 @@ def small_world(port: int) -> World:
 
 
 def _closed_port(port: int) -> int:
-    return 9 if port != 9 else 7  # discard and echo: services that no machine runs any more
+    return 2 if port != 2 else 3  # compressnet: a service that no machine runs any more, and no bad port
 
 
 def robots_of(site: Site, body: bytes = _ALLOW) -> None:

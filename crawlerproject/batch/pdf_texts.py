@@ -1,0 +1,137 @@
+"""Text, title and links of PDFs, read by a process that may die: a document that kills it costs itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.page_text import LinkText, PageText
+from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.urls import Base
+
+# As pdf_reader.py has them, which is not imported here: that would bring the library into this process.
+_SECONDS = 20.0
+# So many documents of a site may crash the reader or take too long; then its others are left out, unread: a site
+# cannot hold up the rest for longer than this many times the seconds above.
+_PATIENCE = 3
+_LENGTH_BYTES = 4
+# A million characters and ten thousand links in JSON's longest form are 150 MB; an answer is never near that.
+_MAX_ANSWER_BYTES = 64 << 20
+
+_MIME = "application/pdf"
+_MARK, _MARK_WITHIN = b"%PDF-", 1024  # where readers look for it (PDF 1.7, Annex H 3.4.1)
+
+TOO_SLOW, CRASHED = "too slow", "crashed the reader"
+UNREAD = f"unread after {_PATIENCE} of their site's were too slow or crashed the reader"
+
+
+def is_pdf(mime: str, body: bytes) -> bool:
+    """Whether to read it as one: by its type, or by its mark when a server has another word for it."""
+    return bool(body) and (mime == _MIME or _MARK in body[:_MARK_WITHIN])
+
+
+class PdfTexts:
+    """Reads one PDF at a time; ``failed`` counts those that could not be read, ``first`` names one of each kind."""
+
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._document = -1
+        self.failed: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
+        self._harm: Counter[str] = Counter()  # documents that cost us the process, by site
+
+    def read(self, body: bytes, url: str) -> PageText | None:
+        """What the document says; None when it could not be read, which is counted."""
+        site = registered_domain(host_key(url))
+        answer = self._answer(body) if self._harm[site] < _PATIENCE else UNREAD
+        if isinstance(answer, str) or "failed" in answer:
+            why = answer if isinstance(answer, str) else str(answer["failed"])
+            self._harm[site] += why in (TOO_SLOW, CRASHED)
+            self.failed[why] += 1
+            self.first.setdefault(why, url)
+            return None
+        base = Base(url, "utf-8")
+        links: list[LinkText] = []
+        for target, words in answer["links"]:
+            if (address := base.join(target)) is not None:
+                links.append(LinkText(address.url, words, "", len(links)))
+        return PageText(answer["title"], answer["text"], links, "")
+
+    def notes(self) -> list[str]:
+        """A sentence a kind of failure."""
+        return [
+            f"{count:,} {'PDF was' if count == 1 else 'PDFs were'} left out ({why}), the first is {self.first[why]}"
+            for why, count in sorted(self.failed.items())
+        ]
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            for pipe in (self._process.stdin, self._process.stdout):
+                assert pipe is not None
+                pipe.close()
+            self._process.wait()
+            os.close(self._document)
+            self._process = None
+
+    def _answer(self, body: bytes) -> dict[str, Any] | str:
+        if self._process is None:
+            self._start()
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        os.ftruncate(self._document, 0)
+        os.pwrite(self._document, body, 0)
+        try:
+            process.stdin.write(b"%d\n" % len(body))
+            process.stdin.flush()
+            answer = self._received(process, time.monotonic() + self._seconds)
+        except (EOFError, BrokenPipeError, ValueError):
+            self.close()
+            return CRASHED
+        except TimeoutError:
+            self.close()
+            return TOO_SLOW
+        return answer
+
+    def _start(self) -> None:
+        self._document = os.memfd_create("document")
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "crawlerproject.batch.pdf_reader", str(self._document)],
+            # Nothing of ours: proxies and Redis have their passwords in the environment.
+            env={"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(self._document,),
+        )
+
+    @staticmethod
+    def _received(process: subprocess.Popen[bytes], until: float) -> dict[str, Any]:
+        """The answer; EOFError when the process died, TimeoutError when it took too long."""
+        assert process.stdout is not None
+        descriptor, received, due = process.stdout.fileno(), b"", _LENGTH_BYTES
+        while len(received) < due:
+            ready, _, _ = select.select([descriptor], [], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                raise TimeoutError
+            piece = os.read(descriptor, 1 << 20)
+            if not piece:
+                raise EOFError
+            received += piece
+            if due == _LENGTH_BYTES and len(received) >= _LENGTH_BYTES:
+                due += int.from_bytes(received[:_LENGTH_BYTES], "big")
+                if due > _MAX_ANSWER_BYTES:
+                    raise EOFError
+        answer: dict[str, Any] = json.loads(received[_LENGTH_BYTES:])
+        return answer

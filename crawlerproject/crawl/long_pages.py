@@ -1,0 +1,111 @@
+"""Pages that name more URLs than are taken in at once: these go in a slice a turn of the loop, then the page ends.
+
+Until then the page's lease stands. So a crash before its last link is queued brings the page back, and none is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import call_later
+
+from crawlerproject.items import Page
+
+if TYPE_CHECKING:
+    from scrapy.utils.asyncio import CallLaterResult
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+
+logger = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 250
+"""URLs of one page that are taken in without a break, some 5 ms; a page with more is a long one (ours)."""
+
+# One change of the store: at 100 µs a link, against the worst robots.txt, half a slice.
+_LINKS_AT_A_TIME = 100
+# Known pages of which a list says that they changed; each is looked up.
+_CHANGED_AT_A_TIME = 100
+# Of one turn of the loop, in which nothing else is done.
+_SLICE_SECONDS = 0.02
+
+
+@dataclass(slots=True)
+class _Rest:
+    """A page and how far it is taken in."""
+
+    page: Page
+    changed: int = 0
+    found: int = 0
+
+
+class LongPages:
+    """Those whose end is still to come, each in its turn."""
+
+    def __init__(self, scheduler: FrontierScheduler) -> None:
+        self._scheduler = scheduler
+        self._line: deque[_Rest] = deque()
+        self._timer: CallLaterResult | None = None
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    def begin(self, page: Page) -> None:
+        """Take in what the page names, from the next turn of the loop on, and end it then."""
+        self._line.append(_Rest(page))
+        self.go_on()
+
+    def hold(self, page: Page) -> None:
+        """End a page once the pause is over: its links wait for room in the store."""
+        self._line.append(_Rest(page, len(page.changed), len(page.found)))
+
+    def go_on(self) -> None:
+        """There is something to do, or a pause is over."""
+        if self._line and self._timer is None and not self._scheduler.crawl.paused:
+            self._timer = call_later(0, self._turn)
+
+    async def finish(self) -> None:
+        """Before the last commit: end all of them; those that cannot be ended are queued still."""
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._line and not self._scheduler.crawl.paused:
+            self._slice()
+            await asyncio.sleep(0)
+        while self._line:
+            self._scheduler.put_back(self._line.popleft().page)
+
+    def _turn(self) -> None:
+        self._timer = None
+        self._slice()
+        self._scheduler.wake()
+        self.go_on()
+
+    def _slice(self) -> None:
+        until, crawl = time.monotonic() + _SLICE_SECONDS, self._scheduler.crawl
+        while self._line and not crawl.paused and time.monotonic() < until:
+            rest = self._line.popleft()
+            try:
+                self._take_some(rest)
+            except Exception:  # ours: as for any page whose end fails
+                logger.exception("could not take in what %s names", rest.page.url)
+                self._scheduler.put_back(rest.page)
+                spider: Any = self._scheduler.crawler.spider
+                spider.count_error()
+
+    def _take_some(self, rest: _Rest) -> None:
+        """A little of one page; then it is the next page's turn."""
+        page, scheduler = rest.page, self._scheduler
+        if rest.changed < len(page.changed):
+            scheduler.announced(page.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])
+            rest.changed += _CHANGED_AT_A_TIME
+        elif rest.found < len(page.found):
+            page.new_links += scheduler.add(page.found[rest.found : rest.found + _LINKS_AT_A_TIME])
+            rest.found += _LINKS_AT_A_TIME
+        else:
+            scheduler.end(page)
+            return
+        self._line.append(rest)

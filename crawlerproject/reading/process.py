@@ -1,0 +1,62 @@
+"""``python -m crawlerproject.reading.process BYTES SECONDS``: reads bodies, each within this memory and processor time.
+
+On standard input a job is a head of two lengths, a pickled ``Job``, and the body; on standard output each part is a
+length and a pickle. The process ends with its crawl, which closes its input.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import resource
+import signal
+import struct
+import sys
+import time
+from typing import BinaryIO
+
+HEAD = struct.Struct(">II")
+"""Of a job: bytes of the pickle, bytes of the body."""
+LENGTH = struct.Struct(">I")
+"""Of a part."""
+
+# Ours: a process has 90 MB to begin with, and does not give back what a large page took.
+_MOST_KEPT_BYTES = 512 * 1024 * 1024
+
+
+def main() -> None:
+    """The process."""
+    from crawlerproject.reading.jobs import read
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl
+    most_bytes, most_seconds = int(sys.argv[1]), float(sys.argv[2])
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    jobs, parts = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # what some library prints is no part
+    while head := jobs.read(HEAD.size):
+        job_bytes, body_bytes = HEAD.unpack(head)
+        job, body = pickle.loads(jobs.read(job_bytes)), jobs.read(body_bytes)
+        # The kernel ends what takes longer (SIGXCPU), even where Python has no say and the crawl is gone.
+        until = math.ceil(time.process_time() + most_seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
+        try:
+            for name, part in read(job, body):
+                last = (
+                    name == "reading" and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _MOST_KEPT_BYTES
+                )
+                _write(parts, ("retiring" if last else name, part))
+        except MemoryError:
+            _write(parts, ("failed", f"more than READ_MAX_MEMORY_BYTES={most_bytes:,}"))
+        except Exception as error:
+            _write(parts, ("failed", f"{type(error).__name__}: {error}"))
+        parts.flush()
+
+
+def _write(parts: BinaryIO, part: tuple[str, object]) -> None:
+    packed = pickle.dumps(part, pickle.HIGHEST_PROTOCOL)
+    parts.write(LENGTH.pack(len(packed)) + packed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""The crawl's end of the reading processes: who waits, for how long, and what becomes of a process that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+from crawlerproject.reading.jobs import Job, Reading
+from crawlerproject.reading.process import HEAD, LENGTH
+from crawlerproject.rules.scope import registered_domain
+
+logger = logging.getLogger(__name__)
+
+PROCESSES = 2  # ours: while one hangs until its deadline the other goes on
+_MOST_WAIT_SECONDS = 30.0  # for a free process; as long as a request may take
+_MOST_WAITING_BYTES = 128 * 1024 * 1024  # of bodies in memory; 25 of FETCH_MAX_BYTES
+_MOST_STRIKES = 10_000  # domains whose pages could not be read: what is kept of them
+_WALL = 3.0  # seconds by the clock for one of the processor, which others may need as well
+_START_SECONDS = 20.0  # what a process may take to start on a busy machine; half a second on a free one
+
+
+class NotRead(Exception):
+    """Why a body could not be read, in words."""
+
+
+class Reader:
+    """Reads bodies in other processes, which are started when they are needed first.
+
+    Pages of a registered domain whose pages could not be read before wait behind all others.
+    """
+
+    def __init__(self, *, seconds: float, memory_bytes: int) -> None:
+        self._seconds = seconds
+        self._memory_bytes = memory_bytes
+        self._idle: list[_Process] = []
+        self._working: set[_Process] = set()
+        self._busy = 0  # places that are given away, to those that read or are about to
+        self._line: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._waiting_bytes = self._number = 0
+        self._strikes: Counter[str] = Counter()
+        self._closed = False
+
+    async def read(self, job: Job, body: bytes) -> Reading:
+        """Read one body; NotRead when that fails or takes too long."""
+        domain = registered_domain(job.row.host)
+        process = await self._turn(self._strikes[domain], len(body))
+        self._working.add(process)
+        try:
+            async with asyncio.timeout(_WALL * self._seconds + (0.0 if process.started else _START_SECONDS)):
+                reading = await process.read(job, body)
+        except TimeoutError:
+            process.kill()
+            self._strike(domain)
+            raise NotRead(self._too_slow) from None
+        except (OSError, EOFError):
+            status = process.kill()
+            self._strike(domain)
+            raise NotRead(self._too_slow if status == -signal.SIGXCPU else f"its reader died ({status})") from None
+        except NotRead:
+            self._strike(domain)
+            raise
+        except BaseException:
+            process.kill()  # it is in the middle of an answer
+            raise
+        finally:
+            self._working.discard(process)
+            if not process.ended and not self._closed:
+                self._idle.append(process)
+            self._busy -= 1
+            self._next()
+        return reading
+
+    @property
+    def _too_slow(self) -> str:
+        return f"could not be read in {self._seconds:g} s"
+
+    def close(self) -> None:
+        """End the processes, and with them what they read."""
+        self._closed = True
+        for process in (*self._idle, *self._working):
+            process.kill()
+        self._idle.clear()
+        self._next()
+
+    async def _turn(self, strikes: int, body_bytes: int) -> _Process:
+        if self._closed:
+            raise NotRead("the crawl ends")
+        if not self._line and self._busy < PROCESSES:
+            self._busy += 1
+        else:
+            if self._waiting_bytes + body_bytes > _MOST_WAITING_BYTES:
+                raise NotRead("too many large pages wait to be read")
+            await self._wait(strikes, body_bytes)
+        return self._idle.pop() if self._idle else _Process((self._memory_bytes, self._seconds))
+
+    async def _wait(self, strikes: int, body_bytes: int) -> None:
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._number += 1
+        heapq.heappush(self._line, (strikes, self._number, place))
+        self._waiting_bytes += body_bytes
+        try:
+            async with asyncio.timeout(_MOST_WAIT_SECONDS):
+                await place
+        except TimeoutError:
+            if place.done() and not place.cancelled():
+                return  # at the same moment
+            raise NotRead(f"no reader was free in {_MOST_WAIT_SECONDS:g} s") from None
+        finally:
+            self._waiting_bytes -= body_bytes
+
+    def _next(self) -> None:
+        """The first in line takes the place that became free."""
+        while self._line and self._busy < PROCESSES:
+            place = heapq.heappop(self._line)[2]
+            if not place.done():
+                place.set_result(None)
+                self._busy += 1
+
+    def _strike(self, domain: str) -> None:
+        if len(self._strikes) >= _MOST_STRIKES:
+            self._strikes.clear()
+        self._strikes[domain] += 1
+
+
+class _Process:
+    """One reading process and the socket to it."""
+
+    def __init__(self, limits: tuple[int, float]) -> None:
+        self.started = self.ended = False
+        self._limits = limits
+        self._process: subprocess.Popen[bytes] | None = None
+        self._parts: asyncio.StreamReader | None = None
+        self._jobs: asyncio.StreamWriter | None = None
+
+    async def read(self, job: Job, body: bytes) -> Reading:
+        """One job; OSError or EOFError when the process dies over it."""
+        if self._jobs is None:
+            await self._start()
+        assert self._jobs is not None
+        assert self._parts is not None
+        packed = pickle.dumps(job, pickle.HIGHEST_PROTOCOL)
+        self._jobs.write(HEAD.pack(len(packed), len(body)) + packed)
+        self._jobs.write(body)
+        await self._jobs.drain()
+        parts: dict[str, list[Any]] = {"found": [], "changed": []}
+        while True:
+            length = LENGTH.unpack(await self._parts.readexactly(LENGTH.size))[0]
+            name, part = pickle.loads(await self._parts.readexactly(length))
+            self.started = True
+            if name == "failed":
+                raise NotRead(f"could not be read: {part}")
+            if name in ("reading", "retiring"):
+                reading: Reading = part
+                reading.found = reading.listed.found = parts["found"]
+                reading.listed.changed = parts["changed"]
+                if name == "retiring":
+                    self.kill()
+                return reading
+            parts[name] += part
+            await asyncio.sleep(0)  # others in between: a page may have a hundred thousand links
+
+    async def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        # Not asyncio's own: under Twisted's reactor the end of its processes is not always seen.
+        paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "crawlerproject.reading.process", *map(str, self._limits)],
+                # numpy's threads would take address space by the number of processors, for nothing.
+                env={**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                start_new_session=True,  # Ctrl-C is for the crawl, which may still need it
+            )
+        ours.setblocking(False)
+        self._parts, self._jobs = await asyncio.open_unix_connection(sock=ours)
+
+    def kill(self) -> int | None:
+        """End it at once, whatever it does; the status that it ended with, as ``subprocess`` has it."""
+        self.ended = True
+        if self._jobs is not None:
+            self._jobs.close()
+        if self._process is None:
+            return None
+        if self._jobs is not None and self._parts is not None and self._parts.at_eof():
+            with suppress(subprocess.TimeoutExpired):  # it has ended by itself: how, is known in a moment
+                self._process.wait(0.02)
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):  # memory of gigabytes may take longer: Popen collects it later
+            self._process.wait(0.02)
+        return self._process.returncode

@@ -1,0 +1,70 @@
+"""What foreign text may look like on a terminal: every character that moves, hides or re-orders is shown escaped.
+
+A title or a header may hold whatever its owner likes: an escape sequence clears the screen and writes a line of its
+own over ours, U+202E turns a name round, a zero-width space hides in it. Shown are `\\x1b`, `\\u202e`, `\\u200b`.
+"""
+
+from __future__ import annotations
+
+import re
+
+# C0 but tab and newline, DEL and C1 (ECMA-48: 0x9B alone begins a sequence); soft hyphen; what Unicode names bidi
+# controls (UAX 9), joiners and other characters without width, separators of lines and paragraphs, fillers that show
+# nothing, tags (which hide whole texts), and halves of surrogate pairs, which no UTF-8 can hold.
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff\ud800-\udfff"
+)
+_UNSAFE = re.compile(f"[{_HIDDEN}]")
+_UNSAFE_IN_A_LINE = re.compile(f"[\t\n{_HIDDEN}]")
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+# The part of an address before its host, with a password. What cannot stand there ends it, so that the search is
+# linear: no `/` is passed, and each begins behind one.
+_PASSWORD = re.compile(r"(://[^\s/?#:@\"'<>]{0,256}):[^\s/?#\"'<>]{0,1024}@")
+_REDIS = re.compile(r"\b(?:rediss?(?:\+sentinel)?|unix)://[^\s\"'<>]*")
+_IN_QUERY = re.compile(r"([?&](?:sentinel_)?password=)[^&]*")
+
+
+def printable(text: str) -> str:
+    """``text`` as a terminal may have it; newlines and tabs stay."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def printable_line(text: str) -> str:
+    """The same in one line: for values of others, whose newlines would begin a line of ours."""
+    return _UNSAFE_IN_A_LINE.sub(_escape, text)
+
+
+def printable_json(text: str) -> str:
+    """JSON text that means the same; in it such characters stand in strings only, where JSON has escapes for them."""
+    return _UNSAFE.sub(_escape_json, text)
+
+
+def without_passwords(text: str) -> str:
+    """Addresses in ``text`` keep their user and lose their password: ``http://me:***@proxy.example:3128``.
+
+    Those of Redis may have it in their query as well.
+    """
+    if "@" in text:
+        text = _PASSWORD.sub(r"\1:***@", text)
+    return _REDIS.sub(_without_query_passwords, text) if "password=" in text else text
+
+
+def _without_query_passwords(match: re.Match[str]) -> str:
+    return _IN_QUERY.sub(r"\1***", match[0])
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    code = ord(character)
+    if character in _SHORT:
+        return _SHORT[character]
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _escape_json(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)  # JSON (RFC 8259 7) writes what is beyond as two
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

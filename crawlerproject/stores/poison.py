@@ -1,0 +1,160 @@
+"""Which page is being read, known even after ``kill -9``, and the pages over which processes have died.
+
+``reading`` in the crawl's folder is mapped into memory: a page that is marked there costs a microsecond, and the kernel
+keeps the mark whatever becomes of the process. ``poison.json`` beside it is the memory of such ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import orjson
+
+from crawlerproject.rules.poison import Suspect, after_unclean_end
+from crawlerproject.stores.durable import replace_file, storage_errors
+
+if TYPE_CHECKING:
+    from crawlerproject.stores.protocols import QueuedPage
+
+logger = logging.getLogger(__name__)
+
+MARK_FILE = "reading"
+POISON_FILE = "poison.json"
+_FORMAT = 1
+_BYTES = 4096  # one page of memory
+_HEAD = struct.Struct(">BH24s")  # format, length of the URL, key of the page
+_URL_BYTES = _BYTES - _HEAD.size
+
+
+class ReadingMark:
+    """The mapped file: at most one page at a time, since reading is one uninterrupted piece of work."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open or make the file; StorageError when that fails."""
+        path = folder / MARK_FILE
+        with storage_errors(path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if os.fstat(descriptor).st_size != _BYTES:
+                    os.ftruncate(descriptor, _BYTES)
+                    os.posix_fallocate(descriptor, 0, _BYTES)  # a full disk is met here, not as a bus error
+                self._memory = mmap.mmap(descriptor, _BYTES)
+            finally:
+                os.close(descriptor)
+
+    def left(self) -> tuple[bytes, str] | None:
+        """Key and URL (its beginning, when it is very long) of the page that is marked."""
+        mark, length, key = _HEAD.unpack_from(self._memory)
+        if mark != _FORMAT:
+            return None
+        return key, self._memory[_HEAD.size : _HEAD.size + length].decode("utf-8", "replace")
+
+    def put(self, row: QueuedPage) -> None:
+        """Mark a page."""
+        url = row.url.encode("utf-8", "replace")[:_URL_BYTES]
+        self._memory[1 : _HEAD.size + len(url)] = _HEAD.pack(_FORMAT, len(url), row.key)[1:] + url
+        self._memory[0] = _FORMAT  # last: until then nothing is marked
+
+    def clear(self) -> None:
+        """No page is being read."""
+        self._memory[0] = 0
+
+    def close(self) -> None:
+        """Let go of the file, which stays."""
+        self._memory.close()
+
+
+class Poison:
+    """Pages over which processes have died. ``with poison.reading(row):`` around whatever handles a page's bytes."""
+
+    def __init__(self, folder: Path, now: float, *, siblings: Iterable[Path] = ()) -> None:
+        """Take up what the last process left, and say so.
+
+        ``siblings`` are folders of workers of the same crawl on this machine, whose pages may come to this one.
+        """
+        self._path = folder / POISON_FILE
+        self._mark = ReadingMark(folder)
+        self._own = read_poison(self._path)
+        self.suspects = dict(self._own)
+        for sibling in siblings:
+            if sibling != folder:
+                for key, suspect in read_poison(sibling / POISON_FILE).items():
+                    before = self.suspects.get(key)
+                    self.suspects[key] = suspect._replace(ends=suspect.ends + (before.ends if before else 0))
+        left = self._mark.left()
+        if left is not None:
+            self._died(*left, now)
+            self._mark.clear()
+
+    def _died(self, key: bytes, url: str, now: float) -> None:
+        self._own[key] = after_unclean_end(self._own.get(key), url, now)
+        self.suspects[key] = found = after_unclean_end(self.suspects.get(key), url, now)
+        self._save()
+        if found.poison:
+            logger.error(
+                "The process has died %d times while it read %r: the page is set aside as poison and not asked for "
+                "again (scrapy recover --poison gives it another chance).", found.ends, found.url,
+            )  # fmt: skip
+        else:
+            logger.warning(
+                "The last process died while it read %r; if that happens once more the page is set aside.", found.url
+            )
+
+    def is_poison(self, key: bytes) -> bool:
+        """Whether a page is not asked for any more."""
+        suspect = self.suspects.get(key)
+        return suspect is not None and suspect.poison
+
+    def acquit(self, key: bytes) -> None:
+        """A suspect was read to its end: whatever ended the process, it was not this page."""
+        if key in self._own:
+            del self._own[key]
+            self._save()
+        self.suspects.pop(key, None)
+
+    def reading(self, row: QueuedPage) -> Self:
+        """Mark a page until the ``with`` is left; not for work that lets other work in between."""
+        self._mark.put(row)
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._mark.clear()
+
+    def close(self) -> None:
+        """The crawl ends in good order."""
+        self._mark.close()
+
+    def _save(self) -> None:
+        write_poison(self._path, self._own)
+
+
+def read_poison(path: Path) -> dict[bytes, Suspect]:
+    """What is held against pages, by key; nothing where there is no file, or one that is none of ours."""
+    try:
+        pages = orjson.loads(path.read_bytes())["pages"]
+        return {bytes.fromhex(page["key"]): Suspect(page["url"], page["ends"], page["last_at"]) for page in pages}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        logger.warning("%s cannot be read (%s): what it held against pages is forgotten.", path, error)
+        return {}
+
+
+def poison_of(folder: Path) -> dict[bytes, Suspect]:
+    """What is held against pages in a crawl's or worker's folder."""
+    return read_poison(folder / POISON_FILE)
+
+
+def write_poison(path: Path, pages: dict[bytes, Suspect]) -> None:
+    """Store it, durably. StorageError."""
+    rows = [{"key": key.hex(), **suspect._asdict()} for key, suspect in pages.items()]
+    replace_file(path, orjson.dumps({"format": _FORMAT, "pages": rows}, option=orjson.OPT_INDENT_2))

@@ -1,0 +1,159 @@
+"""All that reaches the operator's terminal or log goes through here, and nothing foreign passes as it is.
+
+Three doors. ``say`` prints lines of ours, each one line whatever is in it. ``guard_streams`` puts itself before
+standard output and errors, for what others print there: Scrapy, argparse, a traceback. ``guard_log`` does the same to
+every record of the log, whichever handler writes it. What draws (Rich) gets a ``console``, which writes past the guard
+and must be given ``printable`` text.
+
+Passwords in addresses are left out at the same doors.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TextIO
+
+import orjson
+
+from crawlerproject.rules.printable import printable, printable_json, printable_line, without_passwords
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# What continues a log record stands below its first line, where no line of the log begins.
+_CONTINUED = "\n  "
+
+
+def say(*lines: str, error: bool = False) -> None:
+    """Print each of ``lines`` as one line, on standard output or errors."""
+    stream = sys.stderr if error else sys.stdout
+    for line in lines:
+        stream.write(without_passwords(printable_line(line)) + "\n")
+    if error:
+        stream.flush()
+
+
+def say_json(value: Any, *, lines: bool = False) -> None:
+    """One JSON document on standard output; ``lines``: a value of a list a line, as programs read long answers."""
+    for one in value if lines else [value]:
+        sys.stdout.write(json_text(one, indent=not lines) + "\n")
+
+
+def json_text(value: Any, *, indent: bool = False) -> str:
+    """Valid JSON that a terminal may have, too."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0, default=str).decode()
+    except TypeError:  # half of a surrogate pair, which it refuses
+        text = json.dumps(value, indent=2 if indent else None, default=str)
+    return printable_json(without_passwords(text))
+
+
+class GuardedStream:
+    """A text stream on which nothing foreign is written as it is; all else is the stream's own."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.guarded = stream
+
+    def write(self, text: str) -> int:
+        """Escaped; the length of what was given, as callers expect."""
+        self.guarded.write(without_passwords(printable(text)))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """One after the other."""
+        for line in lines:
+            self.write(line)
+
+    @property
+    def buffer(self) -> Any:
+        """For bytes: as they are into a pipe or a file, escaped on a terminal."""
+        buffer = self.guarded.buffer
+        return _GuardedBytes(self.guarded) if self.guarded.isatty() else buffer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.guarded, name)
+
+    def __enter__(self) -> GuardedStream:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.guarded.flush()
+
+
+class _GuardedBytes:
+    """Bytes on a terminal: text in UTF-8, what is none in escapes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> int:
+        """Decoded, escaped and written."""
+        text = data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+        self._stream.write(without_passwords(printable(text)))
+        return len(data)
+
+    def flush(self) -> None:
+        """Hand on what was written."""
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream.buffer, name)
+
+
+def guard_streams() -> None:
+    """Stand before standard output and errors, once; and before the log."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, GuardedStream):
+            setattr(sys, name, GuardedStream(stream))
+    guard_log()
+
+
+def unguard_streams() -> None:
+    """For the interactive console, whose own colours are not foreign; what it shows are Python's representations."""
+    for name in ("stdout", "stderr"):
+        setattr(sys, name, bare(getattr(sys, name)))
+
+
+def bare(stream: Any) -> Any:
+    """The stream itself, for what draws."""
+    return stream.guarded if isinstance(stream, GuardedStream) else stream
+
+
+def console(*, error: bool = False, width: int | None = None) -> Console:
+    """Rich's, past the guard; ``[link]`` and ``:smile:`` are text. Give it ``printable`` text only."""
+    from rich.console import Console  # what does not draw need not import it
+
+    stream = bare(sys.stderr if error else sys.stdout)
+    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
+
+
+class GuardedRecord(logging.LogRecord):
+    """A record whose text is escaped before any handler sees it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.exc_info and self.exc_info[1] is not None:
+            self.exc_text = _below("".join(traceback.format_exception(*self.exc_info)))
+        if self.stack_info:
+            self.stack_info = _below(self.stack_info)
+
+    def getMessage(self) -> str:
+        """Of our own loggers one line; of others' what continues it stands below."""
+        text = without_passwords(super().getMessage())
+        if self.name.startswith("crawlerproject"):
+            return printable_line(text)
+        return printable(text).replace("\n", _CONTINUED)
+
+
+def guard_log() -> None:
+    """From now on every record is a guarded one."""
+    logging.setLogRecordFactory(GuardedRecord)
+
+
+def _below(text: str) -> str:
+    return printable(without_passwords(f"\n{text.rstrip()}")).replace("\n", _CONTINUED).removeprefix("\n")

@@ -1,0 +1,179 @@
+"""Pages with very many links: taken in by slices, each page's end after its last link, whatever comes between."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from crawlerproject.crawl.long_pages import LongPages
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.items import Page
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.urls import parse
+
+
+class Taker:
+    """What of a scheduler is needed: it notes what it is given, and in which turn of the loop."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, Any]] = []
+        self.crawl = SimpleNamespace(paused="")
+        self.errors = 0
+        self.crawler = SimpleNamespace(spider=SimpleNamespace(count_error=self._count))
+        self.pause_at = self.fail_at = -1
+        self.added = 0
+
+    def _count(self) -> None:
+        self.errors += 1
+
+    def add(self, found: list[Found]) -> int:
+        """A slice of links, all of them new."""
+        self.added += len(found)
+        self.said.append(("add", [item.address.url for item in found]))
+        if 0 <= self.fail_at < self.added:
+            raise RuntimeError("a fault of ours")
+        if 0 <= self.pause_at < self.added:
+            self.crawl.paused = "no room"
+        return len(found)
+
+    def announced(self, pages: list[Any]) -> None:
+        """A slice of known pages that changed."""
+        self.said.append(("announced", len(pages)))
+
+    def end(self, page: Page) -> None:
+        """All is taken in."""
+        self.said.append(("end", page.url))
+
+    def put_back(self, page: Page) -> None:
+        """The page is tried again."""
+        self.said.append(("put_back", page.url))
+
+    def wake(self) -> None:
+        """There may be work."""
+
+    def words(self) -> list[str]:
+        """What was done, in order."""
+        return [word for word, _ in self.said]
+
+
+def long_page(name: str, links: int, changed: int = 0) -> Page:
+    """A page that names so many URLs."""
+    lease: Any = Lease.__new__(Lease)
+    found = [Found(parse(f"http://{name}.test/{number}"), 1, "L", "", 10) for number in range(links)]
+    return Page(lease, name, Reason.FETCHED, found=found, changed=[(item.address, 1.0) for item in found[:changed]])
+
+
+def long_pages(taker: Taker) -> LongPages:
+    """The line, before a scheduler of the test."""
+    return LongPages(taker)  # type: ignore[arg-type]
+
+
+async def _until_empty(pages: LongPages) -> int:
+    """Let the loop turn until all have ended; how many turns that took."""
+    turns = 0
+    while len(pages):
+        await asyncio.sleep(0.001)
+        turns += 1
+        assert turns < 10_000
+    return turns
+
+
+def test_every_link_is_taken_in_once_and_the_end_comes_last() -> None:
+    """What changed first, then the links in their order, then the end."""
+    taker, page = Taker(), long_page("a", 1_234, changed=250)
+
+    async def run() -> None:
+        pages = long_pages(taker)
+        pages.begin(page)
+        assert taker.said == []  # not in this turn of the loop
+        await _until_empty(pages)
+
+    asyncio.run(run())
+
+    assert taker.words() == ["announced"] * 3 + ["add"] * 13 + ["end"]
+    assert [url for word, urls in taker.said if word == "add" for url in urls] == [
+        found.address.url for found in page.found
+    ]
+    assert page.new_links == 1_234
+
+
+def test_a_shorter_page_does_not_wait_for_a_longer_one() -> None:
+    """They take turns."""
+    taker = Taker()
+
+    async def run() -> None:
+        pages = long_pages(taker)
+        pages.begin(long_page("long", 5_000))
+        pages.begin(long_page("short", 300))
+        await _until_empty(pages)
+
+    asyncio.run(run())
+
+    ends = [url for word, url in taker.said if word == "end"]
+    assert ends == ["short", "long"]
+    assert taker.words().index("end") <= 8
+
+
+def test_a_pause_stops_between_two_slices_and_the_rest_follows() -> None:
+    """Without room nothing ends; pages whose links wait for room end after the pause."""
+    taker = Taker()
+    taker.pause_at = 299
+
+    async def run() -> None:
+        pages = long_pages(taker)
+        pages.begin(long_page("a", 1_000))
+        while not taker.crawl.paused:
+            await asyncio.sleep(0)
+        pages.hold(long_page("held", 10))
+        await asyncio.sleep(0.01)
+        assert taker.words() == ["add"] * 3
+        taker.crawl.paused, taker.pause_at = "", -1
+        pages.go_on()
+        await _until_empty(pages)
+
+    asyncio.run(run())
+
+    assert taker.words().count("add") == 10
+    assert {url for word, url in taker.said if word == "end"} == {"a", "held"}
+
+
+def test_a_fault_of_ours_puts_the_page_back_and_counts() -> None:
+    """The other pages go on."""
+    taker = Taker()
+    taker.fail_at = 500
+
+    async def run() -> None:
+        pages = long_pages(taker)
+        pages.begin(long_page("a", 1_000))
+        while taker.errors == 0:
+            await asyncio.sleep(0)
+        taker.fail_at = -1
+        pages.begin(long_page("b", 300))
+        await _until_empty(pages)
+
+    asyncio.run(run())
+
+    assert taker.errors == 1
+    assert [each for each in taker.said if each[0] in ("put_back", "end")] == [("put_back", "a"), ("end", "b")]
+
+
+@pytest.mark.parametrize("paused", ["", "no room"])
+def test_at_the_close_pages_end_or_go_back(paused: str) -> None:
+    """With room all are ended before the last commit; without, their rows stay queued."""
+    taker = Taker()
+
+    async def run() -> None:
+        pages = long_pages(taker)
+        pages.begin(long_page("a", 5_000))
+        taker.crawl.paused = paused
+        await pages.finish()
+        assert len(pages) == 0
+
+    asyncio.run(run())
+
+    assert taker.said[-1] == ("put_back" if paused else "end", "a")
+    assert taker.added == (0 if paused else 5_000)

@@ -1,0 +1,113 @@
+"""Rendered pages that want forty files of a site that is none of theirs: it is asked no faster than by a crawl."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from crawlerproject.stores.request_log import read_log
+from tests.hostile.arena import SETTINGS, Arena, Asked, Crawled, answer, arena, page
+from tests.web.apps import shell
+from tests.web.running import PROJECT
+
+PACE_SECONDS = 0.8
+WAIT_SECONDS = 3.0
+WANTED = 40
+PAGES = 3
+# What a server sees of a pause may be shorter than what was kept: its last write returns after we have read it.
+SEEN_SECONDS = 0.03
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Arena, Crawled]]:
+    """One crawl for all tests here: three pages on two hosts of the attacker's, two victims of which one forbids."""
+    with arena(tmp_path_factory.mktemp("third")) as web:
+
+        def evil(asked: Asked) -> bytes | None:
+            if asked.path == "/robots.txt":
+                return None
+            urls = [
+                f"http://{victim}:{web.port}/{asked.path.strip('/')}{asked.host[:3]}-{number}.json"
+                for number in range(WANTED // 2)
+                for victim in ("victim.test", "closed.test")
+            ]
+            code = f"for (const url of {urls!r}) fetch(url, {{mode: 'no-cors'}}).catch(() => 0)"
+            second = '<a href="/second">second</a>' if asked.host == "evil.test" else ""
+            return answer(shell(f"<script>{code}</script>", body=second))
+
+        def victim(asked: Asked) -> bytes | None:
+            if asked.path.endswith(".json"):
+                return answer("{}", mime="application/json")
+            return page(*(f"/{number}" for number in range(12)), text=f"victim {asked.path} " * 60)
+
+        def closed(asked: Asked) -> bytes | None:
+            rules = "User-agent: *\nDisallow: /\n"
+            return answer(rules, mime="text/plain") if asked.path == "/robots.txt" else answer("{}")
+
+        seeds = [web.site("evil.test", evil), web.site("bad.test", evil), web.site("victim.test", victim)]
+        web.site("closed.test", closed)
+        pace = dict.fromkeys(("PACE_MIN_SECONDS", "PACE_MAX_SECONDS", "PACE_START_SECONDS"), str(PACE_SECONDS))
+        settings = {**SETTINGS, **pace, "RENDER": "auto", "RENDER_WAIT_SECONDS": str(WAIT_SECONDS)}
+        yield web, web.crawl(*seeds, web.innocent(pages=15), settings=settings)
+
+
+def test_the_victim_keeps_its_pace_and_its_own_crawl(crawled: tuple[Arena, Crawled]) -> None:
+    """Every two requests are a whole pause apart, robots.txt came first, and its own pages were not held up."""
+    web, _ = crawled
+    visits = web.of("victim.test", robots=True)
+    own = [visit for visit in web.of("victim.test") if not visit.path.endswith(".json")]
+
+    assert visits[0].path == "/robots.txt"
+    pauses = [after.start - before.end for before, after in pairwise(visits)]
+    assert min(pauses) >= PACE_SECONDS - SEEN_SECONDS
+    assert len(own) == 13
+    # Every second turn at most went to pages elsewhere.
+    assert max(after.start - before.end for before, after in pairwise(own)) <= 2 * PACE_SECONDS + 1.5
+    web.assert_undisturbed(pace_seconds=PACE_SECONDS, least=15)
+
+
+def test_what_could_not_be_had_in_time_is_refused_by_its_word(crawled: tuple[Arena, Crawled]) -> None:
+    """A few files a page were fetched; each other one is in the log, in the statistics, and answers `scrapy why`."""
+    web, crawl = crawled
+    rows = list(read_log(crawl.folder / "log"))
+    reasons = Counter(row["reason"] for row in rows if row["host"].startswith("victim") and row["hop"] == "E")
+    files = [visit for visit in web.of("victim.test") if visit.path.endswith(".json")]
+
+    assert sum(row["rendered"] and row["reason"] == "rendered" for row in rows) == PAGES
+    assert 0 < len(files) <= PAGES * (WAIT_SECONDS / PACE_SECONDS + 1)
+    assert reasons["fetched"] == len(files)
+    assert reasons["render-pace"] >= PAGES * (WANTED // 2) - len(files) - PAGES
+    assert "'refused/render-pace': " in crawl.log
+    refused = next(row["url"] for row in rows if row["reason"] == "render-pace" and "victim" in row["host"])
+    told = scrapy("why", refused, "-s", f"CRAWL_DIR={crawl.folder}")
+    assert "refused (render-pace)" in told.stdout, told.stdout + told.stderr
+    fetched = scrapy("why", web.url("victim.test", files[0].path), "-s", f"CRAWL_DIR={crawl.folder}")
+    assert f"for: {web.url('evil.test')}" in fetched.stdout or f"for: {web.url('bad.test')}" in fetched.stdout
+
+
+def test_a_site_that_forbids_all_is_asked_for_its_robots_txt_alone(crawled: tuple[Arena, Crawled]) -> None:
+    """Once, at its pace, whatever pages elsewhere want of it."""
+    web, _ = crawled
+
+    assert [visit.path for visit in web.of("closed.test", robots=True)] == ["/robots.txt"]
+
+
+def test_the_audit_finds_nothing(crawled: tuple[Arena, Crawled]) -> None:
+    """And the guard had nothing to refuse."""
+    _, crawl = crawled
+    done = scrapy("audit", str(crawl.folder))
+
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "0 violations" in done.stdout
+    assert "pace/guard_refused" not in crawl.log
+
+
+def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """One command of ours."""
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT, timeout=60)

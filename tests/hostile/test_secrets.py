@@ -1,0 +1,330 @@
+"""Others on the same machine: what they may read of a crawl, and where they may lead it."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from scrapy.utils.project import get_project_settings
+
+from crawlerproject.batch.plans import write_plan
+from crawlerproject.crawl_file import CRAWL_FILE
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.onlooker import Onlooker
+from crawlerproject.preflight import take_lock
+from crawlerproject.rules.urls import parse
+from crawlerproject.stores.crawl_folder import refuse_links_out
+from crawlerproject.stores.durable import replace_file, write_whole
+from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, write_facts
+from crawlerproject.stores.robots_copies import save_robots
+from crawlerproject.stores.wacz_file import write_wacz
+from tests.commands.running import archive, crawl, scrapy
+from tests.hostile.arena import Asked, arena, page
+from tests.web.ports import free_port
+from tests.web.running import IDENTITY, PROJECT
+
+SECRET = "hunter2"
+NOBODY = 65534
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def mode(path: Path) -> int:
+    """Permission bits."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> None:
+    """Proxies of the browser and of the environment, seeds with passwords: in no line and in no file but crawl.toml,
+    which must give them back at the next start.
+
+    A folder of an earlier version is closed at the start; the archive is as open as the umask makes it.
+    """
+    folder = tmp_path / "crawl"
+    (folder / "frontier").mkdir(parents=True)
+    (folder / "frontier").chmod(0o755)
+    for name in (RUN_FILE, STATUS_FILE, "worker.json"):
+        (folder / name).write_text("{}")
+        (folder / name).chmod(0o644)
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.5 a.test\n")
+    proxy = f"http://me:{SECRET}@127.0.0.1:{free_port()}"
+    settings = {
+        **IDENTITY, "CRAWL_DIR": str(folder), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "FRONTIER_PATIENCE_SECONDS": "0",
+        "RENDER": "never", "RENDER_PROXIES": f"{proxy},{proxy}", "NEVERCRAWL_FILE": "", "HOST_MAX_FAILURES": "1",
+        "PACE_PRESET": "mirror", "BACKOFF_START_SECONDS": "60", "FETCH_HOSTS_FILE": str(hosts),
+    }  # fmt: skip
+    options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    seeds = f"seeds=http://me:{SECRET}@a.test/,http://me:{SECRET}@[nonsense/"
+
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "crawl", "web", "-a", seeds, *options, "--loglevel=DEBUG"],
+        cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "http_proxy": proxy, "no_proxy": ""}, umask=0o022,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "proxy-failed" in "".join(path.read_text() for path in (folder / "log").glob("*.jsonl"))
+    assert SECRET not in done.stdout + done.stderr
+    holding = [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert {path.name for path in holding} <= {CRAWL_FILE}
+    assert read_facts(folder, RUN_FILE)["settings"]["RENDER_PROXIES"] in (
+        [re.sub(SECRET, "***", proxy)] * 2,
+        re.sub(SECRET, "***", f"{proxy},{proxy}"),
+    )
+    assert mode(folder / "frontier") == 0o700
+    assert [mode(folder / name) for name in (RUN_FILE, STATUS_FILE, "worker.json", CRAWL_FILE)] == [0o600] * 4
+    assert [mode(path) for path in (folder / "log").glob("*.jsonl")] == [0o644]
+
+
+def test_a_new_folder_is_closed_and_its_archive_open(tmp_path: Path) -> None:
+    """WARC and index are for everyone the umask lets in; a hub's secret stands in the frontier alone."""
+    with arena(tmp_path) as web:
+        seed = web.site("a.test", lambda asked: _front(asked))
+        done = web.crawl(seed)
+
+    assert mode(done.folder / "frontier") == 0o700
+    assert mode(done.folder / RUN_FILE) == mode(done.folder / STATUS_FILE) == 0o600
+    open_ones = [path for name in ("warc", "index") for path in (done.folder / name).rglob("*") if path.is_file()]
+    assert len(open_ones) >= 3
+    assert {mode(path) & 0o044 for path in open_ones} == {0o044}
+
+
+def _front(asked: Asked) -> bytes | None:
+    return page(text="only this") if asked.path == "/" else None
+
+
+def test_the_frontier_of_a_command_is_closed_as_well(tmp_path: Path) -> None:
+    """``commoncrawl`` makes one without a crawl."""
+    source = archive(tmp_path)
+    assert scrapy("index", str(source)).returncode == 0
+
+    made = tmp_path / "new"
+    done = scrapy("commoncrawl", str(source / "index"), "-s", f"CRAWL_DIR={made}")
+
+    assert done.returncode == 0, done.stderr
+    assert mode(made / "frontier") & OTHERS == 0
+
+
+def test_what_was_left_open_is_closed_at_the_start(tmp_path: Path) -> None:
+    """Everything that writes into a folder takes its lock first, and that closes it."""
+    (tmp_path / "frontier").mkdir(mode=0o755)
+    for name in (RUN_FILE, STATUS_FILE, CRAWL_FILE, "worker.json"):
+        (tmp_path / name).touch(0o644)
+
+    os.close(take_lock(tmp_path))
+
+    assert mode(tmp_path / "frontier") == 0o700
+    assert {mode(path) for path in tmp_path.iterdir() if path.is_file() and path.name != "lock"} == {0o600}
+
+
+# --- links ---------------------------------------------------------------------------------------
+
+
+def _folder_out(crawl: Path, outside: Path) -> str:
+    (crawl / "frontier").symlink_to(outside)
+    return "frontier"
+
+
+def _dangling(crawl: Path, outside: Path) -> str:
+    (crawl / "lock").symlink_to(outside / "not-there")
+    return "lock"
+
+
+def _log_file(crawl: Path, outside: Path) -> str:
+    (crawl / "log").mkdir()
+    (crawl / "log" / "requests-2026-11-22.jsonl").symlink_to(outside / "kept")
+    return "log/requests-2026-11-22.jsonl"
+
+
+def _relative(crawl: Path, outside: Path) -> str:
+    (crawl / "warc" / "deep").mkdir(parents=True)
+    (crawl / "warc" / "deep" / "x").symlink_to(Path("..", "..", "..", "outside"))
+    return "warc/deep/x"
+
+
+def _by_another_link(crawl: Path, outside: Path) -> str:
+    (crawl / "a").symlink_to("b")
+    (crawl / "b").symlink_to(outside)
+    return ""
+
+
+def _twin(crawl: Path, outside: Path) -> str:
+    twin = outside.with_name("crawl-2")  # begins like the folder
+    twin.mkdir()
+    (crawl / "index").symlink_to(twin)
+    return "index"
+
+
+LINKS = [_folder_out, _dangling, _log_file, _relative, _by_another_link, _twin]
+
+
+@pytest.mark.parametrize("plant", LINKS, ids=lambda plant: plant.__name__.strip("_"))
+def test_a_link_that_leads_out_is_refused(tmp_path: Path, plant: Callable[[Path, Path], str]) -> None:
+    """One sentence with the link and where it leads, before anything is written; by every command that writes."""
+    outside, folder = tmp_path / "outside", tmp_path / "crawl"
+    outside.mkdir()
+    (outside / "kept").write_text("as it was")
+    folder.mkdir()
+    link = plant(folder, outside)
+
+    done = scrapy("crawl", "web", "-a", "seeds=http://a.test/", "-s", f"CRAWL_DIR={folder}",
+                  "-s", "CRAWLER_CONTACT=you@example.org")  # fmt: skip
+    imported = scrapy("commoncrawl", "x.cdxj", "-s", f"CRAWL_DIR={folder}")
+
+    for ended in (done, imported):
+        assert ended.returncode == 2
+        assert f"{folder / link}".rstrip("/") in ended.stderr
+        assert "is a link that leads out of the crawl's folder, to " in ended.stderr
+        assert "Traceback" not in ended.stderr
+    assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("kept", "as it was")]
+
+
+def test_links_that_stay_inside_and_a_folder_that_is_one(tmp_path: Path) -> None:
+    """A crawl's folder may be a link to another disk, and a link in it may name what is in it."""
+    real = tmp_path / "disk"
+    crawl(real)
+    (real / "newest").symlink_to(next((real / "warc").iterdir()))
+    (real / "here").symlink_to(".")
+    (tmp_path / "crawl").symlink_to(real)
+
+    os.close(take_lock(tmp_path / "crawl"))
+
+
+def test_a_workers_folder_may_not_lead_out_of_the_crawls(tmp_path: Path) -> None:
+    """CRAWL_DIR/NAME is within CRAWL_DIR, which may be a link itself."""
+    fleet, outside = tmp_path / "fleet", tmp_path / "outside"
+    fleet.mkdir()
+    outside.mkdir()
+    (fleet / "w1").symlink_to(outside)
+    (tmp_path / "link").symlink_to(fleet)
+    (fleet / "w2").mkdir()
+
+    refuse_links_out(tmp_path / "link" / "w2", tmp_path / "link")
+    with pytest.raises(OperatorError, match="w1 is a link that leads out"):
+        refuse_links_out(tmp_path / "link" / "w1", tmp_path / "link")
+
+
+def _plan(path: Path) -> None:
+    write_plan([parse("http://a.test/")], path, random.Random(1))
+
+
+def _wacz(path: Path) -> None:
+    folder = archive(path.parent)
+    scrapy("index", str(folder))
+    write_wacz(path, sorted((folder / "warc").iterdir()), folder / "index", 1.7e9, lambda done: None)
+    assert zipfile.is_zipfile(path)
+
+
+WRITERS: list[Callable[[Path], object]] = [
+    lambda path: write_whole(path, b"new"),
+    lambda path: replace_file(path, b"new"),
+    _plan,
+    _wacz,
+]
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=["whole", "durable", "plan", "wacz"])
+@pytest.mark.parametrize("kind", ["link", "dangling", "file"])
+def test_what_was_planted_under_a_temporary_name_is_not_written_to(
+    tmp_path: Path, write: Callable[[Path], object], kind: str
+) -> None:
+    """The name can be guessed, and /tmp is everybody's: a link there is removed, not followed."""
+    victim, target = tmp_path / "victim", tmp_path / "out"
+    planted = target.with_name("out.part")
+    if kind == "file":
+        planted.write_bytes(b"planted")
+    else:
+        planted.symlink_to(victim)
+    if kind == "link":
+        victim.write_bytes(b"as it was")
+
+    write(target)
+
+    assert target.is_file()
+    assert not target.is_symlink()
+    assert b"planted" not in target.read_bytes()
+    assert not planted.exists()
+    assert victim.exists() == (kind == "link")
+    if kind == "link":
+        assert victim.read_bytes() == b"as it was"
+
+
+def test_a_robots_copy_does_not_follow_a_link(tmp_path: Path) -> None:
+    """The same for the copies beside the log."""
+    first = save_robots(tmp_path, "http://a.test", 1_700_000_000.0, b"one")
+    later = first.with_name(first.name.replace("20231114", "20231115"))
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"as it was")
+    for digest in ("fe05bcdc", later.stem.rpartition("-")[2]):
+        later.with_name(f"{later.stem.rpartition('-')[0]}-{digest}.part").symlink_to(victim)
+
+    save_robots(tmp_path, "http://a.test", 1_700_086_400.0, b"two")
+
+    assert victim.read_bytes() == b"as it was"
+
+
+def test_a_robots_copy_does_not_follow_a_folder(tmp_path: Path) -> None:
+    """Their folders are too many to be looked at when a crawl starts."""
+    home, outside = tmp_path / "log" / "robots", tmp_path / "outside"
+    outside.mkdir()
+    first = save_robots(home, "http://a.test", 1_700_000_000.0, b"one")
+    first.parent.rename(tmp_path / "moved")
+    first.parent.symlink_to(outside)
+
+    with pytest.raises(StorageError, match="it is a link"):
+        save_robots(home, "http://a.test", 1_700_086_400.0, b"two")
+
+    assert list(outside.iterdir()) == []
+
+
+# --- who looks on --------------------------------------------------------------------------------
+
+
+def test_another_user_is_told_so(tmp_path: Path) -> None:
+    """A folder that is closed to who asks is one sentence, not "not running"."""
+    if os.getuid():
+        pytest.skip("only root can become another user")
+    folder = tmp_path / "crawl"
+    crawl(folder)
+    write_facts(folder, RUN_FILE, {"settings": {}})
+    os.close(take_lock(folder))
+    for path in (folder, *folder.parents):
+        if path != Path("/") and path.owner() == "root" and path.is_relative_to("/tmp/"):
+            path.chmod(0o755)
+    settings = get_project_settings()
+    settings.set("CRAWL_DIR", str(folder), "cmdline")
+
+    child = os.fork()
+    if not child:  # pragma: no cover
+        os.setuid(NOBODY)
+        try:
+            Onlooker(settings)
+        except OperatorError as error:
+            os._exit(0 if "is closed to this user" in str(error) else 2)
+        except BaseException:
+            os._exit(3)
+        os._exit(1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_who_looks_on_takes_the_password_from_the_settings(tmp_path: Path) -> None:
+    """The folder knows the address without it; another crawl's address is the folder's all the same."""
+    write_facts(tmp_path, RUN_FILE, {"settings": {"STATE_URL": "redis://:***@a.test/0", "FLEET_CRAWL": "web"}})
+
+    def seen(configured: str) -> str:
+        settings = get_project_settings()
+        settings.set("CRAWL_DIR", str(tmp_path), "cmdline")
+        settings.set("STATE_URL", configured, "project")
+        return str(Onlooker(settings).settings["STATE_URL"])
+
+    assert seen(f"redis://:{SECRET}@a.test/0") == f"redis://:{SECRET}@a.test/0"
+    assert seen("rocksdb:") == "redis://:***@a.test/0"

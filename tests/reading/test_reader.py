@@ -1,0 +1,178 @@
+"""The reading processes: the same facts as ever, and an end to whatever takes too long, too much memory, or dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from crawlerproject.reading.jobs import Job, Kind, Reading
+from crawlerproject.reading.reader import NotRead, Reader
+from crawlerproject.rules.page import read_html
+from crawlerproject.rules.similarity import text_fingerprint
+from crawlerproject.rules.text_marks import text_marks
+from crawlerproject.rules.triage import triage
+from crawlerproject.rules.urls import parse
+from crawlerproject.spiders.following import linked
+from crawlerproject.spiders.lists import Lists
+from crawlerproject.stores.protocols import FLAG_SITEMAP, QueuedPage
+from tests.fetch.servers import run
+
+URL = "http://big.test/page"
+WORDS = " ".join(f"word{number}" for number in range(400))
+PAGE = (f"<title>big</title><body><p>{WORDS}" + "".join(f'<p><a href="/p/{n}">x</a>' for n in range(12_345))).encode()
+# 49 MB of elements in 50 KB: seconds of the processor.
+SLOW = gzip.compress(b"<urlset>" + b"<a></a>" * 7_000_000)
+
+
+def row_of(url: str = URL, flags: int = 0) -> QueuedPage:
+    """A queue's row."""
+    address = parse(url)
+    return QueuedPage(address.host, address.key, url, 10, 1, 2, "LL", "http://big.test/", flags=flags)
+
+
+def job(kind: Kind = Kind.HTML, url: str = URL) -> Job:
+    """A page to be read."""
+    row = row_of(url, FLAG_SITEMAP if kind is Kind.SITEMAP else 0)
+    return Job(kind, row, url, "text/html", [], "TestBot")
+
+
+def reading_with(use: Callable[[Reader], Awaitable[None]], *, seconds: float = 20, memory_bytes: int = 2 << 30) -> None:
+    """A reader for one test."""
+
+    async def main() -> None:
+        reader = Reader(seconds=seconds, memory_bytes=memory_bytes)
+        try:
+            await use(reader)
+        finally:
+            reader.close()
+
+    run(main(), 90)
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that live."""
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+def test_another_process_reads_what_we_read() -> None:
+    """Facts, links in order, the text's mark and fingerprint, the verdict of the triage."""
+
+    async def use(reader: Reader) -> None:
+        found: Reading = await reader.read(job(), PAGE)
+        facts = read_html(PAGE, url=URL, content_type="text/html", x_robots=[], token="TestBot")
+
+        assert found.found == linked(row_of(), facts)
+        assert len(found.found) == found.links == 12_345
+        assert found.text_marks == text_marks(facts.title, facts.text, URL)
+        assert found.fingerprint == text_fingerprint(facts.text)
+        assert (found.facts.title, found.facts.words) == (facts.title, facts.words)
+        shell = b"<div id=root></div><noscript>enable javascript</noscript><script src=x></script>"
+        assert (await reader.read(job(), shell)).triage == triage(shell, "text/html")
+
+    reading_with(use)
+
+
+def test_sitemaps_and_feeds() -> None:
+    """Pages of a sitemap with their dates; entries of a feed, and its hubs without them."""
+    entries = "".join(f"<url><loc>http://big.test/{n}</loc><lastmod>2026-01-02</lastmod></url>" for n in range(1_001))
+    sitemap = f"<urlset>{entries}</urlset>".encode()
+    feed = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='http://hub.test/'/>"
+    feed += b"<entry><link href='/1'/></entry></feed>"
+
+    async def use(reader: Reader) -> None:
+        listed = (await reader.read(job(Kind.SITEMAP), sitemap)).listed
+        assert listed == Lists().of_sitemap(row_of(flags=FLAG_SITEMAP), sitemap)
+        assert len(listed.found) == len(listed.changed) == 1_001
+        found = await reader.read(job(Kind.FEED), feed)
+        assert found.feed is not None
+        assert (found.feed.hubs, found.feed.entries) == (["http://hub.test/"], [])
+        assert [link.address.url for link in found.listed.found] == ["http://big.test/1"]
+
+    reading_with(use)
+
+
+def test_what_takes_too_long_is_given_up_and_the_next_page_is_read() -> None:
+    """The kernel ends the process; another one takes its place."""
+
+    async def use(reader: Reader) -> None:
+        await reader.read(job(), b"<p>first")
+        with pytest.raises(NotRead, match=r"could not be read in 0\.2 s"):
+            await reader.read(job(Kind.SITEMAP), SLOW)
+        assert (await reader.read(job(), b"<a href=/x>")).links == 1
+
+    reading_with(use, seconds=0.2)
+
+
+def test_what_takes_too_much_memory_is_given_up() -> None:
+    """The process is bounded, and goes on or is replaced."""
+
+    async def use(reader: Reader) -> None:
+        with pytest.raises(NotRead, match=r"could not be read|MEMORY|died"):
+            await reader.read(job(), b"<p>" * 699_000)
+        assert (await reader.read(job(), b"<a href=/x>")).links == 1
+
+    reading_with(use, memory_bytes=180 << 20)
+
+
+def test_a_reader_that_dies_takes_only_its_page_with_it() -> None:
+    """As by a fault in the parser, or the kernel in need of memory."""
+
+    async def use(reader: Reader) -> None:
+        before = children()
+        reading = asyncio.ensure_future(reader.read(job(Kind.SITEMAP), SLOW))
+        while not (started := children() - before):
+            await asyncio.sleep(0.01)
+        for pid in started:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(NotRead, match=r"its reader died \(-9\)"):
+            await reading
+        assert (await reader.read(job(), b"<a href=/x>")).links == 1
+
+    reading_with(use)
+
+
+def test_no_process_outlives_its_reader() -> None:
+    """Closing ends those that wait and those that read."""
+
+    async def use(reader: Reader) -> None:
+        before = children()
+        await reader.read(job(), b"<p>x")
+        slow = asyncio.ensure_future(reader.read(job(Kind.SITEMAP), SLOW))
+        await asyncio.sleep(0)
+        assert children() - before
+        reader.close()
+        with pytest.raises(NotRead):
+            await slow
+        assert children() <= before
+
+    reading_with(use)
+
+
+def test_pages_of_a_domain_that_could_not_be_read_wait_behind_others() -> None:
+    """Two processes hang on one domain's pages; of those in line another domain's comes first."""
+
+    async def use(reader: Reader) -> None:
+        with pytest.raises(NotRead):
+            await reader.read(job(Kind.SITEMAP, "http://a.evil.test/"), SLOW)
+        order: list[str] = []
+
+        async def read(url: str, body: bytes, kind: Kind = Kind.HTML) -> None:
+            with contextlib.suppress(NotRead):
+                await reader.read(job(kind, url), body)
+            order.append(url)
+
+        evil = [f"http://{name}.evil.test/" for name in "bcd"]
+        tasks = [asyncio.ensure_future(read(url, SLOW, Kind.SITEMAP)) for url in evil]
+        await asyncio.sleep(0)
+        tasks.append(asyncio.ensure_future(read("http://good.test/", b"<p>x")))
+        await asyncio.gather(*tasks)
+        assert order.index("http://good.test/") < order.index(evil[2])
+
+    reading_with(use, seconds=0.5)
