@@ -123,10 +123,10 @@ def _most_open(text: NDArray[np.uint8], places: NDArray[np.intp]) -> int:
     names = places + 1
     ends = text[names] == _CLOSES
     names += ends
-    codes = _LETTERS[text[names]].astype(np.uint32)
-    letter = codes
+    letter = _LETTERS[text[names]]
+    codes = letter.astype(np.uint32)
     for further in range(1, _LETTERS_COMPARED):
-        letter = _LETTERS[text[names + further]] * (letter > 0)
+        letter = np.where(letter > 0, _LETTERS[text[names + further]], 0)
         codes = codes << 8 | letter
     for taken_out in range(_NESTED_ROUNDS):
         inner = np.flatnonzero(~ends[:-1] & ends[1:] & (codes[:-1] == codes[1:]))
