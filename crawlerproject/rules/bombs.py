@@ -126,8 +126,8 @@ def _most_open(text: NDArray[np.uint8], places: NDArray[np.intp]) -> int:
     letter = _LETTERS[text[names]]
     codes = letter.astype(np.uint32)
     for further in range(1, _LETTERS_COMPARED):
-        letter = np.where(letter > 0, _LETTERS[text[names + further]], 0)
-        codes = codes << 8 | letter
+        letter = _LETTERS[text[names + further]] * (letter > 0).view(np.uint8)
+        codes = (codes << 8 | letter).astype(np.uint32)
     for taken_out in range(_NESTED_ROUNDS):
         inner = np.flatnonzero(~ends[:-1] & ends[1:] & (codes[:-1] == codes[1:]))
         if not inner.size:
