@@ -166,7 +166,9 @@ class Workbench(Generic[H]):
         self._ips_free_from = ips_free_from
         self._ips: dict[str, _IpClock[H]] = {}
         self._domains: Domains[H] | None = Domains(domain_of) if domain_of is not None else None
-        self._heap: list[tuple[float, int, H | _IpClock[H]]] = []
+        self._heap: list[tuple[float, int, H]] = []
+        # Of their own: behind hosts that are long overdue, addresses would neither be served nor forgotten.
+        self._ip_heap: list[tuple[float, int, _IpClock[H]]] = []
         self._serial = 0
         self.waited: deque[H] | None = None  # hosts that began to wait, the last last; None: they are not recorded
         self._looked_to = 0  # in the heap, by ``latest``
@@ -186,15 +188,22 @@ class Workbench(Generic[H]):
 
         None as well when very many were looked through in vain: ``wake_at`` is not in the future then.
         """
-        heap = self._heap
+        heap, ips = self._heap, self._ip_heap
         for _ in range(_LOOKED_THROUGH):
-            if not heap or heap[0][0] > now:
+            if ips and ips[0][0] <= now:
+                _, serial, ip = heappop(ips)
+                if ip.serial != serial:
+                    continue
+                ip.serial = 0
+                turn = self._serve(ip, now)
+            elif heap and heap[0][0] <= now:
+                _, serial, host = heappop(heap)
+                if host.serial != serial:
+                    continue
+                host.serial = 0
+                turn = self._free(host, now)
+            else:
                 return None
-            _, serial, entry = heappop(heap)
-            if entry.serial != serial:
-                continue
-            entry.serial = 0
-            turn = self._serve(entry, now) if isinstance(entry, _IpClock) else self._free(entry, now)
             if turn is not None:
                 return turn
         return None
@@ -228,7 +237,7 @@ class Workbench(Generic[H]):
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
             ip.busy = False
             ip.next_free = now + self._ip_pause_seconds
-            self._push(ip, ip.next_free)
+            self._push_ip(ip, ip.next_free)
         self.wait(host, next_free, work=work)
 
     def wait(self, host: H, next_free: float, *, work: bool) -> None:
@@ -258,7 +267,7 @@ class Workbench(Generic[H]):
         self.in_flight -= 1
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
             ip.busy = False
-            self._push(ip, max(now, ip.next_free))
+            self._push_ip(ip, max(now, ip.next_free))
         self.wait(host, next_free, work=work)
 
     def defer(self, host: H, now: float, until: float, *, work: bool) -> None:
@@ -267,7 +276,7 @@ class Workbench(Generic[H]):
         if self._per_ip and (ip := self._ips.get(host.address)) is not None:
             ip.busy = False
             ip.next_free = until
-            self._push(ip, until)
+            self._push_ip(ip, until)
         self.wait(host, max(now, until), work=work)
 
     def drop(self, host: H) -> None:
@@ -305,19 +314,28 @@ class Workbench(Generic[H]):
             if entry[0] > later_than and entry[2].serial == entry[1]
         ]
         found.sort(key=itemgetter(0), reverse=True)
-        return [host for _, _, host in found[:count] if not isinstance(host, _IpClock)]
+        return [host for _, _, host in found[:count]]
 
     def wake_at(self) -> float | None:
         """The next moment at which ``take`` may have something; None when nothing waits for time."""
-        heap = self._heap
+        heap, ips = self._heap, self._ip_heap
         while heap and heap[0][2].serial != heap[0][1]:
             heappop(heap)
-        return heap[0][0] if heap else None
+        while ips and ips[0][2].serial != ips[0][1]:
+            heappop(ips)
+        if not heap or not ips:
+            return heap[0][0] if heap else ips[0][0] if ips else None
+        return min(heap[0][0], ips[0][0])
 
-    def _push(self, entry: H | _IpClock[H], at: float) -> None:
+    def _push(self, host: H, at: float) -> None:
         self._serial += 1
-        entry.serial = self._serial
-        heappush(self._heap, (at, self._serial, entry))
+        host.serial = self._serial
+        heappush(self._heap, (at, self._serial, host))
+
+    def _push_ip(self, ip: _IpClock[H], at: float) -> None:
+        self._serial += 1
+        ip.serial = self._serial
+        heappush(self._ip_heap, (at, self._serial, ip))
 
     def _free(self, host: H, now: float) -> Turn[H] | None:
         if not host.work:
@@ -416,7 +434,7 @@ class Workbench(Generic[H]):
             host.stage = Stage.IN_LINE
             ip.line.append(host)
             if not ip.busy and not ip.serial:
-                self._push(ip, ip.next_free)
+                self._push_ip(ip, ip.next_free)
             return None
         ip.busy = True
         ip.serial = 0
