@@ -24,6 +24,8 @@ _AT_A_TIME = 250
 _EVERY_SECONDS = 0.1
 # Found to be put away in one look at a part of memory, for several goes.
 _FOUND_AT_A_TIME = 2_000
+# Of those that began to wait: so many are compared at a time.
+_LOOKED_AT_A_TIME = 1_000
 # Memory may hold this share of hosts more than it should before some are put away for that alone.
 _OVER_SHARE = 0.05
 # When nothing could be put away, since everybody is due, looked up, in line or not yet stored.
@@ -74,23 +76,32 @@ class Shelving:
     def _put_away(self, count: int, later_than: float, now: float) -> None:
         """Hosts that wait for a moment later than ``later_than``; as many as are found, ``count`` at most.
 
-        Those that were asked last are such hosts as a rule; only where none is, others are looked for.
+        Those that began to wait last are such hosts as a rule; only where none is, others are looked for.
         """
-        gone: dict[str, Host] = {}
-        waited = self._books.workbench.waited or ()
-        while waited and len(gone) < count and waited[0].name not in self._books.dirty:
-            self._choose(waited.popleft(), later_than, gone)
+        gone = self._of_the_waiting(count, later_than)
         if not (gone or self._latest):
             self._latest = self._books.workbench.latest(_FOUND_AT_A_TIME, later_than)
             self._latest.reverse()
         while self._latest and len(gone) < count:
-            self._choose(self._latest.pop(), later_than, gone)
+            host = self._latest.pop()
+            if host.next_free > later_than and self._may_go(host):
+                gone[host.name] = host
         if gone:
             self._store_away(list(gone.values()), now)
 
-    def _choose(self, host: Host, later_than: float, gone: dict[str, Host]) -> None:
-        if host.next_free > later_than and self._may_go(host):
-            gone[host.name] = host
+    def _of_the_waiting(self, count: int, later_than: float) -> dict[str, Host]:
+        """The latest of some that began to wait; what is not stored yet is looked at again another time."""
+        waited, dirty = self._books.workbench.waited, self._books.dirty
+        if not waited:
+            return {}
+        some = [waited.popleft() for _ in range(min(len(waited), _LOOKED_AT_A_TIME))]
+        fit = {host.name: host for host in some if host.next_free > later_than and self._may_go(host)}
+        latest = sorted(fit.values(), key=_next_free)[-count:]
+        gone = {host.name: host for host in latest}
+        waited.extendleft(
+            [host for host in reversed(some) if host.name not in gone and (host.name in fit or host.name in dirty)]
+        )
+        return gone
 
     def _may_go(self, host: Host) -> bool:
         """Whether the store can hold all that is known of the host."""
@@ -285,3 +296,7 @@ class Shelving:
     def _met(self) -> set[str]:
         assert self._books.met is not None
         return self._books.met
+
+
+def _next_free(host: Host) -> float:
+    return host.next_free

@@ -382,6 +382,8 @@ class Workbench(Generic[H]):
         if host.ports is not None:
             self._turn_over(host, host.ports)
         self._push(host, host.next_free)
+        if self.waited is not None:
+            self.waited.append(host)
 
     def _takes_turn(self, host: H, clock: PortsClock[H], now: float) -> bool:
         """Whether no other port of the name is asked now; else the host waits for that one's end or the name's pace."""
