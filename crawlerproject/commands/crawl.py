@@ -16,6 +16,7 @@ from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.promised_settings import keep_guard
 from crawlerproject.rules.printable import printable_line
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,10 @@ class _Crawler(Crawler):
     """Says in one sentence why a crawl could not be opened although the preflight check found nothing."""
 
     refused = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        keep_guard(self.settings)  # also where the spider's custom_settings replace ADDONS
 
     async def crawl_async(self, *args: Any, **kwargs: Any) -> None:
         """As Scrapy's; what changed after the check (Redis went away, a name was taken) ends without a traceback."""

@@ -64,6 +64,10 @@ class Guard:
         """The frontier hands this request out: it has judged it, and promised its pause."""
         self._leased[request] = lease
 
+    def leased(self, request: Request) -> bool:
+        """Whether this is a request of the frontier's that is still to be sent."""
+        return request in self._leased
+
     def lease_of(self, request: Request) -> Lease | None:
         """The lease under which this request is sent, once; None: it is not the frontier's."""
         return self._leased.pop(request, None)

@@ -12,7 +12,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Self, TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from scrapy import Request
 from scrapy.crawler import Crawler
