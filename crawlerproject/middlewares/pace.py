@@ -1,9 +1,10 @@
 """The last guard before the network: nobody's request may break the pace, whoever asks.
 
-The download handler calls it (``middlewares/guard.py``), below every middleware, so that no setting reaches it. A request that the frontier leased has its promised pause already; one that would break it is refused and
-counted in ``pace/guard_refused``, which must stay 0. Any other request (shell, fetch, other spiders, what a spider
-yields by itself) waits here until its host and IP address are free, by the same rules and clocks. The ports of one
-name are one host here.
+The download handler calls it (``middlewares/guard.py``), below every middleware, so that no setting reaches it. A
+request that the frontier leased has its promised pause already; one that would break it is refused and counted in
+``pace/guard_refused``, which must stay 0. Any other request (shell, fetch, other spiders, what a spider yields by
+itself) waits until its host and IP address are free, by the same rules and clocks. The ports of one name are one host
+here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The download handler that a crawl is given: the last guard, plain requests, ``meta["render"]`` through the browser."""
+"""The download handler of a crawl: the last guard, plain requests, ``meta["render"]`` through the browser."""
 
 from __future__ import annotations
 
