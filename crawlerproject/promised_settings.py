@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PROJECT = SETTINGS_PRIORITIES["project"]
+_ADDONS = ("crawlerproject.addon.PoliteCrawl", "crawlerproject.addon.Guarded")
 _SCHEMES = ("http", "https")
 # Put together from Scrapy's and a project's: ours are added where they are missing.
 _CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
@@ -40,6 +41,14 @@ def keep_guard(settings: BaseSettings) -> None:
     if any(handlers.get(scheme) != path for scheme, path in missing.items()):
         _put(settings, "DOWNLOAD_HANDLERS", dict(handlers) | missing)
     _only(settings, "DOWNLOADER", default_settings.DOWNLOADER)
+
+
+def keep_addon(settings: BaseSettings, project: BaseSettings) -> None:
+    """Our add-on, which keeps the rest, where the project has it and the spider's list does not."""
+    given = settings.getdict("ADDONS")
+    addons = {path: order for path, order in project.getdict("ADDONS").items() if path in _ADDONS and path not in given}
+    if addons:
+        _put(settings, "ADDONS", given | addons)
 
 
 def keep_whole(settings: BaseSettings) -> None:
