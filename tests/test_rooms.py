@@ -47,6 +47,7 @@ MAY_IMPORT = {
         "frontier.verdict",
         "frontier.why",
         "frontier.host",
+        "frontier.shelf",
         "frontier.host_table",
         "frontier.progress",
         "middlewares.pace_settings",
@@ -59,7 +60,7 @@ RULES_NEVER = {"asyncio", "os", "redis", "rocksdict", "scrapy", "socket", "sqlit
 # Stores keep and reports count: both work without a crawl around them.
 SCRAPY = {"scrapy", "twisted"}
 # Cores without input or output, in rooms that have it otherwise.
-PURE = ("fetch/http1.py", "frontier/workbench.py", "frontier/progress.py")
+PURE = ("fetch/http1.py", "frontier/workbench.py", "frontier/domains.py", "frontier/progress.py")
 
 FILES = sorted((ROOT / OURS).rglob("*.py"))
 

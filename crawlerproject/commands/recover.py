@@ -13,7 +13,7 @@ from scrapy.commands import ScrapyCommand
 from crawlerproject.commands.folders import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
 from crawlerproject.commands.verification import Verification
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.host import with_more_rows
+from crawlerproject.frontier.shelf import count_rows
 from crawlerproject.preflight import take_lock
 from crawlerproject.reports.warc_walk import is_ours
 from crawlerproject.rules.cdxj import Row
@@ -92,7 +92,7 @@ class Command(OnFolder, ScrapyCommand):
         count = 0
         if _has_frontier(folder):
             with closing(RocksStore(folder / "frontier")) as store:
-                count = try_again(store, folder / "log", time.time(), with_more_rows)
+                count = try_again(store, folder / "log", time.time(), count_rows)
                 store.sync()
             if poison_of(folder):
                 write_poison(folder / POISON_FILE, {})
@@ -138,7 +138,7 @@ class Command(OnFolder, ScrapyCommand):
             committed = unpack_open(store.fact(ARCHIVE_FACT))
 
             def lost(rows: list[Row], kept: OpenFile | None) -> int:
-                return rows_lost(store, folder / "log", rows, kept, time.time(), with_more_rows)
+                return rows_lost(store, folder / "log", rows, kept, time.time(), count_rows)
 
             recovery = recover(folder / "warc", committed, index, lost)
         for message in recovery.messages:
@@ -165,7 +165,7 @@ class Command(OnFolder, ScrapyCommand):
             facts = [(ARCHIVE_FACT, b"")] if closed else []
             lost = [Lost(record.url, record.digest) for record in look.lost]
             places = places_of(folder / "log", (page.url for page in lost))
-            count = fetch_again(store, lost, places, time.time(), facts, with_more_rows)
+            count = fetch_again(store, lost, places, time.time(), facts, count_rows)
             store.sync()
         if count:
             say(f"{count:,} pages whose captures are gone wait in the frontier again")

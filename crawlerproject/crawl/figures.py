@@ -30,7 +30,9 @@ def progress(crawl: Crawl) -> Progress:
             ready += 1
         else:
             waiting += 1
-    wake = frontier.workbench.wake_at()
+    on_disk = frontier.on_disk
+    eta = max(eta, on_disk.done_at - now)
+    wake = frontier.wake_at()
     return Progress(
         pages=crawl.pages,
         bytes=crawl.bytes,
@@ -39,6 +41,7 @@ def progress(crawl: Crawl) -> Progress:
         hosts_ready=ready,
         hosts_waiting=waiting,
         hosts_resting=resting,
+        hosts_on_disk=on_disk.hosts,
         queued_urls=max(0, frontier.waiting_urls),
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,

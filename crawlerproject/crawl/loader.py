@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
+from crawlerproject.errors import StorageError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 # Taken up in one turn of the loop: some 10 ms.
 _HOSTS_AT_A_TIME = 250
+# After there was no room on the disk.
+_AGAIN_SECONDS = 1.0
 
 
 class Loader:
@@ -47,6 +51,9 @@ class Loader:
         try:
             if self._frontier.load_some(_HOSTS_AT_A_TIME):
                 self._timer = call_later(0, self._go_on)
+        except StorageError:  # no room on the disk to list them: the crawl pauses for that by itself
+            self._timer = call_later(_AGAIN_SECONDS, self._go_on)
+            return
         except Exception:  # a frontier that cannot be read: without the rest the crawl would never be over
             logger.exception("the hosts of an earlier run could not be taken up; the crawl stops")
             engine = self._crawler.engine

@@ -13,11 +13,12 @@ from crawlerproject import __version__
 from crawlerproject.frontier.conduct import Conduct
 from crawlerproject.frontier.contents import Contents, Reach
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.host import Host, with_more_rows
+from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.joining import worker_name
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.revisits import Revisits
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.shelf import count_rows
 from crawlerproject.frontier.subscriptions import Subscriptions
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.identity import identity
@@ -25,6 +26,7 @@ from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.backoff import HOUR_SECONDS
 from crawlerproject.rules.cdxj import Row
+from crawlerproject.rules.scope import bounded_domain
 from crawlerproject.rules.set_back import Longest
 from crawlerproject.stores.archive import Archive
 from crawlerproject.stores.host_pace import HostPaceFile
@@ -51,7 +53,7 @@ def archive_of(
     """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
 
     def lost(rows: list[Row], kept: OpenFile | None) -> int:
-        return rows_lost(store, folder / "log", rows, kept, clock(), with_more_rows)
+        return rows_lost(store, folder / "log", rows, kept, clock(), count_rows)
 
     archive = Archive(
         folder,
@@ -99,6 +101,7 @@ def frontier_of(
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
         ips_free_from=0.0 if clean is None else now + ip_pause,
+        domain_of=bounded_domain,
     )
     conduct = Conduct(
         preset_of(settings),
@@ -119,6 +122,7 @@ def frontier_of(
         renders=_renders_of(settings, store, workbench),
         territory=fleet,
         less_important=Linked(linked).less_important if linked.is_file() else None,
+        max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
         longest=_longest(settings),
     )
 

@@ -400,7 +400,7 @@ class FrontierScheduler:
 
     def wake(self) -> None:
         """Have the engine woken when the next host is free: work came from elsewhere than the engine."""
-        self._timer.at(self.crawl.frontier.workbench.wake_at(), self.crawl.now())
+        self._timer.at(self.crawl.frontier.wake_at(), self.crawl.now())
 
     def _awake(self) -> None:
         engine = self.crawler.engine

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # 1,277 to 591 µs at 1,000 in flight (our measurement). It is what one collection of the youngest walks, but for tuples
 # and coroutines from Python's free lists, which it does not count: with 10,000 hosts 20,000 held the event loop for
 # 157 ms, 5,000 for 68 at most, for 1 % more CPU. The second generation stays as rare as it was.
-_THRESHOLDS = (5_000, 160, 100)
+GC_THRESHOLDS = (5_000, 160, 100)
 
 
 class GarbageCollectorTuning:
@@ -35,4 +35,4 @@ class GarbageCollectorTuning:
     def spider_opened(self) -> None:
         """Everything made by now stays: never look at it again. A collection first would take 0.08 s for little."""
         gc.freeze()
-        gc.set_threshold(*_THRESHOLDS)
+        gc.set_threshold(*GC_THRESHOLDS)

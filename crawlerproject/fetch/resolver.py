@@ -17,6 +17,7 @@ from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.hosts_file import HostsFile
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.question_rate import QuestionRate
 from crawlerproject.setting_values import list_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Rules(Protocol):
         """Whether no connection may be made to the address."""
 
 
+def _plain(name: str) -> str:
+    return name.lower().rstrip(".")
+
+
 class _Failure(NamedTuple):
     reason: Reason
     detail: str
@@ -69,6 +74,7 @@ class Resolver:
         *,
         timeout_seconds: float = 10.0,
         negative_ttl_seconds: float = 60.0,
+        max_per_second: float = 500.0,
         clock: Callable[[], float] = steady,
     ) -> None:
         self._hosts = HostsFile(hosts_file)
@@ -77,16 +83,25 @@ class Resolver:
         self._timeout_seconds = timeout_seconds
         self._negative_ttl_seconds = negative_ttl_seconds
         self._clock = clock
+        self._rate = QuestionRate(max_per_second)
         self._known: dict[str, Resolved | _Failure] = {}
         self._asking: dict[str, asyncio.Task[Resolved | _Failure]] = {}
         self._dns: aiodns.DNSResolver | None = None
+
+    def at_hand(self, name: str) -> bool:
+        """Whether ``resolve`` needs no question."""
+        return self._answer_at_once(_plain(name)) is not None
+
+    def room(self) -> int:
+        """How many questions those may ask now that can wait; ``resolve`` itself refuses nobody."""
+        return self._rate.room(self._clock())
 
     async def resolve(self, name: str) -> Resolved:
         """The allowed addresses of a host name or IP literal.
 
         Raises FetchError: DNS_NOT_FOUND, DNS_FAILED, or PRIVATE_ADDRESS when every address is refused.
         """
-        name = name.lower().rstrip(".")
+        name = _plain(name)
         answer = self._answer_at_once(name)
         if answer is None:
             task = self._asking.get(name)
@@ -99,7 +114,7 @@ class Resolver:
 
     def cached(self, name: str) -> Resolved | None:
         """What is known without asking anybody; None when unknown, failed or past its time."""
-        answer = self._answer_at_once(name.lower().rstrip("."))
+        answer = self._answer_at_once(_plain(name))
         return answer if isinstance(answer, Resolved) else None
 
     async def close(self) -> None:
@@ -174,6 +189,7 @@ class Resolver:
                 self._servers or None, timeout=self._timeout_seconds / (2**_TRIES - 1), tries=_TRIES
             )
         try:
+            self._rate.ask(self._clock())
             result = await self._dns.query_dns(name, kind)
         except DNSError as error:
             if error.args and error.args[0] == ARES_ENODATA:
@@ -216,4 +232,5 @@ def make_resolver(crawler: Crawler, rules: Rules | None) -> Resolver:
         rules,
         timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS", 10.0),
         negative_ttl_seconds=settings.getfloat("FETCH_DNS_NEGATIVE_TTL_SECONDS", 60.0),
+        max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND", 500.0),
     )

@@ -15,13 +15,14 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.shelf import Shelf, place_of
 from crawlerproject.frontier.territory import Territory
 from crawlerproject.frontier.workbench import PortsClock, Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, key_of, port_of
 from crawlerproject.rules.set_back import SLACK_SECONDS, Longest
-from crawlerproject.stores.protocols import FLAG_RENDER, Changes, FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, IN_MEMORY, Changes, FrontierStore, PageRecord, QueuedPage
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
@@ -61,11 +62,12 @@ class Books:
         *,
         start_delay_seconds: float,
         territory: Territory,
+        shelf: Shelf | None = None,
         max_ports: int = DEFAULT_MAX_PORTS,
         now: float = 0.0,
         longest: Longest | None = None,
     ) -> None:
-        """``max_ports``: other ports of one name that are taken up.
+        """``shelf``: hosts on disk; None: every host with work is in memory. ``max_ports``: of one name, others.
 
         ``longest``: what is stored may be no further away, if the clock was set back; None: it is believed.
         """
@@ -90,6 +92,9 @@ class Books:
         self._arrival = 0
         self._warned = False
         self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
+        self.shelf = shelf
+        if shelf is not None:
+            self.waiting_urls = shelf.counts.rows
 
     def host(self, name: str) -> Host:
         """The host in memory, taken from the store or made new when it is not there."""
@@ -97,21 +102,70 @@ class Books:
         if known is not None:
             return known
         if (host := self.dirty.get(name)) is not None:  # left the workbench, its state not yet stored
+            if host.on_disk:  # or never came to it: something was to be stored of a copy
+                return self._taken_in(host)
             self._share_ports(host)
             self.workbench.wait(host, host.next_free, work=False)
             self.workbench.hosts[name] = host
             return host
-        packed = self.store.host(name)
+        return self._taken_in(self.stored(name, self.store.host(name)))
+
+    def to_queue(self, name: str) -> Host:
+        """The host for which links were found: in memory if it is there or has room, else a copy as the store has it.
+
+        What becomes of a copy is for the ``shelf`` to say.
+        """
+        known = self.workbench.hosts.get(name)
+        if known is not None:
+            return known
+        shelf = self.shelf
+        if shelf is None or name in self.dirty:
+            return self.host(name)
+        host = self.stored(name, self.store.host(name))
+        # A port that is new has to be told to the others of its name.
+        loads = (self.met is not None and host.rows > 0) or ":" in name
+        if host.on_disk or (len(self.workbench.hosts) >= shelf.max_in_memory and not loads):
+            return host
+        return self._taken_in(host)
+
+    def stored(self, name: str, packed: bytes | None) -> Host:
+        """A copy of the host as the store has it, or a new one."""
         host = self._unpacked(name, packed)
-        self._share_ports(host)
-        if unsure_until := self.territory.unsure_until(name):
+        shelf = self.shelf
+        if host.on_disk and (shelf is None or (self.met is not None and not shelf.store.is_due(place_of(host)))):
+            host.on_disk = host.rests_on_disk = False  # a process took it up and did not live to say so
+            self.bring_back(host)
+        if not host.on_disk:
+            host.listed = shelf is not None and shelf.counts.whole and host.rows > 0
+            self.doubt(host, stored=packed is not None)
+        return host
+
+    def doubt(self, host: Host, *, stored: bool) -> None:
+        """Let a host that comes from the store wait for what the store may not know."""
+        if unsure_until := self.territory.unsure_until(host.name):
             host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
-        if packed is not None:
+            host.pace_free = max(host.pace_free, unsure_until + host.delay_seconds)
+        if stored:
             host.next_free += self.territory.doubt_seconds
+
+    def begin(self, host: Host) -> None:
+        """A host from the store has work, in memory from now on."""
+        self._share_ports(host)
+        if not host.held_until:
+            host.pace_free = host.next_free
+        self.workbench.hosts[host.name] = host
+        self.workbench.add(host)
+
+    def _taken_in(self, host: Host) -> Host:
+        if host.on_disk:
+            self._take_off(host)
+            self.begin(host)
+            return host
+        self._share_ports(host)
         host.pace_free = host.next_free
-        self.workbench.hosts[name] = host
+        self.workbench.hosts[host.name] = host
         self.workbench.wait(host, host.next_free, work=False)
-        if self.met is not None:
+        if self.met is not None and host.rows:
             self._meet(host)
         elif host.rows and not host.given_up:
             # It was forgotten with rows that a later run shall have: they count until its turn says so again.
@@ -119,11 +173,31 @@ class Books:
             self.workbench.add(host)
         return host
 
+    def _take_off(self, host: Host) -> None:
+        """A host that was on disk is needed in memory."""
+        shelf = self.shelf
+        assert shelf is not None
+        counts = shelf.counted()
+        counts.add(host, -1)
+        changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
+        shelf.ready(changes, counts)
+        host.on_disk = host.rests_on_disk = False
+        self.bring_back(host)
+        self.doubt(host, stored=True)
+        with suppress(StorageError):
+            self.store.apply(changes)
+            shelf.stored(changes, counts, [host])
+            return
+        self.changes.due.extend(changes.due)  # there is no room: with the next commit
+        shelf.counts, shelf.unstored = counts, True
+        host.listed = True
+
     def knows(self, name: str) -> bool:
         """Whether a URL of the host, or of another port of its name, was ever accepted."""
         if (clock := self.workbench.names.get(host_name(name))) is not None:
             return clock.known > 0 or any(host.met for host in clock.hosts)
-        return self._kept(name).met or (":" in name and self._kept(host_name(name)).met)
+        first = self._kept(host_name(name))
+        return first.met or self._kept(name).met or any(number != port_of(name) for number in first.other_ports)
 
     # --- ports of one name ------------------------------------------------------------------------
 
@@ -196,9 +270,16 @@ class Books:
         if packed is None:
             return Host(name, self._start_delay_seconds)
         host = Host.unpack(name, packed)
-        if self.longest is not None:
-            self.set_back += host.bring_back(self.now, self.longest)
+        if not host.on_disk:  # where it stands there is its moment as it is stored
+            self.bring_back(host)
         return host
+
+    def bring_back(self, host: Host) -> bool:
+        """Cut what a clock that was set back makes too long; whether anything was."""
+        if self.longest is None or not host.bring_back(self.now, self.longest):
+            return False
+        self.set_back += 1
+        return True
 
     def warn_of_set_back(self) -> None:
         """Say once, of the hosts taken up so far, that the clock was set back."""
@@ -211,14 +292,14 @@ class Books:
             )
 
     def _meet(self, host: Host) -> None:
+        """A host with work from an earlier run is in memory before the loading has come to it."""
         assert self.met is not None
         self.met.add(host.name)
         host.given_up = False  # it was, until this start
         if not host.rows and self.store.head(host.name, 1):
             host.rows = 1  # counts of a torn run: the rows themselves are the truth
         self.waits(host, host.waiting_urls)
-        if host.rows:
-            self.workbench.add(host)
+        self.workbench.add(host)
 
     def next_arrival(self, host: Host, now: float) -> int:
         """A number that orders rows by when they came: ascending, and of one host unique whatever the clock says.
@@ -273,6 +354,8 @@ class Books:
         if not host.given_up:
             self.waits(host, -host.waiting_urls)
             host.given_up = True
+            if self.met is not None:
+                self.met.add(host.name)
             self.given_up_hosts += 1
 
     def take(self, row: QueuedPage, host: Host) -> None:
@@ -296,8 +379,12 @@ class Books:
 
     def store_now(self, host: Host) -> None:
         """Store what must survive even a crash within the next beat; without room it waits for the beat."""
+        states = [(host.name, host.pack())]
+        name = host_name(host.name)
+        if name != host.name and (first := self.dirty.get(name)) is not None:  # that this port is one of its name's
+            states.append((name, first.pack()))
         with suppress(StorageError):
-            self.store.apply(Changes(hosts=[(host.name, host.pack())]))
+            self.store.apply(Changes(hosts=states))
 
     # --- commit ---------------------------------------------------------------------------------
 
@@ -320,13 +407,20 @@ class Books:
         if changes or facts:
             self._latest = max(self._latest, self.now)
             changes.facts = [*decided, *facts, (_CLOCK_FACT, repr(self._latest).encode())]
+        shelf, moved = self.shelf, changes.due
+        if shelf is not None:
+            changes.due = moved + shelf.lists(dirty.values())
+            shelf.ready(changes, shelf.counts)
         try:
             if changes:
                 self.store.apply(changes)
+                if shelf is not None:
+                    shelf.stored(changes, shelf.counts, dirty.values())
             for origin, _ in changes.robots:
                 self.robots.stored(origin)
         except StorageError:
             self._settle(changes, -1)
+            changes.due = moved
             dirty.update(self.dirty)
             self.dirty = dirty
             changes.facts = decided
@@ -343,6 +437,7 @@ class Books:
         changes.facts.extend(later.facts)
         changes.fingerprints.extend(later.fingerprints)
         changes.payloads.extend(later.payloads)
+        changes.due.extend(later.due)
 
     def _settle(self, changes: Changes, sign: int) -> None:
         for row in changes.removed:

@@ -13,7 +13,6 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.backoff import (
     FAILURES,
-    PORT_FAILURES,
     THEIR_FAILURES,
     Breaker,
     BreakerLimits,
@@ -35,8 +34,6 @@ _SERVER_ERROR_TRIES = 2
 # A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
 # such an error an hour; we ask sooner).
 _OTHER_SCHEME_SECONDS = 600.0
-# Failures that no URL can bring about: nothing was asked yet.
-_HOSTS_DOING = PORT_FAILURES | {Reason.DNS_NOT_FOUND, Reason.DNS_FAILED}
 
 
 @dataclass(slots=True, frozen=True)
@@ -64,10 +61,10 @@ class Ending:
     @property
     def counts(self) -> bool:
         """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
-        if self.stranger:
-            return self.reason in _HOSTS_DOING and self.status is None
-        if self.status is None:
+        if self.status is None:  # a dead host is asked no oftener for being asked on behalf of others
             return self.robots or self.reason in THEIR_FAILURES
+        if self.stranger:
+            return False
         return self.status != 429 and not self.retry_after_seconds
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 
 from crawlerproject.frontier.books import Books, unsure_until
 from crawlerproject.frontier.conduct import Conduct, Ending
@@ -24,6 +25,8 @@ from crawlerproject.frontier.letters import Letter, Links, RobotsWanted
 from crawlerproject.frontier.renders import Renders
 from crawlerproject.frontier.robots_answers import RobotsAnswers
 from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.shelf import Counts, Shelf
+from crawlerproject.frontier.shelving import Shelving
 from crawlerproject.frontier.territory import Alone, Territory
 from crawlerproject.frontier.turns import Lookup, Turns, never
 from crawlerproject.frontier.workbench import Stage, Workbench
@@ -31,7 +34,13 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.scope import bounded_domain, registered_domain
 from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import origin
-from crawlerproject.stores.protocols import Changes, FrontierStore, PageRecord
+from crawlerproject.stores.protocols import Changes, DueStore, FrontierStore, PageRecord
+
+# Of hosts with work. At some 1 KB each with what their queues have at hand, the default of FRONTIER_MAX_HOSTS_IN_MEMORY
+# is 100 MB, and at five seconds a page it is 20,000 pages a second: more than one process fetches.
+MAX_HOSTS_IN_MEMORY = 100_000
+# Stages of hosts that are about to be asked.
+_ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND)
 
 
 class Frontier:
@@ -51,13 +60,16 @@ class Frontier:
         renders: Renders | None = None,
         territory: Territory | None = None,
         less_important: LessImportant | None = None,
+        max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
         longest: Longest | None = None,
     ) -> None:
         """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says.
 
+        More hosts with work than ``max_hosts_in_memory`` wait on disk, if the store lists those that are due.
         ``longest``: how far ahead a stored moment may lie; None: what is stored is believed.
         """
         self.workbench = workbench
+        shelf = Shelf(store, max_hosts_in_memory) if isinstance(store, DueStore) else None
         self.renders = renders or Renders(store, workbench, rng)
         self.books = Books(
             store,
@@ -68,7 +80,10 @@ class Frontier:
             now=started_at,
             longest=longest,
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
+            shelf=shelf,
         )
+        self._shelving = Shelving(self.books, shelf) if shelf is not None else None
+        self._started_at, self._clean_start = started_at, clean_start
         self.embeds = Embeds(self.books, gates)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
         domain_of = bounded_domain if territory is None else registered_domain
@@ -79,12 +94,15 @@ class Frontier:
         self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
 
     def begin_loading(self) -> None:
-        """Take up every host that has work from an earlier run, as ``load_some`` is called."""
-        self._intake.begin_loading()
+        """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
+        if self._shelving is not None:
+            self._shelving.begin_loading(look_at_all=not self._clean_start)
+        else:
+            self._intake.take_up(self.books.store.hosts_with_work())
 
     def load_some(self, count: int) -> bool:
-        """Take up so many more of them; whether there may be others."""
-        return self._intake.load_some(count)
+        """Take up so many more of them; whether there may be others. StorageError: call again later."""
+        return self._shelving is not None and self._shelving.load_some(count, self._started_at)
 
     @property
     def loading(self) -> bool:
@@ -132,7 +150,15 @@ class Frontier:
         ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
         """
         self.books.now = now
+        if self._shelving is not None:
+            self._shelving.tend(now)
         return self._turns.next(now, enough)
+
+    def wake_at(self) -> float | None:
+        """The next moment at which ``next`` may have something; None when nothing waits for time."""
+        wake = self.workbench.wake_at()
+        on_disk = self._shelving.wake_at() if self._shelving is not None else inf
+        return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 
     def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
         """Which of the addresses that the resolver found the host is to be asked at, for ``looked_up``."""
@@ -213,15 +239,22 @@ class Frontier:
         """Every host in memory."""
         yield from self.workbench.hosts.values()
 
+    @property
+    def on_disk(self) -> Counts:
+        """The hosts with work that are not in memory."""
+        return self.books.shelf.counts if self.books.shelf is not None else Counts()
+
     def only_rests(self, now: float, patience_seconds: float) -> bool:
         """Whether nothing can be fetched for ``patience_seconds`` because every host with work rests for longer."""
         if self.leased:
             return False
-        wake = self.workbench.wake_at()
+        wake = self.wake_at()
         if wake is not None and wake <= now + patience_seconds:
+            return False
+        if self.on_disk.resting < self.on_disk.hosts:
             return False
         return all(
             not host.work or host.rests_until(now) > now + patience_seconds
             for host in self.hosts()
             if host.stage in (Stage.WAITING, Stage.IDLE)
-        ) and not any(host.stage in (Stage.LOOKED_UP, Stage.IN_LINE) for host in self.hosts())
+        ) and not any(host.stage in _ABOUT_TO for host in self.hosts())

@@ -10,13 +10,17 @@ from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_b
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
-# version 2 did not have; then, which version 3 did not have, name_free, and of the host at the default port the other
-# ports of its name. Little-endian, epoch seconds.
+# version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
+# one that is held on disk), and of the host at the default port the other ports of its name. Little-endian, epoch
+# seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _MOMENTS = 7  # of its values, the first ones: moments and pauses
 _ARRIVAL = struct.Struct("<Q")
 _NAME_FREE = struct.Struct("<d")
+_PACE_FREE = struct.Struct("<d")
 _VERSION, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x04", b"\x03", b"\x02"
+# Flags. On disk: its place among the hosts that are due is its next_free (``shelf``).
+_GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
 
 
 class Host(HostClock):
@@ -37,12 +41,15 @@ class Host(HostClock):
         "kept",
         "known",
         "last_trouble",
+        "listed",
         "name_free",
+        "on_disk",
         "opened",
         "other_ports",
         "pace_free",
         "promised_seconds",
         "rest_until",
+        "rests_on_disk",
         "robots_unstored",
         "robots_until_http",
         "robots_until_https",
@@ -83,6 +90,9 @@ class Host(HostClock):
         self.kept = 0  # of its rows, those that a later run shall have; not stored
         self.known = 0  # URLs ever accepted
         self.fetched = 0  # answers ever received
+        self.listed = False  # the store lists it among the hosts with work in memory
+        self.on_disk = False  # this is but a copy: it has work and waits on disk
+        self.rests_on_disk = False  # for a rest, that is, not for its pace
 
     @property
     def left_alone(self) -> bool:
@@ -160,10 +170,13 @@ class Host(HostClock):
     def pack(self) -> bytes:
         """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
         unstored = self.robots_unstored
+        held = self.on_disk and self.held_until > 0.0
+        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK
+        flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK
         return (
             _VERSION
             + _FIXED.pack(
-                self.pace_free if self.held_until else self.next_free,
+                self.pace_free if self.held_until and not held else self.next_free,
                 self.delay_seconds,
                 self.floor_seconds,
                 self.rest_until,
@@ -176,12 +189,13 @@ class Host(HostClock):
                 min(self.failures, 0xFFFF),
                 min(self.escalation, 0xFFFF),
                 min(self.opened, 0xFFFF),
-                int(self.given_up),
+                flags,
                 len(self.samples),
             )
             + struct.pack(f"<{len(self.samples)}d", *self.samples)
             + _ARRIVAL.pack(self.arrival)
             + _NAME_FREE.pack(self.name_free)
+            + (_PACE_FREE.pack(self.pace_free) if held else b"")
             + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
         )
 
@@ -206,10 +220,12 @@ class Host(HostClock):
             host.failures,
             host.escalation,
             host.opened,
-            given_up,
+            flags,
             samples,
         ) = values
-        host.given_up = bool(given_up)
+        host.given_up = bool(flags & _GIVEN_UP)
+        host.on_disk = bool(flags & _ON_DISK)
+        host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
         if host.left_alone:
             host._let_go()
         place = len(_VERSION) + _FIXED.size
@@ -225,6 +241,10 @@ class Host(HostClock):
         (name_free,) = _NAME_FREE.unpack_from(packed, place)
         host.name_free = host.next_free if host.left_alone else _bounded(name_free)
         place += _NAME_FREE.size
+        if flags & _HELD_ON_DISK:
+            (host.pace_free,) = _PACE_FREE.unpack_from(packed, place)
+            place += _PACE_FREE.size
+            host.held_until = host.next_free
         host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
         return host
 
@@ -232,10 +252,3 @@ class Host(HostClock):
 def _bounded(value: float) -> float:
     """A stored moment or pause as one that can be shown and added to; 0 for no number."""
     return max(-LATEST, min(LATEST, value)) if value == value else 0.0
-
-
-def with_more_rows(name: str, packed: bytes, more: int) -> bytes:
-    """The packed state of a host in whose queue ``more`` rows were put behind its back."""
-    host = Host.unpack(name, packed)
-    host.rows += more
-    return host.pack()

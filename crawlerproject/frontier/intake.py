@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
@@ -12,7 +11,7 @@ from crawlerproject.frontier.domain_desk import DomainDesk
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.workbench import Stage
+from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.priority import by_rank, of_later_list, of_stranger
@@ -50,24 +49,7 @@ class Intake:
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
         self._recent = books.recent
-        self._loading: Iterator[str] = iter(())
-
-    def begin_loading(self) -> None:
-        """Whatever has work from an earlier run is to be taken up by ``load_some``."""
-        self._loading = iter(self._books.store.hosts_with_work())
-        self._books.met = set()
-
-    def load_some(self, count: int) -> bool:
-        """Take up so many more of these hosts; whether there may be others."""
-        if self._books.met is None:
-            return False
-        names = list(islice(self._loading, count))
-        for name in names:
-            self._load(name)
-        if len(names) < count:
-            self._books.met = None
-            self._books.warn_of_set_back()
-        return len(names) == count
+        self._copies: dict[str, Host] = {}  # of hosts that are not in memory, while what was found is queued
 
     def _load(self, name: str) -> None:
         host = self._books.host(name)
@@ -113,11 +95,13 @@ class Intake:
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
+        self._copies.clear()
         new = self._new(found, now)
         if not new:
             return 0
         try:
-            queued = self._queue([self._row(item, now) for item in new], [], 1, self._widened(new))
+            rows = [self._row(item, now) for item in new]
+            queued = self._queue(Changes(queued=rows, facts=self._widened(new)), 1, now)
         except StorageError:
             self._refused_adds.extend(new)
             raise
@@ -126,6 +110,7 @@ class Intake:
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
         """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
+        self._copies.clear()
         allowed = [
             (item, record)
             for item, record in found
@@ -134,40 +119,64 @@ class Intake:
         for item, _ in allowed:
             self._meet(item.address.host)
         rows = [self._row(item, now) for item, _ in allowed]
-        return self._queue(rows, [(item.address.key, record) for item, record in allowed], 0, []) if rows else 0
+        pages = [(item.address.key, record) for item, record in allowed]
+        return self._queue(Changes(queued=rows, pages=pages), 0, now) if rows else 0
 
-    def _queue(
-        self,
-        rows: list[QueuedPage],
-        pages: list[tuple[bytes, PageRecord]],
-        new: int,
-        facts: list[tuple[str, bytes]],
-    ) -> int:
-        """One atomic change; ``new`` is 1 when the rows' pages were unknown."""
+    def _queue(self, changes: Changes, new: int, now: float) -> int:
+        """One atomic change; ``new`` is 1 when its rows' pages were unknown."""
+        books, shelf, rows = self._books, self._books.shelf, changes.queued
+        counts = shelf.counted() if shelf is not None else None
         hosts: dict[str, Host] = {}
         for row in rows:
             host = hosts.get(row.host)
             if host is None:
-                host = hosts[row.host] = self._books.host(row.host)
+                host = hosts[row.host] = self._host(row.host)
+                if host.on_disk and counts is not None:
+                    counts.add(host, -1)
             host.rows += 1
             host.known += 0 if row.flags & FLAG_STRANGER else new
-        states = [(name, host.pack()) for name, host in hosts.items()]
         try:
-            self._books.store.apply(Changes(queued=rows, pages=pages, hosts=states, facts=facts))
+            if shelf is None or counts is None:
+                changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
+            else:
+                shelf.more_rows(hosts.values(), books.workbench, changes, counts, now)
+                shelf.ready(changes, counts)
+            books.store.apply(changes)
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
                 hosts[row.host].known -= 0 if row.flags & FLAG_STRANGER else new
             raise
+        if shelf is not None and counts is not None:
+            shelf.stored(changes, counts, hosts.values())
         for row in rows:
             host = hosts[row.host]
-            if host.ports is not None:
-                host.ports.known += 0 if row.flags & FLAG_STRANGER else new
+            if (clock := self._clock(host)) is not None:
+                clock.known += 0 if row.flags & FLAG_STRANGER else new
             if not host.given_up:
-                self._books.waits(host, 1)
-                if not host.work or host.stage == Stage.IDLE:
-                    self._books.workbench.add(host)
+                books.waits(host, 1)
+                if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
+                    books.workbench.add(host)
         return len(rows)
+
+    def _host(self, name: str) -> Host:
+        """The host in memory, or a copy that serves until what was found is queued."""
+        books, copy = self._books, self._copies.get(name)
+        if copy is None:
+            host = books.to_queue(name)
+        elif name in books.dirty or name in books.workbench.hosts:  # another port of its name came to it meanwhile
+            host = books.host(name)
+            host.arrival = max(host.arrival, copy.arrival)
+            del self._copies[name]
+        else:
+            return copy
+        if name not in books.workbench.hosts:
+            self._copies[name] = host
+        return host
+
+    def _clock(self, host: Host) -> PortsClock[Host] | None:
+        """The clock that the host shares with other ports of its name, be it but a copy."""
+        return host.ports if host.name not in self._copies else self._books.workbench.names.get(host_name(host.name))
 
     def add_again(self, now: float) -> None:
         """Queue what was found while the store had no room."""
@@ -223,7 +232,7 @@ class Intake:
 
     def _meet(self, name: str) -> None:
         """A URL of the host will be queued: the first of it counts for its domain."""
-        if not self._books.host(name).met and not self._books.knows(name):
+        if not self._host(name).met and not self._books.knows(name):
             self._domains.taken_up(name)
 
     def _within_rules(self, item: Found, now: float, coming: int | None = None) -> bool:
@@ -236,8 +245,8 @@ class Intake:
         if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
             self._books.refused[Reason.TOO_MANY_HOSTS] += 1
             return False
-        host = self._books.host(address.host)
-        known = host.known if host.ports is None else host.ports.known
+        host = self._host(address.host)
+        known = host.known if (clock := self._clock(host)) is None else clock.known
         if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._books.refused[Reason.BUDGET] += 1
             return False
@@ -272,7 +281,7 @@ class Intake:
 
     def _row(self, item: Found, now: float) -> QueuedPage:
         address, depth, hops, via, priority, flags, note = item
-        arrival = self._books.next_arrival(self._books.host(address.host), now)
+        arrival = self._books.next_arrival(self._host(address.host), now)
         if self._less_important is not None and (share := self._less_important(address.url)) is not None:
             priority = by_rank(priority, share)
         return QueuedPage(

@@ -25,6 +25,7 @@ class Progress(NamedTuple):
     next_free_seconds: float | None  # until a waiting host may be asked; None when none waits
     eta_seconds: float | None  # work left at the promised pace; None when unknown
     paused: str  # why nothing is asked at all ("" while crawling), for example a full disk
+    hosts_on_disk: int = 0  # have work, wait for their turn, a pause or a rest; in none of the counts above
 
 
 def render_line(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> str:
@@ -91,7 +92,8 @@ def _hosts(progress: Progress) -> str:
     """Hosts by what they do now; those that could be asked but for a free lease are named apart."""
     ready = f", {progress.hosts_ready:,} ready" if progress.hosts_ready else ""
     resting = f", {progress.hosts_resting:,} resting" if progress.hosts_resting else ""
-    return f"hosts {progress.hosts_in_flight:,} active{ready}, {progress.hosts_waiting:,} waiting{resting}"
+    on_disk = f", {progress.hosts_on_disk:,} on disk" if progress.hosts_on_disk else ""
+    return f"hosts {progress.hosts_in_flight:,} active{ready}, {progress.hosts_waiting:,} waiting{resting}{on_disk}"
 
 
 def _next_free(progress: Progress) -> str:

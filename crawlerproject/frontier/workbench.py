@@ -2,18 +2,28 @@
 
 Pure: no clock, no network, no store. A host with work is always in exactly one place: waiting for its
 own moment (in the heap), waiting for another port of its name (in that name's line), waiting at its address
-(in that address's line), being looked up, or in flight. An address serves one request at a time and rests
-``ip_pause_seconds`` between two (BUbiNG's workbench, WWW 2014: an address is ready when it and its first host
-are). The ports of one name are hosts of their own with one clock: one of them has the turn.
+(in that address's line), being looked up or waiting for that (``domains``), or in flight. An address serves one
+request at a time and rests ``ip_pause_seconds`` between two (BUbiNG's workbench, WWW 2014: an address is ready when
+it and its first host are). The ports of one name are hosts of their own with one clock: one of them has the turn.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from crawlerproject.frontier.domains import BACK_AFTER_SECONDS, LINE, Domains
+
+# Entries of the heap that one question may go through without finding a turn: some 10 ms.
+_LOOKED_THROUGH = 2_000
+# Entries among which the latest are looked for at a time: 5 ms.
+_LOOKED_AT = 25_000
+# How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
+_LEAST_PAUSE_SECONDS = 0.01
 
 
 class Stage(IntEnum):
@@ -24,6 +34,7 @@ class Stage(IntEnum):
     LOOKED_UP = 2  # its name is with the resolver
     IN_LINE = 3  # its own clock is free, its address's is not
     IN_FLIGHT = 4
+    BEHIND = 5  # its name is to be looked up, after others of its domain
 
 
 class HostClock:
@@ -33,6 +44,7 @@ class HostClock:
         "address",
         "address_until",
         "delay_seconds",
+        "domain",
         "embeds",
         "name",
         "next_free",
@@ -53,6 +65,7 @@ class HostClock:
         self.serial = 0  # of its entry in the heap; any other entry is stale
         self.address = ""
         self.address_until = 0.0
+        self.domain = ""  # the registered one, known from the first look-up on
         self.embeds = 0  # sub-requests of pages in the browser that wait for its turns: work, whatever its queue holds
         self.rendering = False  # a page of its is in the browser: not to be forgotten meanwhile
 
@@ -114,7 +127,7 @@ class PortsClock(Generic[H]):
 
 
 class _IpClock(Generic[H]):
-    __slots__ = ("busy", "line", "name", "next_free", "serial")
+    __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial")
 
     def __init__(self, name: str, next_free: float) -> None:
         self.name = name
@@ -122,6 +135,7 @@ class _IpClock(Generic[H]):
         self.busy = False
         self.line: deque[H] = deque()
         self.serial = 0
+        self.back_at = 0.0  # when the last of those comes back that found no place in the line
 
 
 class Turn(NamedTuple, Generic[H]):
@@ -134,7 +148,15 @@ class Turn(NamedTuple, Generic[H]):
 class Workbench(Generic[H]):
     """All hosts that have work, and the addresses they live at."""
 
-    def __init__(self, *, per_ip: bool = True, ip_pause_seconds: float = 0.5, ips_free_from: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        per_ip: bool = True,
+        ip_pause_seconds: float = 0.5,
+        ips_free_from: float = 0.0,
+        domain_of: Callable[[str], str] | None = None,
+    ) -> None:
+        """``domain_of`` gives the registered domain of a host key; None: every host is looked up when it is free."""
         self.hosts: dict[str, H] = {}
         self.names: dict[str, PortsClock[H]] = {}  # by host name: those of which other ports are known
         self.in_flight = 0
@@ -143,8 +165,12 @@ class Workbench(Generic[H]):
         # What an earlier process asked of an address is unknown: after a start every address rests once.
         self._ips_free_from = ips_free_from
         self._ips: dict[str, _IpClock[H]] = {}
+        self._domains: Domains[H] | None = Domains(domain_of) if domain_of is not None else None
         self._heap: list[tuple[float, int, H | _IpClock[H]]] = []
         self._serial = 0
+        self.waited: deque[H] | None = None  # hosts that began to wait, the last last; None: they are not recorded
+        self._looked_to = 0  # in the heap, by ``latest``
+        self._dropped = 0  # since the heap was rid of what is stale
 
     def add(self, host: H) -> None:
         """Take in a host (or learn that a known one has work again)."""
@@ -156,9 +182,14 @@ class Workbench(Generic[H]):
                 self._push(host, host.next_free)
 
     def take(self, now: float) -> Turn[H] | None:
-        """The next host that is free now, already marked as looked up or in flight; None when none is."""
+        """The next host that is free now, already marked as looked up or in flight; None when none is.
+
+        None as well when very many were looked through in vain: ``wake_at`` is not in the future then.
+        """
         heap = self._heap
-        while heap and heap[0][0] <= now:
+        for _ in range(_LOOKED_THROUGH):
+            if not heap or heap[0][0] > now:
+                return None
             _, serial, entry = heappop(heap)
             if entry.serial != serial:
                 continue
@@ -167,6 +198,10 @@ class Workbench(Generic[H]):
             if turn is not None:
                 return turn
         return None
+
+    def first_turn(self, host: H, now: float) -> float:
+        """When a new host for which memory has no room is due."""
+        return now if self._domains is None else self._domains.first_turn(host, now)
 
     def least_busy(self, addresses: Sequence[str], current: str, now: float) -> str:
         """The address with the fewest hosts in its line, then the one that is free first; ``current`` when equal."""
@@ -182,7 +217,10 @@ class Workbench(Generic[H]):
     def found(self, host: H, address: str, address_until: float, now: float) -> Turn[H] | None:
         """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""
         host.address, host.address_until = address, address_until
-        return self._line_up(host, now)
+        turn = self._line_up(host, now)
+        if host.stage != Stage.IN_LINE:
+            self._step_on(host)
+        return turn
 
     def ended(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """The answer (or failure) of the host's request has ended: start its clock and its address's."""
@@ -201,6 +239,8 @@ class Workbench(Generic[H]):
         if host.ports is not None:
             self._turn_over(host, host.ports)
         self._push(host, next_free)
+        if self.waited is not None:
+            self.waited.append(host)
 
     def share(self, host: H, name: str) -> PortsClock[H]:
         """Let a host share the clock of its name's ports from now on."""
@@ -209,7 +249,7 @@ class Workbench(Generic[H]):
             clock = self.names[name] = PortsClock(name)
         host.ports = clock
         clock.hosts.setdefault(host, 0.0)
-        if host.stage not in (Stage.IDLE, Stage.WAITING):
+        if host.stage not in (Stage.IDLE, Stage.WAITING, Stage.BEHIND):
             clock.turn = host
         return clock
 
@@ -233,12 +273,36 @@ class Workbench(Generic[H]):
     def drop(self, host: H) -> None:
         """Forget a host that is not in flight: it is somebody else's from now on."""
         del self.hosts[host.name]
+        self._dropped += 1
         host.serial = 0
         host.work = False
         if host.stage == Stage.IN_LINE:
             self._ips[host.address].line.remove(host)
+        if host.stage in (Stage.IN_LINE, Stage.LOOKED_UP):
+            self._step_on(host)
+        elif host.stage == Stage.BEHIND and self._domains is not None:
+            self._domains.forget(host)
         host.stage = Stage.IDLE
         self._leave(host)
+
+    def latest(self, count: int, later_than: float) -> list[H]:
+        """Some ``count`` hosts that wait for their own moment, later than ``later_than``.
+
+        They are the latest of a part of all, another part each time: empty while there may be some in other parts.
+        """
+        if self._dropped > len(self._heap) // 2:
+            self._dropped = 0
+            self._heap = [entry for entry in self._heap if entry[2].serial == entry[1]]
+            heapify(self._heap)
+        start = self._looked_to if self._looked_to < len(self._heap) else 0
+        self._looked_to = start + _LOOKED_AT
+        found = [
+            entry
+            for entry in self._heap[start : start + _LOOKED_AT]
+            if entry[0] > later_than and entry[2].serial == entry[1]
+        ]
+        found.sort(key=itemgetter(0), reverse=True)
+        return [host for _, _, host in found[:count] if not isinstance(host, _IpClock)]
 
     def wake_at(self) -> float | None:
         """The next moment at which ``take`` may have something; None when nothing waits for time."""
@@ -262,9 +326,41 @@ class Workbench(Generic[H]):
         if host.ports is not None and not self._takes_turn(host, host.ports, now):
             return None
         if not host.address or host.address_until <= now:
+            return self._look_up(host, now)
+        turn = self._line_up(host, now)
+        if host.stage == Stage.IN_LINE and self._domains is not None:
+            self._domains.stands(host)
+        return turn
+
+    def _look_up(self, host: H, now: float) -> Turn[H] | None:
+        """A look-up, unless enough hosts of the domain are at it or wait for their address."""
+        domains, again = self._domains, bool(host.domain)
+        if domains is None or domains.admits(host):
             host.stage = Stage.LOOKED_UP
             return Turn(host, "")
-        return self._line_up(host, now)
+        host.stage = Stage.BEHIND
+        back_at = domains.waits(host, now, again=again)
+        if back_at:
+            self._come_back(host, back_at)
+        elif host.ports is not None:
+            self._turn_over(host, host.ports)
+        return None
+
+    def _step_on(self, host: H) -> None:
+        """A host is neither looked up nor in line any more: others of its domain may be looked up."""
+        if self._domains is None:
+            return
+        for following in self._domains.leaves(host):
+            following.stage = Stage.WAITING
+            self._push(following, following.next_free)
+
+    def _come_back(self, host: H, at: float) -> None:
+        """There is no place for the host now."""
+        host.stage = Stage.WAITING
+        host.next_free = max(host.next_free, at)
+        if host.ports is not None:
+            self._turn_over(host, host.ports)
+        self._push(host, host.next_free)
 
     def _takes_turn(self, host: H, clock: PortsClock[H], now: float) -> bool:
         """Whether no other port of the name is asked now; else the host waits for that one's end or the name's pace."""
@@ -307,6 +403,12 @@ class Workbench(Generic[H]):
         ip = self._ips.get(host.address)
         if ip is None:
             ip = self._ips[host.address] = _IpClock(host.address, self._ips_free_from)
+        if len(ip.line) >= LINE:
+            # No sooner than the address could serve them, and before its line is empty.
+            pause = max(self._ip_pause_seconds, _LEAST_PAUSE_SECONDS)
+            ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
+            self._come_back(host, ip.back_at)
+            return None
         if ip.busy or ip.next_free > now or ip.line:
             host.stage = Stage.IN_LINE
             ip.line.append(host)
@@ -322,7 +424,9 @@ class Workbench(Generic[H]):
             del self._ips[ip.name]
             return None
         ip.busy = True
-        return self._start(ip.line.popleft())
+        host = ip.line.popleft()
+        self._step_on(host)
+        return self._start(host)
 
     def _start(self, host: H) -> Turn[H]:
         host.stage = Stage.IN_FLIGHT

@@ -22,7 +22,7 @@ _COUNTERS = {
 _GAUGES = {
     "queued_urls": ("crawler_queued_urls", "URLs known and not yet decided"),
 }
-_STATES = ("in_flight", "ready", "waiting", "resting")
+_STATES = ("in_flight", "ready", "waiting", "resting", "on_disk")
 
 
 class _Crawl(Collector):

@@ -57,6 +57,13 @@ for _name in _FORMATTING:
             _MAY_FORMAT[int.from_bytes(_pair, "big")] = True
 for _pair in (b"op", b"OP", b"Op", b"oP"):  # optgroup too
     _MAY_BE_OPTION[int.from_bytes(_pair, "big")] = True
+# Letters in lower case, all else 0: no two formatting elements have the same first four.
+_LETTERS = np.array(
+    [ord(chr(byte).lower()) if chr(byte).isalpha() and byte < 128 else 0 for byte in range(256)], np.uint8
+)
+_LETTERS_COMPARED = 4
+_LOOK_AHEAD = 1 + _LETTERS_COMPARED  # bytes behind a "<" that are looked at
+_NESTED_ROUNDS = 4  # ours: pages of manuals nest two or three
 # Void elements, and those whose end tag may be left out because the next one closes them (HTML 13.1.2).
 _NO_DEPTH = frozenset(
     b"area base br col embed hr img input link meta param source track wbr"
@@ -76,11 +83,14 @@ def weight(body: bytes) -> Weight:
     tags = body.count(b"<")
     if tags <= FEW_TAGS:
         return Weight.LIGHT
-    formatting, options = _places(body)
+    text = np.frombuffer(body + b" " * _LOOK_AHEAD, np.uint8)
+    formatting, options = _places(text)
     if options > MAX_OPTIONS:
         return Weight.BOMB
     light = tags <= LIGHT_TAGS and options <= LIGHT_OPTIONS
     if light and len(formatting) * tags <= LIGHT_REPEATS:
+        return Weight.LIGHT
+    if light and _most_open(text, formatting) * tags <= LIGHT_REPEATS:
         return Weight.LIGHT
     if tags <= SHALLOW_TAGS:  # then depth alone is no harm
         repeats = _deepest(_formatting_tags(body, formatting))[1] * tags
@@ -92,17 +102,40 @@ def weight(body: bytes) -> Weight:
     return Weight.BOMB if bomb else Weight.HEAVY
 
 
-def _places(body: bytes) -> tuple[NDArray[np.intp], int]:
+def _places(text: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int]:
     """Where formatting tags may stand, and how many options there may be.
 
     By the two characters that follow "<" or "</": a tenth of the expression's cost, and a few tags too many.
     """
-    text = np.frombuffer(body + b"  ", np.uint8)
     signs = np.flatnonzero(text == _OPENS)
     names = signs + 1
     names += text[names] == _CLOSES
     pairs = text[names] * np.uint16(256) + text[names + 1]
     return signs[_MAY_FORMAT[pairs]], int(np.count_nonzero(_MAY_BE_OPTION[pairs]))
+
+
+def _most_open(text: NDArray[np.uint8], places: NDArray[np.intp]) -> int:
+    """At least as many formatting elements as are ever open at once: a tenth of the exact count's cost.
+
+    A start tag and the end tag of its name right behind it are one element deep and are taken out together, innermost
+    first. What is left after some rounds may all be open.
+    """
+    names = places + 1
+    ends = text[names] == _CLOSES
+    names += ends
+    letter = _LETTERS[text[names]]
+    codes = letter.astype(np.uint32)
+    for further in range(1, _LETTERS_COMPARED):
+        letter = _LETTERS[text[names + further]] * (letter > 0).view(np.uint8)
+        codes = (codes << 8 | letter).astype(np.uint32)
+    for taken_out in range(_NESTED_ROUNDS):
+        inner = np.flatnonzero(~ends[:-1] & ends[1:] & (codes[:-1] == codes[1:]))
+        if not inner.size:
+            return taken_out + int(np.count_nonzero(~ends))
+        kept = np.ones(codes.size, np.bool_)
+        kept[inner] = kept[inner + 1] = False
+        codes, ends = codes[kept], ends[kept]
+    return _NESTED_ROUNDS + int(np.count_nonzero(~ends))
 
 
 def _formatting_tags(body: bytes, places: NDArray[np.intp]) -> list[bytes]:

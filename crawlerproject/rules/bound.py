@@ -22,7 +22,7 @@ class Load(NamedTuple):
     in_flight: int
     max_in_flight: int
     ready: int  # hosts that could be asked now but for a lease
-    waiting: int  # hosts that keep their pause
+    waiting: int  # hosts that keep their pause, in memory or on disk
     resting: int
 
 
@@ -43,7 +43,7 @@ def load_of(status: Mapping[str, Any]) -> Load:
         progress["hosts_in_flight"],
         status["max_in_flight"],
         progress["hosts_ready"],
-        progress["hosts_waiting"],
+        progress["hosts_waiting"] + progress.get("hosts_on_disk", 0),
         progress["hosts_resting"],
     )
 

@@ -23,6 +23,7 @@ from crawlerproject.stores.durable import SECRET_FILE, write_whole
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks import FORMAT, FORMAT_FACT, RocksStore
 from crawlerproject.stores.rocks_folder import other_version
+from crawlerproject.stores.rocks_tables import Tables
 from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued
 
 RUN_FILE = "run.json"
@@ -89,16 +90,21 @@ class FrontierView(RocksStore):
         options.create_if_missing(False)
         options.create_missing_column_families(False)
         options.set_max_open_files(_KEEP_OPEN)
+        shown = tables.table_options()
+        del shown[tables.DUE]  # says nothing that is not in the others, and older folders have none
         with TemporaryDirectory(prefix="frontier-") as here:
             for left in reversed(range(_TRIES)):
                 _link_files(Path(self._folder).absolute(), Path(here))
                 try:
-                    return Rdict(here, options, tables.table_options(), access_type=AccessType.read_only(False))
+                    return Rdict(here, options, shown, access_type=AccessType.read_only(False))
                 except Exception as error:  # rocksdict raises no narrower class
                     if not left:
                         raise StorageError(str(error).replace(here, self._folder)) from error
                 time.sleep(_BETWEEN_SECONDS)
         raise AssertionError("unreachable")
+
+    def _opened(self, database: Rdict) -> Tables:
+        return Tables(database, viewed=True)
 
     def _check_format(self) -> None:
         written = self.fact(FORMAT_FACT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +33,8 @@ class PageStore(Protocol):
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]: ...
 
     def host(self, host: str) -> bytes | None: ...
+
+    def fact(self, name: str) -> bytes | None: ...
 
     def original(self, digest: bytes) -> Original | None: ...
 
@@ -68,8 +69,8 @@ def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Place]:
     return places
 
 
-Counted = Callable[[str, bytes, int], bytes]
-"""(host key, its packed state, rows more in its queue) -> its packed state; ``frontier.host.with_more_rows``."""
+Counted = Callable[[PageStore, Changes], None]
+"""Adds to changes that queue rows what becomes of the hosts' states; ``frontier.shelf.count_rows``."""
 
 
 def rows_lost(
@@ -90,16 +91,10 @@ def try_again(store: PageStore, log_folder: Path, now: float, counted: Counted) 
         host, place = parse(record.url).host, places.get(record.url, Place())
         changes.queued.append(QueuedPage(host, key, record.url, SEED, arrival - len(changes.queued), *place))
         changes.pages.append((key, PageRecord(record.url, Reason.LOST, 0, now)))
-    _count(store, changes, counted)
+    counted(store, changes)
     if changes:
         store.apply(changes)
     return len(changes.queued)
-
-
-def _count(store: PageStore, changes: Changes, counted: Counted) -> None:
-    for name, more in Counter(row.host for row in changes.queued).items():
-        if (packed := store.host(name)) is not None:
-            changes.hosts.append((name, counted(name, packed, more)))
 
 
 def fetch_again(
@@ -135,7 +130,7 @@ def fetch_again(
         # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
         changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Place())))
         changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
-    _count(store, changes, counted)
+    counted(store, changes)
     if changes:
         store.apply(changes)
     return len(queued)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores.protocols import Changes, Fingerprint, Near, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, Due, Fingerprint, Near, PageRecord, QueuedPage
 
 _Place = tuple[int, int]
 
@@ -24,6 +24,7 @@ class MemoryStore:
         self._facts: dict[str, bytes] = {}
         self._fingerprints: dict[tuple[str, int], Fingerprint] = {}
         self._originals: dict[bytes, Original] = {}
+        self._due: list[Due] = []  # sorted
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
@@ -73,6 +74,20 @@ class MemoryStore:
         """Every host with at least one queued row, each once."""
         return iter(sorted(self._rows))
 
+    def due(self, limit: int, after: Due) -> list[Due]:
+        """The first ``limit`` places behind the place ``after``, by moment and then by name."""
+        start = bisect_right(self._due, after)
+        return self._due[start : start + limit]
+
+    def is_due(self, place: Due) -> bool:
+        """Whether the host has this very place."""
+        at = bisect_left(self._due, place)
+        return self._due[at : at + 1] == [place]
+
+    def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
+        """As ``host`` for each of them."""
+        return [self._hosts.get(host) for host in hosts]
+
     def apply(self, changes: Changes) -> None:
         """Apply all of it: rows are removed before others are queued."""
         for row in changes.removed:
@@ -91,6 +106,11 @@ class MemoryStore:
                 self._originals.pop(digest, None)
             else:
                 self._originals[digest] = original
+        for host, before, after in changes.due:
+            if before is not None and self.is_due(place := Due(before, host)):
+                self._due.remove(place)
+            if after is not None and not self.is_due(place := Due(after, host)):
+                insort(self._due, place)
 
     def sync(self) -> None:
         """Nothing here survives a power loss."""

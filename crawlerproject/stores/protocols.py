@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from crawlerproject.rules.strangers import stranger_key
 from crawlerproject.rules.warc_records import Original
@@ -75,6 +75,18 @@ class Near(NamedTuple):
     key: bytes  # the page's
 
 
+class Due(NamedTuple):
+    """A host's place among those that have work, by the moment when it is due."""
+
+    at: int  # microseconds since the epoch; IN_MEMORY: it is in the memory of the process that crawls
+    host: str  # host key
+
+
+IN_MEMORY = 0
+DUE_FACT = "due"
+"""Name of the fact that a frontier keeps with ``Changes.due``: how many hosts are on disk."""
+
+
 @dataclass(slots=True)
 class Changes:
     """All that one moment changes; applied whole or not at all."""
@@ -87,10 +99,11 @@ class Changes:
     facts: list[tuple[str, bytes]] = field(default_factory=list)  # crawl-wide: "warc", "format", ...
     fingerprints: list[Fingerprint] = field(default_factory=list)
     payloads: list[tuple[bytes, Original | None]] = field(default_factory=list)  # sha1 of a payload, its first capture
+    due: list[tuple[str, int | None, int | None]] = field(default_factory=list)  # host key, Due.at before and after
 
     def __bool__(self) -> bool:
         first = self.queued or self.removed or self.pages or self.hosts or self.robots or self.facts
-        return bool(first or self.fingerprints or self.payloads)
+        return bool(first or self.fingerprints or self.payloads or self.due)
 
 
 class FrontierStore(Protocol):
@@ -124,6 +137,23 @@ class FrontierStore(Protocol):
         """Make everything applied so far survive a power loss. May be called from another thread."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class DueStore(FrontierStore, Protocol):
+    """What a ``FrontierStore`` may offer besides: hosts in the order in which they are due, changed by ``Changes.due``.
+
+    With it a frontier keeps only some of its hosts in memory.
+    """
+
+    def due(self, limit: int, after: Due) -> list[Due]:
+        """The first ``limit`` places behind the place ``after``, by moment and then by name."""
+
+    def is_due(self, place: Due) -> bool:
+        """Whether the host has this very place."""
+
+    def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
+        """As ``host`` for each of them, in one question."""
 
 
 class ContentStore(Protocol):

@@ -13,12 +13,14 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import rocks_options as options
 from crawlerproject.stores.ahead import ROWS_AHEAD, Row, RowsAhead
-from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Changes, Due, Near, PageRecord, QueuedPage
 from crawlerproject.stores.rocks_fingerprints import RocksFingerprints
 from crawlerproject.stores.rocks_folder import make_folder, opening_error, other_version
 from crawlerproject.stores.rocks_tables import Tables
 from crawlerproject.stores.rows import (
     PLACE_BYTES,
+    due_key,
+    due_of,
     host_end,
     host_of,
     host_prefix,
@@ -149,6 +151,24 @@ class RocksStore:
             if len(found) < HOSTS_AT_A_TIME:
                 return
 
+    def due(self, limit: int, after: Due) -> list[Due]:
+        """The first ``limit`` places behind the place ``after``, by moment and then by name."""
+        rows = self._tables.due.iter()
+        rows.seek(due_key(after) + b"\0")
+        found: list[Due] = []
+        while len(found) < limit and rows.valid():
+            found.append(due_of(rows.key()))
+            rows.next()
+        return found
+
+    def is_due(self, place: Due) -> bool:
+        """Whether the host has this very place."""
+        return self._tables.due.get(due_key(place)) is not None
+
+    def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
+        """As ``host`` for each of them, in one question."""
+        return self._tables.hosts.get([host.encode() for host in hosts]) or [] if hosts else []
+
     def _hosts_from(self, start: bytes) -> tuple[list[str], bytes]:
         found: list[str] = []
         options = ReadOptions()
@@ -220,6 +240,11 @@ class RocksStore:
                 batch.delete(digest, tables.payloads_handle)
             else:
                 put(digest, pack_original(original), tables.payloads_handle)
+        for name, before, after in changes.due:
+            if before is not None:
+                batch.delete(due_key(Due(before, name)), tables.due_handle)
+            if after is not None:
+                put(due_key(Due(after, name)), b"", tables.due_handle)
         for name, packed in changes.facts:
             put(name.encode(), packed)
         return batch
@@ -250,7 +275,7 @@ class RocksStore:
             database = self._database_opened()
         except Exception as error:
             raise opening_error(self._folder, str(error)) from error
-        self._tables = Tables(database)
+        self._tables = self._opened(database)
         self._check_format()
 
     def _prepare(self) -> None:
@@ -258,6 +283,9 @@ class RocksStore:
 
     def _database_opened(self) -> Rdict:
         return Rdict(self._folder, options.database_options(), options.table_options())
+
+    def _opened(self, database: Rdict) -> Tables:
+        return Tables(database)
 
     def _check_format(self) -> None:
         written = self.fact(FORMAT_FACT)

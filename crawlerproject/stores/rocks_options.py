@@ -48,7 +48,8 @@ HOSTS: Final = "hosts"  # host key -> packed host state
 ROBOTS: Final = "robots"  # origin -> packed robots record
 PRINTS: Final = "fingerprints"  # hash host, fingerprint -> page key; for all hosts: zeros, table, rotated fingerprint
 PAYLOADS: Final = "payloads"  # sha1 of a payload -> its first capture
-TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS, PRINTS, PAYLOADS)
+DUE: Final = "due"  # moment, host key -> nothing
+TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS, PRINTS, PAYLOADS, DUE)
 
 
 def database_options() -> Options:
@@ -76,6 +77,9 @@ def table_options() -> dict[str, Options]:
     queue.set_prefix_extractor(SliceTransform.create_fixed_prefix(HASH_BYTES))
     queue.set_memtable_prefix_bloom_ratio(PREFIX_BLOOM_RATIO)
     queue.add_compact_on_deletion_collector_factory(REMOVAL_WINDOW, REMOVAL_TRIGGER, 0.5)
+    due = _table(_blocks(cache), compress=True)
+    # Its head moves on as hosts are taken up: what was removed before it must not be read for long.
+    due.add_compact_on_deletion_collector_factory(REMOVAL_WINDOW, REMOVAL_TRIGGER, 0.5)
     return {
         QUEUE: queue,
         SEEN: _table(_blocks(cache), compress=False),  # keys are hashes: nothing to compress
@@ -84,6 +88,7 @@ def table_options() -> dict[str, Options]:
         ROBOTS: _table(_blocks(cache), compress=True),
         PRINTS: _table(_blocks(cache), compress=True),
         PAYLOADS: _table(_blocks(cache), compress=True),
+        DUE: due,
     }
 
 

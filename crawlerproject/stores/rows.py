@@ -13,7 +13,7 @@ import numpy as np
 from xxhash import xxh3_64_digest
 
 from crawlerproject.rules.warc_records import Original
-from crawlerproject.stores.protocols import Fingerprint, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Due, Fingerprint, PageRecord, QueuedPage
 
 # priority, arrival: big-endian, so that byte order is queue order.
 _PLACE = Struct(">BQ")
@@ -30,6 +30,9 @@ PAGE_KEY_BYTES = 24
 _QUEUED = Struct("<24sIHHIII")
 # status, fetched_at, bytes of digest, of history, characters of url, reason, etag. Last-Modified is what is left.
 _RECORD = Struct("<HdBHIBI")
+
+# Microseconds since the epoch: big-endian, so that byte order is the order of moments.
+_MOMENT = Struct(">Q")
 
 # Table, rotated fingerprint: big-endian, so that those with one front block stand together.
 _ROTATED = Struct(">BQ")
@@ -147,6 +150,17 @@ def unpack_record(value: bytes) -> PageRecord:
         text[etag_end:],
         value[digest_end:history_end],
     )
+
+
+def due_key(place: Due) -> bytes:
+    """Where the place stands: by moment, then by name."""
+    return _MOMENT.pack(place.at) + place.host.encode("utf-8", _ERRORS)
+
+
+def due_of(key: bytes) -> Due:
+    """The place of a ``due_key``."""
+    (at,) = _MOMENT.unpack_from(key)
+    return Due(at, key[_MOMENT.size :].decode("utf-8", _ERRORS))
 
 
 def host_fingerprints_prefix(host: str) -> bytes:

@@ -18,6 +18,7 @@ from rocksdict import ReadOptions, WriteBatch
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.hosts import host_key
 from crawlerproject.stores import rocks_options as tables
+from crawlerproject.stores.protocols import DUE_FACT
 from crawlerproject.stores.redis_beat import host_of_fact
 from crawlerproject.stores.redis_keys import payloads_key
 from crawlerproject.stores.redis_link import Call, RedisLink
@@ -32,7 +33,7 @@ FACTS = ""
 COPIED_FACT = "copied"
 """How far a copy is."""
 SOURCE_FACT = "copied from"
-OWN_FACTS = frozenset({FORMAT_FACT, ARCHIVE_FACT, "clean", COPIED_FACT, SOURCE_FACT})
+OWN_FACTS = frozenset({FORMAT_FACT, ARCHIVE_FACT, "clean", COPIED_FACT, SOURCE_FACT, DUE_FACT})
 """About a folder and its process, not about the crawl."""
 PAYLOAD_HASHES = 256
 ROWS = 1000

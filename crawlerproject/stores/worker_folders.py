@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, running
 
 _SUMS = ("pages", "bytes", "errors")
-_SUMS_NOW = ("hosts_in_flight", "hosts_ready", "hosts_waiting", "hosts_resting")
+_SUMS_NOW = ("hosts_in_flight", "hosts_ready", "hosts_waiting", "hosts_resting")  # a fleet has none on disk
 
 
 class WorkerLook(NamedTuple):

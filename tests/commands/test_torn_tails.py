@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from crawlerproject.commands.verification import Verification
-from crawlerproject.frontier.host import with_more_rows
+from crawlerproject.frontier.shelf import count_rows
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.archive import Archive
 from crawlerproject.stores.captures import Captures
@@ -40,7 +40,7 @@ class Process:
             keep_days=31,
             description=[("software", "crawlerproject/1.0")],
             clock=lambda: STARTED_AT,
-            lost=lambda rows, kept: rows_lost(self.store, folder / "log", rows, kept, time.time(), with_more_rows),
+            lost=lambda rows, kept: rows_lost(self.store, folder / "log", rows, kept, time.time(), count_rows),
         )
         self.changes = Changes()
         self.unfetched = [row for host in self.store.hosts_with_work() for row in self.store.head(host, 1000)]

@@ -213,6 +213,28 @@ def test_failures_are_kept_for_a_short_time() -> None:
     run(main())
 
 
+def test_every_question_is_counted_and_what_is_at_hand_costs_none(tmp_path: Path) -> None:
+    """A and AAAA are two; a hosts file, a literal and what was answered before are none."""
+    path = tmp_path / "hosts"
+    path.write_text("93.184.216.34 listed.test\n")
+
+    async def main() -> None:
+        async with resolving(str(path), max_per_second=10) as (resolver, server, clock):
+            assert resolver.room() == 10
+            assert resolver.at_hand("listed.test")
+            assert resolver.at_hand("93.184.216.34")
+            assert not resolver.at_hand("plain.test")
+            for name in ("listed.test", "93.184.216.34", "plain.test", "plain.test", "six.test"):
+                await resolver.resolve(name)
+            assert resolver.at_hand("PLAIN.test.")
+            assert len(server.questions) == 3
+            assert resolver.room() == 7
+            clock.now += 0.25
+            assert resolver.room() == 9
+
+    run(main())
+
+
 def test_concurrent_look_ups_share_a_question() -> None:
     """A hundred askers, one question; one asker's end does not disturb the others."""
 

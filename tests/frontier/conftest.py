@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.found import Found
-from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.intake import LessImportant
 from crawlerproject.frontier.lease import Lease
@@ -23,7 +23,7 @@ from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.backoff import RestLimits
 from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.pace import PRESETS
-from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.scope import Scope, bounded_domain
 from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
@@ -57,6 +57,8 @@ class Bench:
         traps: TrapDesk | None = None,
         max_urls: int = 50,
         longest: Longest | None = None,
+        max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
+        domain_of: Callable[[str], str] | None = bounded_domain,
     ) -> None:
         self.store = store
         self.now = now
@@ -66,7 +68,7 @@ class Bench:
         self.conduct = Conduct(PRESETS[preset], RestLimits(), max_failures=2)
         self.frontier = Frontier(
             store,
-            Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5),
+            Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5, domain_of=domain_of),
             Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=max_urls, traps=traps),
             self.conduct,
             RobotsDesk(store, "TestBed", 86400.0),
@@ -75,6 +77,7 @@ class Bench:
             clean_start=clean,
             less_important=less_important,
             longest=longest,
+            max_hosts_in_memory=max_hosts_in_memory,
         )
         self.frontier.begin_loading()
         while load and self.frontier.load_some(100):

@@ -41,6 +41,15 @@ def test_pages_of_hosts_that_were_taken_up_are_queued() -> None:
     assert bench.add("http://h3.farm.example/more", "http://h3.farm.example:8080/", "http://h29.farm.example/") == 2
 
 
+def test_a_name_counts_once_whatever_its_ports() -> None:
+    """The ports of a name are bounded by themselves."""
+    bench = bench_of(MemoryStore())
+    bench.add(*(f"http://h{number}.farm.example:{port}/" for number in range(4) for port in (81, 82, 83)))
+    bench.add(*(f"http://h{number}.farm.example/" for number in range(4)))
+
+    assert bench.frontier.domains._of("farm.example").hosts == 4
+
+
 def test_the_operators_seeds_are_taken_up() -> None:
     """Whatever their number; they count."""
     bench = bench_of(MemoryStore())

@@ -18,6 +18,7 @@ from crawlerproject.frontier.conduct import Conduct
 from crawlerproject.frontier.embeds import Embed
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.shelf import place_of
 from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS, Lookup
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
@@ -26,7 +27,7 @@ from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.robots import MAX_REDIRECTS
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.stores.protocols import IN_MEMORY, Due, QueuedPage
 from tests.frontier.conftest import Bench
 
 STEPS = 300
@@ -87,10 +88,11 @@ class Account:
 class Schedule:
     """One random history."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, **bounds: Any) -> None:
         self.chance = random.Random(seed)
         self.store = MemoryStore()
-        self.bench = Bench(self.store)
+        self.bounds = bounds
+        self.bench = Bench(self.store, **bounds)
         self.account = Account()
         self.homes = {host: [self.chance.choice(ADDRESSES)] for host in HOSTS}
         self.lookups: list[Host] = []
@@ -219,7 +221,7 @@ class Schedule:
 
     def wait(self) -> None:
         """Time passes: a little, or until the frontier wants to be woken."""
-        wake = self.bench.frontier.workbench.wake_at()
+        wake = self.bench.frontier.wake_at()
         if wake is not None and wake > self.bench.now and self.chance.random() < 0.7:
             self.bench.now = wake
         else:
@@ -266,7 +268,7 @@ class Schedule:
         self.wanted.clear()
         self.bench.now += self.chance.choice((0.001, 1.0, 100.0))  # arrivals count microseconds
         started = self.bench.now
-        self.bench = Bench(self.store, now=started, clean=clean)
+        self.bench = Bench(self.store, now=started, clean=clean, **self.bounds)
         self.open_browser()
         self.heard_of = dict.fromkeys(HOSTS, started)
 
@@ -285,7 +287,7 @@ class Schedule:
 
     def no_free_host_waits(self) -> None:
         """With capacity to spare each host with work has its own reason to wait, and the wake-up is not too late."""
-        now, wake = self.bench.now, self.bench.frontier.workbench.wake_at()
+        now, wake = self.bench.now, self.bench.frontier.wake_at()
         busy = {ip for _, ip in self.account.in_flight.values()}
         for host in self.bench.frontier.hosts():
             if not host.work:
@@ -304,6 +306,20 @@ class Schedule:
                 # Its address rests, at most its pause; after a start all addresses rest as long.
                 assert wake is not None
                 assert wake <= now + IP_PAUSE + 0.01
+
+    def nothing_is_miscounted(self) -> None:
+        """What waits is what the frontier says, and what is on disk is due at its moment and nowhere else."""
+        frontier, store = self.bench.frontier, self.store
+        known = {*frontier.workbench.hosts, *frontier.books.dirty}
+        packed = {name: kept for name in HOSTS if name not in known and (kept := store.host(name)) is not None}
+        elsewhere = [Host.unpack(name, kept) for name, kept in packed.items()]
+        away = [host for host in (*elsewhere, *frontier.books.dirty.values()) if host.on_disk]
+        assert {place_of(host) for host in away} == set(store.due(99, Due(IN_MEMORY, "~")))
+        assert all(not host.rows or host.given_up or host.on_disk for host in elsewhere)
+        assert frontier.on_disk.hosts == len(away)
+        assert frontier.on_disk.rows == sum(len(store.head(host.name, 999)) for host in away)
+        in_memory = sum(host.waiting_urls for host in frontier.hosts() if not host.given_up)
+        assert frontier.waiting_urls == in_memory + frontier.on_disk.rows
 
     def reason_to_wait(self, host: Host) -> None:
         """Its pause, a rest, another's robots.txt, the commit: no host waits for longer than one of these."""
@@ -339,7 +355,7 @@ class Schedule:
                 break
             else:
                 self.bench.commit()
-                wake = self.bench.frontier.workbench.wake_at()
+                wake = self.bench.frontier.wake_at()
                 assert wake is not None, "URLs wait and nobody will be woken"
                 self.bench.now = max(self.bench.now + 0.001, wake)
         self.bench.commit()
@@ -358,6 +374,32 @@ def test_no_one_is_asked_too_soon_and_no_one_waits_in_vain(seed: int) -> None:
         schedule.step()
     schedule.drain()
     assert not schedule.wanted
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 4])
+@settings(max_examples=40)
+@given(st.integers(0, 2**32))
+def test_the_law_holds_when_most_hosts_wait_on_disk(hosts: int, seed: int) -> None:
+    """For any interleaving as well; nothing is forgotten there, counted twice or asked sooner for it."""
+    schedule = Schedule(seed, max_hosts_in_memory=hosts)
+    for _ in range(STEPS // 2):
+        schedule.step()
+        schedule.nothing_is_miscounted()
+    schedule.drain()
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32))
+def test_the_law_holds_when_all_hosts_are_of_one_domain(seed: int) -> None:
+    """One at a time at the resolver or in line; one more waits in memory, the others come back."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("domains.STANDING", "domains.LINE", "workbench.LINE"):
+            patch.setattr(f"crawlerproject.frontier.{name}", 1)
+        patch.setattr(Schedule, "reason_to_wait", lambda self, host: None)  # some come back after half a minute
+        schedule = Schedule(seed, domain_of=lambda name: "example", max_hosts_in_memory=3)
+        for _ in range(STEPS // 2):
+            schedule.step()
+        schedule.drain()
 
 
 def test_the_schedules_have_pages_in_the_browser() -> None:

@@ -127,6 +127,17 @@ def test_the_longest_stored_clock_wins(tmp_path: Path, first: str) -> None:
     store.close()
 
 
+def test_a_rest_outlives_a_crash_before_the_beat(bench: Bench) -> None:
+    """What a port asked for is stored at once, and that it is a port of this name."""
+    bench.add("http://a.example:81/1")
+    lease = bench.next()
+    assert lease is not None
+    bench.answer(lease, 429, retry_after_seconds=1000.0)
+    kept = Host.unpack("a.example", bench.store.host("a.example") or b"")
+
+    assert kept.other_ports == (81,)
+
+
 def test_a_longer_pause_holds_after_another_port_too(bench: Bench) -> None:
     """What one origin's robots.txt asks for is kept since the last answer of any."""
     bench.add(*(f"http://a.example{port}/{page}" for port in ("", ":81") for page in range(3)))

@@ -14,6 +14,7 @@ PROGRESS = Progress(
     hosts_ready=0,
     hosts_waiting=40,
     hosts_resting=0,
+    hosts_on_disk=0,
     queued_urls=1930,
     next_free_seconds=0.4,
     eta_seconds=130.0,

@@ -191,14 +191,14 @@ def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> Non
     ("reason", "status", "counts"),
     [
         (Reason.HTTP_ERROR, 500, False),
-        (Reason.FIRST_BYTE_TIMEOUT, None, False),
-        (Reason.DISCONNECTED, None, False),
+        (Reason.FIRST_BYTE_TIMEOUT, None, True),
+        (Reason.DISCONNECTED, None, True),
         (Reason.CONNECT_REFUSED, None, True),
         (Reason.DNS_NOT_FOUND, None, True),
     ],
 )
-def test_the_breaker_counts_what_no_url_can_bring_about(reason: Reason, status: int | None, counts: bool) -> None:
-    """Of a host's own pages it counts all of these."""
+def test_the_breaker_counts_a_host_that_does_not_answer(reason: Reason, status: int | None, counts: bool) -> None:
+    """A dead host is asked no oftener because other sites link to it; its answers to such links count for nothing."""
     assert Ending(reason, status, stranger=True).counts is counts
     assert Ending(reason, status).counts
 

@@ -118,10 +118,13 @@ class Arena:
         return self.raw_site(name, talk, address)
 
     def raw_site(self, name: str, talk: Talk, address: str = "") -> str:
-        """A site that writes its bytes itself (the robots.txt as well); its front page's URL."""
+        """A site that writes its bytes itself (the robots.txt as well); its front page's URL.
+
+        One named ``*.domain`` is every host of the domain that is no other site; it is for the test's DNS to find.
+        """
         self._talks[name] = talk
         self._addresses[name] = address or f"127.66.{len(self._addresses) // 250}.{len(self._addresses) % 250 + 1}"
-        lines = [f"{address} {name}" for name, address in self._addresses.items()]
+        lines = [f"{address} {name}" for name, address in self._addresses.items() if name[0] != "*"]
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
         return self.url(name)
 
@@ -210,7 +213,7 @@ class Arena:
                 fields = _fields(head)
                 body = await reader.readexactly(int(fields.get("content-length", "0")))
                 host = fields.get("host", "").rpartition(":")[0] or fields.get("host", "")
-                talk = self._talks.get(host)
+                talk = self._talks.get(host) or self._talks.get("*." + host.partition(".")[2])
                 try:
                     if talk is None:
                         writer.write(NOT_FOUND)

@@ -9,8 +9,9 @@ import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from scrapy.utils.project import get_project_settings
@@ -288,17 +289,22 @@ def test_a_robots_copy_does_not_follow_a_folder(tmp_path: Path) -> None:
 # --- who looks on --------------------------------------------------------------------------------
 
 
-def test_another_user_is_told_so(tmp_path: Path) -> None:
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """A folder that any user may look into; pytest's own are closed to others from their root on."""
+    with TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+def test_another_user_is_told_so(reachable: Path) -> None:
     """A folder that is closed to who asks is one sentence, not "not running"."""
     if os.getuid():
         pytest.skip("only root can become another user")
-    folder = tmp_path / "crawl"
+    folder = reachable / "crawl"
     crawl(folder)
     write_facts(folder, RUN_FILE, {"settings": {}})
     os.close(take_lock(folder))
-    for path in (folder, *folder.parents):
-        if path != Path("/") and path.owner() == "root" and path.is_relative_to("/tmp/"):
-            path.chmod(0o755)
     settings = get_project_settings()
     settings.set("CRAWL_DIR", str(folder), "cmdline")
 

@@ -8,8 +8,11 @@ from typing import Any, Protocol
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.protocols import (
     FLAG_SEED,
+    IN_MEMORY,
     Changes,
     ContentStore,
+    Due,
+    DueStore,
     Fingerprint,
     FrontierStore,
     Near,
@@ -168,6 +171,40 @@ class StoreContract:
         store.apply(Changes())
         store.sync()
         assert list(store.hosts_with_work()) == []
+
+
+class DueContract:
+    """What holds for every ``DueStore``."""
+
+    def test_hosts_are_due_in_the_order_of_moments_and_names(self, store: DueStore) -> None:
+        """Whatever the order in which they came; a place that is asked for is not among those behind it."""
+        moments = [(3_000_000_000_000_000, "b"), (7, "ü.example"), (7, "a"), (2**63, "z"), (IN_MEMORY, "m"), (256, "c")]
+        store.apply(Changes(due=[(host, None, at) for at, host in moments]))
+        places = sorted(Due(at, host) for at, host in moments)
+        assert store.due(99, Due(IN_MEMORY, "")) == places
+        assert store.due(2, Due(IN_MEMORY, "")) == places[:2]
+        assert store.due(99, Due(7, "a")) == places[2:]
+        assert store.due(99, Due(7, "b")) == places[2:]
+        assert store.due(99, Due(2**63, "z")) == []
+        assert store.due(0, Due(IN_MEMORY, "")) == []
+
+    def test_a_host_moves_from_place_to_place(self, store: DueStore) -> None:
+        """One change takes its old place away and gives it the new one; the same twice is as once."""
+        store.apply(Changes(due=[("a", None, 5), ("b", None, IN_MEMORY)]))
+        for _ in range(2):
+            store.apply(Changes(due=[("a", 5, IN_MEMORY), ("b", IN_MEMORY, 9)]))
+        assert store.due(9, Due(IN_MEMORY, "")) == [Due(IN_MEMORY, "a"), Due(9, "b")]
+        assert store.is_due(Due(9, "b"))
+        assert not store.is_due(Due(IN_MEMORY, "b"))
+        assert not store.is_due(Due(5, "a"))
+        store.apply(Changes(due=[("a", IN_MEMORY, None), ("b", 9, None)]))
+        assert store.due(9, Due(IN_MEMORY, "")) == []
+
+    def test_states_of_many_hosts_come_in_one_answer(self, store: DueStore) -> None:
+        """In the order of the question, None for those without."""
+        store.apply(Changes(hosts=[(f"h{number}", b"%d" % number) for number in range(5)]))
+        assert store.packed_hosts(["h3", "none", "h0", "h3"]) == [b"3", None, b"0", b"3"]
+        assert store.packed_hosts([]) == []
 
 
 class ContentContract:

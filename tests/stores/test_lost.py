@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.frontier.host import Host, with_more_rows
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.shelf import count_rows
 from crawlerproject.rules.urls import parse
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores.lost import Lost, Place, fetch_again, places_of
@@ -41,11 +42,11 @@ def test_queued_once(store: RocksStore) -> None:
             {URL: Place(3, "LL", "http://a.example/")},
             5.0,
             [("warc", b"x")],
-            with_more_rows,
+            count_rows,
         )
         == 1
     )
-    assert fetch_again(store, [Lost(URL, DIGEST)], {}, 6.0, [], with_more_rows) == 0
+    assert fetch_again(store, [Lost(URL, DIGEST)], {}, 6.0, [], count_rows) == 0
 
     (row,) = queue(store)
     assert (row.url, row.key, row.tries, row.depth, row.hops) == (URL, parse(URL).key, 0, 3, "LL")
@@ -62,7 +63,7 @@ def test_queued_once(store: RocksStore) -> None:
 @pytest.mark.parametrize("lost", [Lost(URL, OTHER), Lost("http://a.example/robots.txt", DIGEST), Lost("dns:x", b"")])
 def test_what_is_left_alone(store: RocksStore, lost: Lost) -> None:
     """A page with a later capture, one that the frontier does not know, what is no page: nothing changes."""
-    assert fetch_again(store, [lost], {}, 5.0, [], with_more_rows) == 0
+    assert fetch_again(store, [lost], {}, 5.0, [], count_rows) == 0
 
     assert queue(store) == []
     assert store.original(DIGEST) is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.stores.memory import MemoryStore
-from tests.stores.conformance import ContentContract, StoreContract
+from tests.stores.conformance import ContentContract, DueContract, StoreContract
 
 
-class TestMemoryStore(StoreContract, ContentContract):
+class TestMemoryStore(StoreContract, ContentContract, DueContract):
     """The contract, in memory."""
 
     @pytest.fixture

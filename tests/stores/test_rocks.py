@@ -22,7 +22,7 @@ from crawlerproject.stores import rocks
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
-from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
+from tests.stores.conformance import ContentContract, DueContract, StoreContract, key_of, record, row
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,7 +35,7 @@ def store(tmp_path: Path) -> Iterator[RocksStore]:
     made.close()
 
 
-class TestRocksStore(StoreContract, ContentContract):
+class TestRocksStore(StoreContract, ContentContract, DueContract):
     """The contract, on disk."""
 
 

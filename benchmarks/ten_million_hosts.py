@@ -1,0 +1,207 @@
+"""``python -m benchmarks.ten_million_hosts [--hosts N]``: hosts with work on disk; adding, a start after a kill, turns.
+
+A real frontier over a real RocksDB under a simulated clock; the web is a good answer to everything. Each part runs in a
+process of its own, so that its peak of memory is its own; the one that adds hosts is killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import TypeVar
+
+from crawlerproject.extensions.collector import GC_THRESHOLDS
+from crawlerproject.frontier.conduct import Conduct, Ending
+from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.turns import Lookup
+from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.backoff import RestLimits
+from crawlerproject.rules.pace import PRESETS
+from crawlerproject.rules.scope import Scope, registered_domain
+from crawlerproject.rules.urls import parse
+from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.rocks import RocksStore
+
+T = TypeVar("T")
+
+_LINKS_A_PAGE = 100
+_LEASES_A_BEAT = 500  # a second of a crawl that is bound by its processor
+_STARTED = 1_800_000_000.0
+_ROBOTS = b"User-agent: *\nDisallow: /private/\n"
+
+
+class Crawl:
+    """A frontier in ``folder`` and its clock."""
+
+    def __init__(self, folder: Path, now: float, *, clean: bool, in_memory: int) -> None:
+        self.now = now
+        self.store = RocksStore(folder)
+        self.longest: dict[str, float] = {}  # by what was called: CPU seconds that the event loop would wait for it
+        self.frontier = Frontier(
+            self.store,
+            Workbench[Host](domain_of=registered_domain),
+            Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), [], max_urls_per_host=10**9),
+            Conduct(PRESETS["default"], RestLimits(), max_failures=5),
+            RobotsDesk(self.store, "Bench", 86400.0),
+            rng=random.Random(1),
+            started_at=now,
+            clean_start=clean,
+            max_hosts_in_memory=in_memory,
+        )
+        registered_domain("example.com")  # its first question reads the list
+        gc.freeze()  # as a crawl does
+        gc.set_threshold(*GC_THRESHOLDS)
+
+    def begin(self) -> None:
+        """Take up what an earlier process left."""
+        self.frontier.begin_loading()
+        while self.held("load", lambda: self.frontier.load_some(250)):
+            pass
+
+    def held(self, what: str, call: Callable[[], T]) -> T:
+        """Call it, and remember how long it took."""
+        began = time.thread_time()
+        try:
+            return call()
+        finally:
+            self.longest[what] = max(self.longest.get(what, 0.0), time.thread_time() - began)
+
+    def holds(self) -> str:
+        """The longest of each kind."""
+        kinds = (f"{what} {seconds * 1000:.0f} ms" for what, seconds in sorted(self.longest.items()))
+        return f"  the event loop was held for at most: {', '.join(kinds)} (CPU)"
+
+    def add(self, first: int, count: int) -> None:
+        """A page of links, to a host each, every second one to two pages of it."""
+        urls = [f"http://www.site-{n}.com/{page}" for n in range(first, first + count) for page in range(1 + n % 2)]
+        found = [Found(parse(url), 1, "L", "http://via.example/", 10) for url in urls]
+        self.held("add", lambda: self.frontier.add(found, self.now))
+
+    def turn(self) -> Lease | None:
+        """The next lease; every host has an address of its own."""
+        while True:
+            turn = self.held("next", lambda: self.frontier.next(self.now))
+            if not isinstance(turn, Lookup):
+                return turn
+            lease = self.frontier.looked_up(turn.host, f"address of {turn.host.name}", self.now + 3600, self.now)
+            if lease is not None:
+                return lease
+
+    def beat(self) -> int:
+        """A second: as many leases as there are, at most so many, are answered and committed; how many."""
+        leases = 0
+        while leases < _LEASES_A_BEAT and (lease := self.turn()) is not None:
+            leases += 1
+            record = PageRecord(lease.row.url, Reason.FETCHED, 200, self.now)
+            body = _ROBOTS if lease.is_robots else b""
+            self.frontier.finish(lease, Ending(Reason.FETCHED, 200, 0.1), record, body, self.now)
+            self.now += 1 / _LEASES_A_BEAT
+        self.held("commit", lambda: self.frontier.apply(self.frontier.take_changes(), []))
+        self.now += 1 - leases / _LEASES_A_BEAT
+        return leases
+
+
+def add(folder: Path, hosts: int, in_memory: int) -> None:
+    """Add them, and be killed."""
+    crawl = Crawl(folder, _STARTED, clean=True, in_memory=in_memory)
+    crawl.begin()
+    began = last = time.process_time()
+    for first in range(0, hosts, _LINKS_A_PAGE):
+        crawl.add(first, min(_LINKS_A_PAGE, hosts - first))
+        crawl.now += 0.01
+        if first and first % 1_000_000 == 0:
+            spent, last = time.process_time() - last, time.process_time()
+            _say(f"  {first:,} hosts: {spent:.1f} us a host since the last line, {_peak()}")
+    spent = time.process_time() - began
+    frontier = crawl.frontier
+    urls = hosts + hosts // 2
+    _say(f"added {hosts:,} hosts, {urls:,} URLs: {spent / hosts * 1e6:.0f} µs CPU a host, peak {_peak()}")
+    assert frontier.waiting_urls == urls, frontier.waiting_urls
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk")
+    _say(crawl.holds())
+    crawl.store.sync()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def turns(folder: Path, hosts: int, in_memory: int, beats: int) -> None:
+    """Start after the kill and let hosts have their turns."""
+    began = time.monotonic()
+    started = _STARTED + 10 * hosts / _LINKS_A_PAGE
+    crawl = Crawl(folder, started, clean=False, in_memory=in_memory)
+    frontier = crawl.frontier
+    frontier.begin_loading()
+    loading, first = True, 0.0
+    while loading:
+        loading = bool(crawl.held("load", lambda: frontier.load_some(250)))
+        if not first and (lease := crawl.turn()) is not None:
+            first = time.monotonic() - began
+            frontier.put_back(lease, crawl.now)
+        crawl.now = started + time.monotonic() - began
+    whole = time.monotonic() - began
+    _say(f"start after the kill: first lease after {first:.2f} s, every queue looked at after {whole:.0f} s")
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk, peak {_peak()}")
+    assert frontier.waiting_urls == hosts + hosts // 2, frontier.waiting_urls
+    crawl.now += 3600.0
+    leases, cpu = 0, time.process_time()
+    for _ in range(beats):
+        leases += crawl.beat()
+    spent = time.process_time() - cpu
+    a_lease = spent / max(leases, 1) * 1e6
+    _say(f"{leases:,} leases in {beats:,} beats of a second: {a_lease:.0f} µs CPU a lease, peak {_peak()}")
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk")
+    _say(crawl.holds())
+    crawl.store.close()
+
+
+def _peak() -> str:
+    return f"{getrusage(RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB"
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def main() -> None:
+    """Each part as a process."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ten_million_hosts", description=__doc__)
+    parser.add_argument("--hosts", type=int, default=10_000_000)
+    parser.add_argument("--in-memory", type=int, default=MAX_HOSTS_IN_MEMORY)
+    parser.add_argument("--beats", type=int, default=600)
+    parser.add_argument("--folder", type=Path, help="where the frontier lies (default: a temporary folder)")
+    parser.add_argument("--part", choices=("add", "turns"), help="this part alone, in this process")
+    given = parser.parse_args()
+    if given.part == "add":
+        add(given.folder, given.hosts, given.in_memory)
+    elif given.part == "turns":
+        turns(given.folder, given.hosts, given.in_memory, given.beats)
+    else:
+        with tempfile.TemporaryDirectory(prefix="ten-million-hosts-") as made:
+            folder = given.folder or Path(made)
+            options = [f"--{name}={getattr(given, name.replace('-', '_'))}" for name in ("hosts", "in-memory", "beats")]
+            for part in ("add", "turns"):
+                command = [sys.executable, "-m", "benchmarks.ten_million_hosts", f"--folder={folder}", f"--part={part}"]
+                subprocess.run([*command, *options], check=part == "turns")
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            _say(f"on disk {size / 1e9:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""A wildcard in the DNS: every name under one domain is a host at one address, and every page invents hundreds more.
+
+Issue of the second look, 6: such a farm made 468,449 hosts in memory and 419,496 questions to DNS in 97 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import dns.flags
+import dns.message
+import dns.rrset
+
+from crawlerproject.frontier.domains import STANDING
+from tests.hostile.arena import MOST_LATE_SECONDS, Arena, Asked, Visit, arena, page
+
+FARM, FARM_ADDRESS, FARM_PAUSE_SECONDS = "wildcard-farm.com", "127.77.0.1", 0.1
+LATE, LATE_ADDRESS = "late.innocent-site.com", "127.78.0.1"
+LINKS = 200
+FARM_PAGES = 30
+IN_MEMORY = 200
+
+
+class NameServer(asyncio.DatagramProtocol):
+    """One address for whatever is below the farm, one for the innocent host that it links to."""
+
+    def __init__(self) -> None:
+        self.questions: Counter[str] = Counter()
+        self.moments: list[float] = []
+        self.transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ready."""
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        """A question."""
+        query = dns.message.from_wire(data)
+        name = query.question[0].name.to_text().lower().rstrip(".")
+        self.questions[name] += 1
+        self.moments.append(time.monotonic())
+        answer = dns.message.make_response(query)
+        answer.flags |= dns.flags.RA
+        address = FARM_ADDRESS if name.endswith(FARM) else LATE_ADDRESS
+        answer.answer.append(dns.rrset.from_text(name + ".", 300, "IN", "A", address))
+        self.transport.sendto(answer.to_wire(), addr)
+
+
+@contextmanager
+def name_server() -> Iterator[tuple[NameServer, str]]:
+    """A DNS server in a thread, and where it listens."""
+    loop, server = asyncio.new_event_loop(), NameServer()
+    transport, _ = loop.run_until_complete(loop.create_datagram_endpoint(lambda: server, local_addr=("127.0.0.1", 0)))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield server, "{}:{}".format(*transport.get_extra_info("sockname"))
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        transport.close()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+def _of_farm(web: Arena, *, robots: bool) -> list[Visit]:
+    return [visit for visit in web.visits if visit.ip == FARM_ADDRESS and (robots or visit.path != "/robots.txt")]
+
+
+def test_a_farm_costs_what_its_address_serves(tmp_path: Path) -> None:
+    """Look-ups, memory and others' turns: none of them grows with the names that a farm invents."""
+    numbers, in_memory, named_at = count(), list[int](), list[float]()
+    status = tmp_path / "crawl" / "status.json"
+
+    def farm(asked: Asked) -> bytes | None:
+        if asked.path == "/robots.txt":
+            return None
+        links = [f"http://h{next(numbers)}.{FARM}:{web.port}/" for _ in range(LINKS)]
+        if len(_of_farm(web, robots=False)) >= FARM_PAGES // 2:
+            links.append(f"http://{LATE}:{web.port}/")
+            named_at.append(time.time())
+        return page(*links, text=f"{asked.host} sells names")
+
+    def seen() -> bool:
+        if status.exists():
+            now = json.loads(status.read_text())["progress"]
+            in_memory.append(sum(now[f"hosts_{state}"] for state in ("in_flight", "ready", "waiting", "resting")))
+        return len(_of_farm(web, robots=False)) >= FARM_PAGES and len(web.of(LATE)) >= 1
+
+    with name_server() as (server, address), arena(tmp_path) as web:
+        web.site(f"*.{FARM}", farm, FARM_ADDRESS)
+        web.site(f"*.{LATE.partition('.')[2]}", lambda asked: None, LATE_ADDRESS)
+        web.crawl(
+            f"http://www.{FARM}:{web.port}/",
+            web.innocent(),
+            settings={
+                "FETCH_DNS_SERVERS": address,
+                "FRONTIER_MAX_HOSTS_IN_MEMORY": str(IN_MEMORY),
+                "PACE_IP_SECONDS": str(FARM_PAUSE_SECONDS),
+            },
+            until=seen,
+        )
+
+        requests = len(_of_farm(web, robots=True))
+        questions = sum(many for name, many in server.questions.items() if name.endswith(FARM))
+        assert next(numbers) > 20 * requests, "the farm invented too little for this test to mean anything"
+        assert questions <= requests + STANDING
+        assert max(in_memory) <= IN_MEMORY * 1.1 + LINKS
+        web.assert_undisturbed(least=20)
+        first = min(visit.start for visit in web.of(LATE, robots=True))
+        assert first - named_at[0] < MOST_LATE_SECONDS, "a host of another domain waited behind the farm's"
+
+
+def test_names_of_many_domains_are_looked_up_at_the_rate_that_is_set(tmp_path: Path) -> None:
+    """A second's worth at once, then no more than that a second; each site is fetched, the innocent one undisturbed."""
+    rate, sites = 10, 30
+    with name_server() as (server, address), arena(tmp_path) as web:
+        web.site("*.com", lambda asked: page(text="small") if asked.path == "/" else None, LATE_ADDRESS)
+        names = [f"site-{number}.com" for number in range(sites)]
+        web.crawl(
+            web.innocent(),
+            *(f"http://{name}:{web.port}/" for name in names),
+            settings={"FETCH_DNS_SERVERS": address, "FETCH_DNS_MAX_PER_SECOND": str(rate)},
+            until=lambda: all(web.of(name) for name in names) and len(web.of("innocent.test")) >= 10,
+        )
+
+        assert server.questions == Counter(names)
+        moments = server.moments
+        assert max(sum(start <= moment < start + 1.0 for moment in moments) for start in moments) <= 2 * rate + 1
+        assert moments[-1] - moments[0] >= (sites - rate) / rate - 0.2
+        web.assert_undisturbed()
