@@ -34,6 +34,7 @@ from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.middlewares.guard import FRONTIERS_META, guard_of
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.urls import Address
 
@@ -59,7 +60,7 @@ _HOLD_MARGIN_SECONDS = 5.0
 
 def _disown(request: Request) -> None:
     """Take what is a lease's from a request that only has a copy of its meta."""
-    if "lease" in request.meta:
+    if lease_in(request) is not None:
         for name in _OURS:
             request.meta.pop(name, None)
 

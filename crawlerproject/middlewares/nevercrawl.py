@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_key, host_name
@@ -42,7 +43,7 @@ class NeverCrawlMiddleware:
 
     def process_request(self, request: Request) -> None:
         """Refuse what the list excludes."""
-        lease = request.meta.get("lease")
+        lease = lease_in(request)
         self.judge(request, "" if lease is None else lease.row.host)
 
     def judge(self, request: Request, host: str = "") -> None:

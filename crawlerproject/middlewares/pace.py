@@ -23,6 +23,7 @@ from scrapy.statscollectors import StatsCollector
 from crawlerproject.clock import steady
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.resolver import Resolved, resolver_for
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.moments import Moments
 from crawlerproject.middlewares.pace_settings import ip_seconds_of, preset_of, rest_limits_of
 from crawlerproject.middlewares.refused import Refused, refused
@@ -104,7 +105,7 @@ class PaceMiddleware:
 
     def process_request(self, request: Request) -> Awaitable[None] | None:
         """Keep what is not leased until its host seems free, before it takes a place in the downloader."""
-        if "lease" in request.meta or request.meta.get("render") or not request.url.startswith("http"):
+        if lease_in(request) is not None or request.meta.get("render") or not request.url.startswith("http"):
             return None
         return self._early(request)
 

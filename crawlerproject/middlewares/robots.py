@@ -21,6 +21,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots import (
@@ -113,7 +114,7 @@ class RobotsMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
         """A crawl's large robots.txt is read in a thread; the spider and the frontier then find it read."""
-        lease = request.meta.get("lease")
+        lease = lease_in(request)
         if lease is None or not lease.is_robots or len(response.body) <= _READ_AT_ONCE_BYTES:
             return response
         return self._read_aside(response)

@@ -83,7 +83,7 @@ class Plain(scrapy.Spider):
     }
 
     async def start(self):
-        forged = {"robots_checked": True, "lease": None, "address": "12 High Street", "delay_seconds": 0}
+        forged = {"robots_checked": True, "lease": "twelve months", "address": "12 High Street", "delay_seconds": 0}
         for path in ("1", "2", "3", "no/4", "moved", "503"):
             yield scrapy.Request(self.site + path, meta=dict(forged), dont_filter=True)
         yield scrapy.Request(self.never)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 from scrapy.http import Response
+from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.middlewares.guard import Guard, guard_of
@@ -85,7 +86,7 @@ def test_the_chain_and_the_handler_share_one_guard() -> None:
 def test_settings_that_take_a_promise_away_are_mended() -> None:
     """At the spider's own priority; what else stood there stays."""
     ours = "crawlerproject.render.handler.RenderingDownloadHandler"
-    settings = get_crawler().settings.copy()
+    settings = Settings()
     settings.set("DOWNLOAD_HANDLERS", {"https": "theirs.Handler", "ftp": "theirs.Ftp"}, "spider")
     settings.set("EXTENSIONS", {"theirs.Extension": 1, "crawlerproject.extensions.commit.CommitLoop": None}, "cmdline")
     settings.set("DOWNLOADER", "theirs.Downloader", "spider")
