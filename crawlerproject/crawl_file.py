@@ -6,6 +6,7 @@ Written at the first start, read at each later one. Its settings stand above ``s
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -101,12 +102,14 @@ def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:
 
     Comments and order of a file that is there are kept.
     """
+    path = folder / CRAWL_FILE
+    if not path.exists():
+        replace_file(path, _new(crawl).encode(), SECRET_FILE)
+        return
     import tomlkit  # only a start that changes something needs it
 
-    path = folder / CRAWL_FILE
-    document = tomlkit.parse(path.read_text("utf-8") if path.exists() else _HEAD + "\n")
-    one_by_one = [part.strip() for part in crawl.seeds.split(",")] if "://" in crawl.seeds else crawl.seeds
-    _put(document, SEEDS, one_by_one)
+    document = tomlkit.parse(path.read_text("utf-8"))
+    _put(document, SEEDS, _one_by_one(crawl.seeds))
     _put(document, SCOPE, crawl.scope)
     if "settings" not in document:
         document.add("settings", tomlkit.table())
@@ -114,6 +117,20 @@ def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:
     for name, value in crawl.settings.items():
         _put(table, name, value)
     replace_file(path, tomlkit.dumps(document).encode(), SECRET_FILE)
+
+
+def _new(crawl: CrawlFile) -> str:
+    """The whole file. JSON's texts, numbers, booleans and lists of these are TOML's as well."""
+    values = {SEEDS: _one_by_one(crawl.seeds), SCOPE: crawl.scope}
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
+    lines += ["", "[settings]"]
+    lines += [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in crawl.settings.items()]
+    return _HEAD + "\n" + "\n".join(lines) + "\n"
+
+
+def _one_by_one(seeds: str) -> str | list[str]:
+    """A file's path as it is, URLs as a list."""
+    return [part.strip() for part in seeds.split(",")] if "://" in seeds else seeds
 
 
 def _put(table: Any, name: str, value: Any) -> None:

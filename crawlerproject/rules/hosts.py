@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from crawlerproject.reasons import Reason
@@ -28,6 +29,7 @@ def _other_scheme(url: str) -> str:
     return name if port is None else f"{name}:{port}"
 
 
+@lru_cache(maxsize=65_536)  # some links of every page, and each turn, ask for the same few
 def host_name(key: str) -> str:
     """Host name of a host key: the port, if any, taken off; brackets of an IPv6 address stay."""
     if ":" not in key or key.endswith("]"):

@@ -38,6 +38,7 @@ class ReadingMark:
     def __init__(self, folder: Path) -> None:
         """Open or make the file; StorageError when that fails."""
         path = folder / MARK_FILE
+        self._row: QueuedPage | None = None  # that is written there, marked or not
         with storage_errors(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -56,7 +57,11 @@ class ReadingMark:
         return key, self._memory[_HEAD.size : _HEAD.size + length].decode("utf-8", "replace")
 
     def put(self, row: QueuedPage) -> None:
-        """Mark a page."""
+        """Mark a page; the one that was marked before, which is the usual case, by its first byte alone."""
+        if row is self._row:
+            self._memory[0] = _FORMAT
+            return
+        self._row = row
         url = row.url.encode("utf-8", "replace")[:_URL_BYTES]
         self._memory[1 : _HEAD.size + len(url)] = _HEAD.pack(_FORMAT, len(url), row.key)[1:] + url
         self._memory[0] = _FORMAT  # last: until then nothing is marked
