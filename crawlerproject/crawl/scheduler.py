@@ -274,9 +274,12 @@ class FrontierScheduler:
     def quit_leases(self) -> bool:
         """End every lease that nothing was sent for yet; whether none is left, those that were sent for included."""
         self.crawl.ends.forget()
-        while self._hot:
-            lease = self._hot.popleft().meta.get("lease")
-            if lease is not None and not lease.ended:
+        hot, self._hot = self._hot, deque()
+        for request in hot:
+            lease = lease_in(request)
+            if lease is None:
+                self._hot.append(request)
+            elif not lease.ended:
                 self.crawl.frontier.put_back(lease, self.crawl.now())
                 self._over(lease)
         return not (self.crawl.frontier.leased or self._lookups)
