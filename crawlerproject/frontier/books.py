@@ -87,6 +87,7 @@ class Books:
         self.given_up_hosts = 0
         self.changes = Changes()
         self.dirty: dict[str, Host] = {}
+        self.copies: dict[str, Host] = {}  # of hosts that are not in memory, while rows for them are queued
         self.territory = territory
         self._start_delay_seconds = start_delay_seconds
         self._arrival = 0
@@ -122,8 +123,7 @@ class Books:
         if shelf is None or name in self.dirty:
             return self.host(name)
         host = self.stored(name, self.store.host(name))
-        # A port that is new has to be told to the others of its name.
-        loads = (self.met is not None and host.rows > 0) or ":" in name
+        loads = self.met is not None and host.rows > 0
         if host.on_disk or (len(self.workbench.hosts) >= shelf.max_in_memory and not loads):
             return host
         return self._taken_in(host)
@@ -216,6 +216,19 @@ class Books:
         if host.ports is not None:
             host.ports.charge(host, ended, host.name_free)
 
+    def tell_port(self, host: Host) -> None:
+        """Have a name know of one more port, whose host goes to disk at once: it shares their clock once it is back."""
+        name, port = host_name(host.name), port_of(host.name)
+        if not port:
+            return
+        if (clock := self.workbench.names.get(name)) is not None:
+            clock.numbers.add(port)
+            host.next_free = max(host.next_free, clock.free_at(host))
+        first = self._kept(name)
+        if port not in first.other_ports:
+            first.other_ports += (port,)
+            self.dirty[name] = first
+
     def _share_ports(self, host: Host) -> None:
         """Have a host share the clock of its name's other ports, in memory or stored; most names have no other."""
         name, bench = host_name(host.name), self.workbench
@@ -260,7 +273,7 @@ class Books:
 
     def _kept(self, name: str) -> Host:
         """The host in memory or as it is stored, without taking it up."""
-        host = self.workbench.hosts.get(name) or self.dirty.get(name)
+        host = self.workbench.hosts.get(name) or self.dirty.get(name) or self.copies.get(name)
         if host is None:
             host = self._unpacked(name, self.store.host(name))
         return host

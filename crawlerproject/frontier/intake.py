@@ -49,7 +49,7 @@ class Intake:
         self._gates = gates
         self._refused_adds: list[Found] = []  # found while the store had no room
         self._recent = books.recent
-        self._copies: dict[str, Host] = {}  # of hosts that are not in memory, while what was found is queued
+        self._copies = books.copies
 
     def _load(self, name: str) -> None:
         host = self._books.host(name)
@@ -95,7 +95,12 @@ class Intake:
 
     def add(self, found: Iterable[Found], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
-        self._copies.clear()
+        try:
+            return self._add(found, now)
+        finally:
+            self._copies.clear()
+
+    def _add(self, found: Iterable[Found], now: float) -> int:
         new = self._new(found, now)
         if not new:
             return 0
@@ -110,7 +115,12 @@ class Intake:
 
     def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
         """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
-        self._copies.clear()
+        try:
+            return self._again(found, now)
+        finally:
+            self._copies.clear()
+
+    def _again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
         allowed = [
             (item, record)
             for item, record in found
@@ -125,14 +135,19 @@ class Intake:
     def _queue(self, changes: Changes, new: int, now: float) -> int:
         """One atomic change; ``new`` is 1 when its rows' pages were unknown."""
         books, shelf, rows = self._books, self._books.shelf, changes.queued
-        counts = shelf.counted() if shelf is not None else None
         hosts: dict[str, Host] = {}
         for row in rows:
-            host = hosts.get(row.host)
-            if host is None:
+            if row.host not in hosts:
                 host = hosts[row.host] = self._host(row.host)
-                if host.on_disk and counts is not None:
+                if ":" in row.host and row.host in self._copies and not host.on_disk:
+                    books.tell_port(host)
+        counts = shelf.counted() if shelf is not None else None
+        if counts is not None:
+            for host in hosts.values():
+                if host.on_disk:
                     counts.add(host, -1)
+        for row in rows:
+            host = hosts[row.host]
             host.rows += 1
             host.known += 0 if row.flags & FLAG_STRANGER else new
         try:

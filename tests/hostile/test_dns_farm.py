@@ -105,6 +105,7 @@ def test_a_farm_costs_what_its_address_serves(tmp_path: Path) -> None:
             settings={
                 "FETCH_DNS_SERVERS": address,
                 "FRONTIER_MAX_HOSTS_IN_MEMORY": str(IN_MEMORY),
+                "SCOPE_MAX_HOSTS_PER_DOMAIN": "1000000",  # as if every name had an owner of its own
                 "PACE_IP_SECONDS": str(FARM_PAUSE_SECONDS),
             },
             until=seen,
