@@ -141,34 +141,37 @@ def add(folder: Path, hosts: int, in_memory: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def turns(folder: Path, hosts: int, in_memory: int, beats: int) -> None:
-    """Start after the kill and let hosts have their turns."""
-    began = time.monotonic()
-    started = _STARTED + 10 * hosts / _LINKS_A_PAGE
-    crawl = Crawl(folder, started, clean=False, in_memory=in_memory)
+def start(folder: Path, hosts: int, in_memory: int, *, clean: bool) -> Crawl:
+    """Take up what the process before has left."""
+    began, started = time.monotonic(), _STARTED + 10 * hosts / _LINKS_A_PAGE * (1 + clean)
+    crawl = Crawl(folder, started, clean=clean, in_memory=in_memory)
     frontier = crawl.frontier
     frontier.begin_loading()
     loading, first = True, 0.0
-    while loading:
+    while loading or not first:
         loading = bool(crawl.held("load", lambda: frontier.load_some(250)))
         if not first and (lease := crawl.turn()) is not None:
             first = time.monotonic() - began
             frontier.put_back(lease, crawl.now)
         crawl.now = started + time.monotonic() - began
     whole = time.monotonic() - began
-    _say(f"start after the kill: first lease after {first:.2f} s, every queue looked at after {whole:.0f} s")
+    after, looked = ("an orderly end", "all in memory") if clean else ("a kill", "every queue looked at")
+    _say(f"start after {after}: first lease after {first:.2f} s, {looked} after {whole:.0f} s")
     _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk, peak {_peak()}")
     assert frontier.waiting_urls == hosts + hosts // 2, frontier.waiting_urls
+    return crawl
+
+
+def turns(crawl: Crawl, beats: int) -> None:
+    """Let hosts have their turns; all are due."""
+    frontier = crawl.frontier
     crawl.now += 3600.0
     leases, cpu = 0, time.process_time()
     for _ in range(beats):
         leases += crawl.beat()
-    spent = time.process_time() - cpu
-    a_lease = spent / max(leases, 1) * 1e6
+    a_lease = (time.process_time() - cpu) / max(leases, 1) * 1e6
     _say(f"{leases:,} leases in {beats:,} beats of a second: {a_lease:.0f} µs CPU a lease, peak {_peak()}")
     _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk")
-    _say(crawl.holds())
-    crawl.store.close()
 
 
 def _peak() -> str:
@@ -186,19 +189,23 @@ def main() -> None:
     parser.add_argument("--in-memory", type=int, default=MAX_HOSTS_IN_MEMORY)
     parser.add_argument("--beats", type=int, default=600)
     parser.add_argument("--folder", type=Path, help="where the frontier lies (default: a temporary folder)")
-    parser.add_argument("--part", choices=("add", "turns"), help="this part alone, in this process")
+    parser.add_argument("--part", choices=("add", "start", "turns"), help="this part alone, in this process")
     given = parser.parse_args()
     if given.part == "add":
         add(given.folder, given.hosts, given.in_memory)
-    elif given.part == "turns":
-        turns(given.folder, given.hosts, given.in_memory, given.beats)
+    elif given.part:
+        crawl = start(given.folder, given.hosts, given.in_memory, clean=given.part == "turns")
+        if given.part == "turns":
+            turns(crawl, given.beats)
+        _say(crawl.holds())
+        crawl.store.close()
     else:
         with tempfile.TemporaryDirectory(prefix="ten-million-hosts-") as made:
             folder = given.folder or Path(made)
             options = [f"--{name}={getattr(given, name.replace('-', '_'))}" for name in ("hosts", "in-memory", "beats")]
-            for part in ("add", "turns"):
+            for part in ("add", "start", "turns"):
                 command = [sys.executable, "-m", "benchmarks.ten_million_hosts", f"--folder={folder}", f"--part={part}"]
-                subprocess.run([*command, *options], check=part == "turns")
+                subprocess.run([*command, *options], check=part != "add")
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             _say(f"on disk {size / 1e9:.2f} GB")
 

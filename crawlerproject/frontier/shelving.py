@@ -123,6 +123,7 @@ class Shelving:
                 self._books.waits(host, host.kept)
                 host.kept = 0
             self._books.workbench.drop(host)
+        self._books.workbench.tidy()
 
     # --- from disk to memory --------------------------------------------------------------------
 

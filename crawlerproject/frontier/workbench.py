@@ -285,15 +285,18 @@ class Workbench(Generic[H]):
         host.stage = Stage.IDLE
         self._leave(host)
 
+    def tidy(self) -> None:
+        """Forget what the heap holds of hosts that were dropped, once that is half of it."""
+        if self._dropped > len(self._heap) // 2:
+            self._dropped = 0
+            self._heap = [entry for entry in self._heap if entry[2].serial == entry[1]]
+            heapify(self._heap)
+
     def latest(self, count: int, later_than: float) -> list[H]:
         """Some ``count`` hosts that wait for their own moment, later than ``later_than``.
 
         They are the latest of a part of all, another part each time: empty while there may be some in other parts.
         """
-        if self._dropped > len(self._heap) // 2:
-            self._dropped = 0
-            self._heap = [entry for entry in self._heap if entry[2].serial == entry[1]]
-            heapify(self._heap)
         start = self._looked_to if self._looked_to < len(self._heap) else 0
         self._looked_to = start + _LOOKED_AT
         found = [
