@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject import settings as ours
+from crawlerproject.promised_settings import keep_guard
 from crawlerproject.setting_values import let_in_flight
 
 if TYPE_CHECKING:
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
 
 _PROJECT = SETTINGS_PRIORITIES["project"]
 # What says which project this is, and what must be known before there is a crawler.
-_THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE", "LOG_LEVEL"})
+_THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE", "LOG_LEVEL", "ADDONS"})
 _EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP", "LOG_FORMATTER")
 # What Scrapy has by itself stays but for what works against ours or shows less than ours does.
 _KEPT = frozenset({"EXTENSIONS_BASE"})
-_OFF = ("feedexport.FeedExporter", "throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
-# Feeds are off in our own crawls; another project wants its items, and not our pages among them.
-_EXTENSIONS = {
-    "crawlerproject.extensions.feeds.ItemFeeds": 0,
-    **{f"scrapy.extensions.{name}": None for name in _OFF},
-}
+_OFF = ("throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
+_EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name in _OFF}
+
+
+class Guarded:
+    """Our own project's: the last guard stays whatever a spider's ``custom_settings`` say."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """After the spider's."""
+        keep_guard(settings)
 
 
 class PoliteCrawl:
@@ -58,3 +63,4 @@ class PoliteCrawl:
             else:
                 settings.set(name, value, _PROJECT)
         let_in_flight(settings)
+        keep_guard(settings)

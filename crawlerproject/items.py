@@ -1,4 +1,4 @@
-"""What a spider hands to the pipelines: exactly one Page for every lease, whatever became of it."""
+"""What a spider hands to our pipelines: exactly one Page for every lease, whatever became of it."""
 
 from __future__ import annotations
 

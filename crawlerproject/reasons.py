@@ -42,6 +42,7 @@ class Reason(StrEnum):
     TOO_MANY_HOSTS = "too-many-hosts"
     POISON = "poison"
     HUB_UNPROVEN = "hub-unproven"
+    MIDDLEWARE = "middleware"
 
     # Failures: asked for, no usable answer.
     DNS_NOT_FOUND = "dns-not-found"

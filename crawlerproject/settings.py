@@ -114,6 +114,8 @@ SPIDER_MODULES = ["crawlerproject.spiders"]
 NEWSPIDER_MODULE = "crawlerproject.spiders"
 COMMANDS_MODULE = "crawlerproject.commands"
 
+ADDONS = {"crawlerproject.addon.Guarded": 1000}  # the last, so after what others set
+
 SCHEDULER = "crawlerproject.crawl.scheduler.FrontierScheduler"
 DOWNLOAD_HANDLERS = {
     "http": "crawlerproject.render.handler.RenderingDownloadHandler",

@@ -26,6 +26,7 @@ MAY_IMPORT = {
         "stores",
         "rules",
         "preflight",
+        "promised_settings",
         "crawl_file",
         # Workers as processes of their own.
         "supervisor",

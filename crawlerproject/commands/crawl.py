@@ -11,11 +11,13 @@ from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.promised_settings import keep_addon
 from crawlerproject.rules.printable import printable_line
 
 logger = logging.getLogger(__name__)
@@ -52,6 +54,10 @@ class _Crawler(Crawler):
     """Says in one sentence why a crawl could not be opened although the preflight check found nothing."""
 
     refused = False
+
+    def __init__(self, spidercls: type[Spider], settings: Settings) -> None:
+        super().__init__(spidercls, settings)
+        keep_addon(self.settings, settings)
 
     async def crawl_async(self, *args: Any, **kwargs: Any) -> None:
         """As Scrapy's; what changed after the check (Redis went away, a name was taken) ends without a traceback."""
@@ -91,7 +97,7 @@ class Command(ScrapyCrawl):
         assert self.crawler_process is not None
         if isinstance(spidercls, str):
             spidercls = self.crawler_process.spider_loader.load(spidercls)
-        self._ours = _Crawler(spidercls, self.settings)
+        self._ours = _Crawler(spidercls, cast("Settings", self.settings))
         return super()._create_crawler(cast("Any", self._ours))  # it may be a crawler, which is taken as it is
 
     def _check_plan(self, opts: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 """Sub-requests of pages in the browser as requests of the engine: the same chain, the same archive and log.
 
-The answer goes to the page that waits for it and, as a Page like any other, to the pipelines.
+The answer goes to the page that waits for it and, as a Page like any other, to our pipelines.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.urls import Base
-from crawlerproject.spiders.answers import REDIRECTS, header, page_of
+from crawlerproject.spiders.answers import REDIRECTS, header, page_by_middleware, page_of
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -47,19 +48,24 @@ class EmbedRequests:
             lease.row.url, headers=headers, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta
         )
 
-    def answered(self, response: Response) -> Page:
+    async def answered(self, response: Response) -> None:
         """Scrapy's callback: any answer."""
         request = response.request
         assert request is not None
         lease: Lease = request.meta["lease"]
+        if "wire" not in request.meta:
+            page = page_by_middleware(lease, "a downloader middleware answered")
+            _tell(lease, RuntimeError(page.error))
+            await self._scheduler.complete(page)
+            return
         page = page_of(lease, response, request.meta["wire"])
         if response.status in REDIRECTS:
             target = Base(page.url).join(header(response.headers, b"Location"))
             page.location = target.url if target is not None else ""
         _tell(lease, response)
-        return page
+        await self._scheduler.complete(page)
 
-    def failed(self, failure: Failure) -> Page | None:
+    async def failed(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
         request: Request = cast("Any", failure).request
         lease: Lease = request.meta["lease"]
@@ -69,16 +75,18 @@ class EmbedRequests:
         page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, LeaseOver):
             self._scheduler.put_back(page)
-            return None
+            return
         if isinstance(error, FetchError):
             page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)
         elif isinstance(error, Refused):
             page.reason = error.reason
+        elif isinstance(error, IgnoreRequest):
+            page.reason = Reason.MIDDLEWARE
         else:
             spider = cast("WebSpider", self._scheduler.crawler.spider)
             logger.error("unexpected failure of %s: %r", page.url, error)
             spider.count_error()
-        return page
+        await self._scheduler.complete(page)
 
 
 def _tell(lease: Lease, outcome: Any) -> None:

@@ -61,7 +61,7 @@ class Pushes:
             method="POST",
             body=self._crawl.subscriptions.form(lease.row),
             headers={"Content-Type": "application/x-www-form-urlencoded"},
-            callback=spider.parse,
+            callback=spider.answered,
             errback=spider.on_error,
             dont_filter=True,
             meta=meta,

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import build_from_crawler, load_object
 
 from crawlerproject.bursts import Bursts
+from crawlerproject.crawl.completion import Completion
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.embed_requests import EmbedRequests
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
@@ -31,17 +33,36 @@ from crawlerproject.frontier.found import Found, seed_found
 from crawlerproject.frontier.joining import answer_seconds
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
+from crawlerproject.middlewares.guard import FRONTIERS_META, guard_of
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.urls import Address
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.dupefilters import BaseDupeFilter
     from twisted.internet.defer import Deferred
 
 logger = logging.getLogger(__name__)
 
+# Where a project switches them on, Scrapy's middlewares keep from what the frontier sees to.
+_NOT_SCRAPYS = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
+# What we say of a request of ours, and a spider's own may have from response.meta.
+_OURS = (
+    *FRONTIERS_META,
+    *_NOT_SCRAPYS,
+    *("wire", "download_slot", "floor_seconds", "render", "rendered", "download_latency"),
+    *("facts", "triage", "to_render", "challenge", "reading", "unread"),
+)
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
+
+
+def _disown(request: Request) -> None:
+    """Take what is a lease's from a request that only has a copy of its meta."""
+    if lease_in(request) is not None:
+        for name in _OURS:
+            request.meta.pop(name, None)
 
 
 class FrontierScheduler:
@@ -55,6 +76,9 @@ class FrontierScheduler:
         self._loader: Loader
         self._lookups: Lookups
         self._long: LongPages
+        self.completion: Completion
+        self._guard = guard_of(crawler)
+        self._seen: BaseDupeFilter | None = None  # of requests that are not the frontier's
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
         self._timer = WakeUp(self._awake)
         self._bursts = Bursts()
@@ -79,6 +103,7 @@ class FrontierScheduler:
         self._loader = Loader(self.crawler, self.crawl.frontier, self.wake)
         self._lookups = Lookups(self.crawl, self._looked_up, self.wake)
         self._long = LongPages(self)
+        self.completion = Completion(self)
         if self.crawl.fleet is None:
             self._loader.begin()
             read_letters(self.crawl)
@@ -135,9 +160,26 @@ class FrontierScheduler:
         return frontier.only_rests(self.crawl.now(), self._patience_seconds)
 
     def enqueue_request(self, request: Request) -> bool:
-        """Take a leased request back on its way into the engine, or one that some other code made."""
+        """Take a leased request back on its way into the engine, or one that some other code made.
+
+        Of the latter a second of the same is dropped, as by Scrapy's own scheduler; it is no lease's, whatever its
+        meta says (``meta=response.meta``, a redirect).
+        """
+        if not self._guard.leased(request):
+            _disown(request)
+            if not request.dont_filter and self._seen_before(request):
+                return False
         self._hot.append(request)
         return True
+
+    def _seen_before(self, request: Request) -> bool:
+        if self._seen is None:
+            self._seen = build_from_crawler(load_object(self.crawler.settings["DUPEFILTER_CLASS"]), self.crawler)
+        return self._seen.request_seen(request)
+
+    def waiting(self) -> set[Request]:
+        """Requests that the engine has not taken yet."""
+        return set(self._hot)
 
     def next_request(self) -> Request | None:
         """A request whose host and address are free now; None (and a timer set) when there is none."""
@@ -197,6 +239,10 @@ class FrontierScheduler:
         except StorageError as error:  # the list says it again when it is read again
             self.crawl.pause(str(error))
 
+    async def complete(self, page: Page) -> None:
+        """A Page is read: our own pipelines compare, archive and end it."""
+        await self.completion.complete(page)
+
     def finish(self, page: Page) -> None:
         """Queue a page's links, archive it and end its lease. Called once for every Page, by the last pipeline.
 
@@ -228,9 +274,12 @@ class FrontierScheduler:
     def quit_leases(self) -> bool:
         """End every lease that nothing was sent for yet; whether none is left, those that were sent for included."""
         self.crawl.ends.forget()
-        while self._hot:
-            lease = self._hot.popleft().meta.get("lease")
-            if lease is not None and not lease.ended:
+        hot, self._hot = self._hot, deque()
+        for request in hot:
+            lease = lease_in(request)
+            if lease is None:
+                self._hot.append(request)
+            elif not lease.ended:
                 self.crawl.frontier.put_back(lease, self.crawl.now())
                 self._over(lease)
         return not (self.crawl.frontier.leased or self._lookups)
@@ -271,6 +320,12 @@ class FrontierScheduler:
         return frontier.leased - frontier.renders.in_flight < self._max_in_flight
 
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
+        request = self._made(lease, error)
+        self._guard.lease(request, lease)
+        self.completion.expect(lease, request)
+        return request
+
+    def _made(self, lease: Lease, error: FetchError | None) -> Request:
         spider: Any = self.crawler.spider
         if not (lease.is_render and lease.host.name in self.leases):
             self.leases[lease.host.name] = lease
@@ -282,6 +337,7 @@ class FrontierScheduler:
             "verbatim_url": True,
             "download_slot": "all",
             "poison": self.crawl.poison,
+            **_NOT_SCRAPYS,
         }
         if lease.is_render:
             meta["render"] = True
@@ -297,7 +353,12 @@ class FrontierScheduler:
             return self._embeds.request(lease, meta)
         headers = self.crawl.revisits.headers(lease.row)
         return Request(
-            lease.row.url, headers=headers, callback=spider.parse, errback=spider.on_error, dont_filter=True, meta=meta
+            lease.row.url,
+            headers=headers,
+            callback=spider.answered,
+            errback=spider.on_error,
+            dont_filter=True,
+            meta=meta,
         )
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
@@ -323,6 +384,7 @@ class FrontierScheduler:
 
     def _over(self, lease: Lease) -> None:
         """A lease has ended. While a page is in the browser its host has others."""
+        self.completion.forget(lease)
         if self.leases.get(lease.host.name) is lease:
             del self.leases[lease.host.name]
         self._rest(lease)

@@ -58,6 +58,7 @@ class CommitLoop:
         while not scheduler.crawl.closed:
             await asyncio.sleep(self._commit_seconds)
             try:
+                await scheduler.completion.complete_lost()
                 await self.beat(scheduler)
             except LeaseLost as error:
                 scheduler.crawl.lose(str(error))

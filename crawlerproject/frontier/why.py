@@ -49,6 +49,7 @@ _REFUSALS = frozenset(
         Reason.RENDER_PACE,
         Reason.POISON,
         Reason.HUB_UNPROVEN,
+        Reason.MIDDLEWARE,
         Reason.EXTENSION,
         Reason.SCOPE,
         Reason.DEPTH,
@@ -363,5 +364,6 @@ _RULES: dict[Reason, str] = {
     Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
     Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
     Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
+    Reason.MIDDLEWARE: "a downloader middleware of the project dropped it, answered it or sent another instead",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }

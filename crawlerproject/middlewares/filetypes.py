@@ -11,6 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.filetypes import SKIP_EXTENSIONS, extensions_of, of_sitemaps, useless
@@ -47,7 +48,7 @@ class FileTypesMiddleware:
         meta = request.meta
         if meta.get("seed") or meta.get("embed"):
             return True
-        lease = meta.get("lease")
+        lease = lease_in(request)
         if lease is None or not lease.row.flags & (FLAG_SEED | FLAG_SITEMAP):
             return False
         return bool(lease.row.flags & FLAG_SEED) or not useless(path, self._of_sitemaps)

@@ -17,12 +17,13 @@ _REST_STATUSES = (429, 503)
 class Moment:
     """One key's place in time, by the clock given."""
 
-    __slots__ = ("address", "ended", "forget_at", "in_flight", "rest", "samples", "waiting")
+    __slots__ = ("address", "ended", "forget_at", "in_flight", "rest", "samples", "shared", "waiting")
 
     def __init__(self) -> None:
         self.ended = float("-inf")  # of the last answer
         self.forget_at = float("-inf")
         self.in_flight = False
+        self.shared = False  # with requests that the frontier knows nothing of
         self.rest = Rest()
         self.samples: tuple[float, ...] = ()
         self.address = ""  # last connected to
@@ -46,6 +47,11 @@ class Moments:
         """The key's moment, if any is remembered."""
         return self._moments.get(key)
 
+    def shared(self, key: str) -> bool:
+        """Whether requests that are not the frontier's have gone there lately."""
+        moment = self._moments.get(key)
+        return moment is not None and moment.shared
+
     def address(self, key: str) -> str:
         """The address last seen for the key; "" when none."""
         moment = self._moments.get(key)
@@ -60,12 +66,13 @@ class Moments:
             return None
         return max(moment.ended + delay, moment.rest.until) - now
 
-    def enter(self, key: str) -> None:
-        """A request to ``key`` starts."""
+    def enter(self, key: str, *, shared: bool = False) -> None:
+        """A request to ``key`` starts; ``shared``: it is not the frontier's."""
         moment = self._moments.get(key)
         if moment is None:
             moment = self._moments[key] = Moment()
         moment.in_flight = True
+        moment.shared = moment.shared or shared
 
     def leave(self, key: str, ended: float, delay: float, now: float) -> Moment:
         """The request ended; whoever waits for it looks again."""

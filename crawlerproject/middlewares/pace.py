@@ -1,8 +1,10 @@
 """The last guard before the network: nobody's request may break the pace, whoever asks.
 
-A request that the frontier leased has its promised pause already; one that would break it is refused and counted
-in ``pace/guard_refused``, which must stay 0. Any other request (shell, fetch, other spiders) waits here until
-its host and IP address are free, by the same rules. The ports of one name are one host here.
+The download handler calls it (``middlewares/guard.py``), below every middleware, so that no setting reaches it. A
+request that the frontier leased has its promised pause already; one that would break it is refused and counted in
+``pace/guard_refused``, which must stay 0. Any other request (shell, fetch, other spiders, what a spider yields by
+itself) waits until its host and IP address are free, by the same rules and clocks. The ports of one name are one host
+here.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -21,6 +23,7 @@ from scrapy.statscollectors import StatsCollector
 from crawlerproject.clock import steady
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.resolver import Resolved, resolver_for
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.moments import Moments
 from crawlerproject.middlewares.pace_settings import ip_seconds_of, preset_of, rest_limits_of
 from crawlerproject.middlewares.refused import Refused, refused
@@ -30,12 +33,23 @@ from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.rules.pace import PacePreset, delay_seconds, jitter_seconds
 from crawlerproject.stores.host_pace import HostPaceFile
 
+if TYPE_CHECKING:
+    from crawlerproject.frontier.lease import Lease
+
 # Timers and clocks are this exact; the audit judges by the wire's own times.
 _TOLERANCE_SECONDS = 0.002
 # An answer is heard of within this; more is a clock that was set.
 _MAX_LAG_SECONDS = 60.0
 _RESTS = RestLimits()
-_TICKET = "pace_ticket"  # meta key: (host name, ip) entered for this request, so that it leaves exactly once
+
+
+class _Ticket(NamedTuple):
+    """What was entered for a request, so that it leaves exactly once."""
+
+    host: str  # name
+    ip: str
+    delay_seconds: float  # promised
+    leased: bool
 
 
 class PaceMiddleware:
@@ -67,9 +81,18 @@ class PaceMiddleware:
         self.retry_after_max = rests.retry_after_max_seconds
         self.hosts = Moments(preset, rests, self.rng)
         self.ips = Moments(preset, rests, self.rng)
+        self._entered: dict[Request, _Ticket] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        """The crawler's one, which its guard calls as well."""
+        from crawlerproject.middlewares.guard import guard_of  # it is made of this
+
+        return cast("Self", guard_of(crawler).pace)
+
+    @classmethod
+    def from_settings_of(cls, crawler: Crawler) -> Self:
+        """One of its own."""
         settings = crawler.settings
         return cls(
             preset_of(settings),
@@ -81,28 +104,54 @@ class PaceMiddleware:
         )
 
     def process_request(self, request: Request) -> Awaitable[None] | None:
-        """Refuse a lease that breaks the pace; let everyone else wait. O(1) and no coroutine for a lease."""
-        lease = request.meta.get("lease")
-        if request.meta.get("render"):
-            return None  # the browser asks for nothing itself: the page and its scripts come here one by one
+        """Keep what is not leased until its host seems free, before it takes a place in the downloader."""
+        if lease_in(request) is not None or request.meta.get("render") or not request.url.startswith("http"):
+            return None
+        return self._early(request)
+
+    # --- for the download handler -----------------------------------------------------------------
+
+    def enter(self, request: Request, lease: Lease | None) -> Awaitable[None] | None:
+        """Take the host's turn: refuse a lease that breaks the pace, let everyone else wait.
+
+        O(1) and no coroutine for a lease, unless another's request came between. What enters leaves by ``leave``.
+        """
         if lease is None:
-            return self._wait(request) if request.url.startswith("http") else None
+            return self._wait(request)
         meta = request.meta
-        host, ip, now = host_name(lease.row.host), meta.get("address") or "", self.clock()
-        wait = self._wait_seconds(host, ip, now, meta.get("delay_seconds", 0.0))
+        host, ip, delay = host_name(lease.row.host), meta.get("address") or "", meta.get("delay_seconds", 0.0)
+        wait = self._wait_seconds(host, ip, self.clock(), delay)
         if wait is None or wait > _TOLERANCE_SECONDS:
+            if self.hosts.shared(host) or self.ips.shared(ip):
+                return self._wait_for_others(request, host, ip, delay)
             raise self._guarded(request, "in flight" if wait is None else f"{wait:.3f} s too soon")
-        self._enter(request, host, ip)
+        self._enter(request, _Ticket(host, ip, delay, True))
         return None
 
-    def process_response(self, request: Request, response: Response) -> Response:
-        """The host's clock starts where the answer ended."""
-        self._leave(request, response)
-        return response
-
-    def process_exception(self, request: Request, exception: Exception) -> None:
-        """A failure ends a request too."""
-        self._leave(request, None)
+    def leave(self, request: Request, response: Response | None) -> None:
+        """The host's clock starts where the answer ended; ``response`` None: a failure ends a request too."""
+        ticket = self._entered.pop(request, None)
+        if ticket is None:
+            return
+        meta = request.meta
+        host, ip = ticket.host, ticket.ip
+        wire, now = meta.get("wire"), self.clock()
+        # The wire's own end, brought to our clock: we hear of it later, by the loop's lag.
+        end = now - min(max(self.wall() - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
+        moment = self.hosts.leave(host, end, ticket.delay_seconds, now)
+        if not ticket.leased:
+            header = response.headers.get("Retry-After") if response is not None else None
+            asked = retry_after_seconds(header.decode("latin-1") if header else None, self.wall(), self.retry_after_max)
+            status = response.status if response is not None else None
+            self.hosts.answered(moment, status, wire.ttfb_seconds if wire else meta.get("download_latency"), asked, now)
+            if wire and wire.ip:
+                moment.address = wire.ip
+        if self.ip_seconds is not None:
+            if ip:
+                self.ips.leave(ip, end, self.ip_seconds, now)
+            if wire and wire.ip and wire.ip != ip:
+                touched = self.ips.touch(wire.ip, end, self.ip_seconds, now)
+                touched.shared = touched.shared or not ticket.leased
 
     def outlook(self, host: str, floor_seconds: float = 0.0) -> tuple[float, float | None]:
         """The pause promised to a host now, and the seconds until it may be asked (None: a request is in flight)."""
@@ -113,26 +162,45 @@ class PaceMiddleware:
         wait = self._wait_seconds(name, seen, self.clock(), delay)
         return delay, None if wait is None else max(0.0, wait)
 
+    async def _early(self, request: Request) -> None:
+        """Until the host seems free; the jitter, and the last look, are the handler's."""
+        await self._until_free(request, 1.0)
+
     async def _wait(self, request: Request) -> None:
         """Until host and address are free. Between the last look and ``_enter`` nothing else can run."""
-        key, meta = host_key(request.url), request.meta
+        ticket = await self._until_free(request, 1 + jitter_seconds(1.0, self.rng))
+        request.meta["delay_seconds"] = ticket.delay_seconds
+        self._enter(request, ticket)
+
+    async def _until_free(self, request: Request, stretch: float) -> _Ticket:
+        key = host_key(request.url)
         host = host_name(key)
-        stretch = 1 + jitter_seconds(1.0, self.rng)
         found = await self._address(host)
         while True:
             moment = self.hosts.known(host)  # asked anew each time: the answer waited for may have changed it
             samples, seen = (moment.samples, found or moment.address) if moment else ((), found)
             preset = self.paces.preset(key, self.preset, self.clock())
-            delay = delay_seconds(preset, samples, meta.get("floor_seconds", 0.0)) * stretch
+            delay = delay_seconds(preset, samples, request.meta.get("floor_seconds", 0.0)) * stretch
             wait = self._wait_seconds(host, seen, self.clock(), delay)
-            if wait is None:
-                await self._freed(host, seen)
-            elif wait > 0:
-                await self.sleep(wait)
+            if wait is None or wait > 0:
+                await self._some(host, seen, wait)
             else:
+                return _Ticket(host, seen, delay, False)
+
+    async def _wait_for_others(self, request: Request, host: str, ip: str, delay: float) -> None:
+        """A lease whose host or address a spider's own request has asked meanwhile: its promise counts from there."""
+        while True:
+            wait = self._wait_seconds(host, ip, self.clock(), delay)
+            if wait is not None and wait <= 0:
                 break
-        meta["delay_seconds"] = delay
-        self._enter(request, host, seen)
+            await self._some(host, ip, wait)
+        self._enter(request, _Ticket(host, ip, delay, True))
+
+    async def _some(self, host: str, ip: str, wait: float | None) -> None:
+        if wait is None:
+            await self._freed(host, ip)
+        else:
+            await self.sleep(wait)
 
     async def _address(self, host: str) -> str:
         """Where the host will be asked: names that share an address wait for each other from their first request on."""
@@ -158,36 +226,14 @@ class PaceMiddleware:
             self.ips.tell(ip, freed)
         await freed
 
-    def _enter(self, request: Request, host: str, ip: str) -> None:
-        ip = ip if self.ip_seconds is not None else ""
-        self.hosts.enter(host)
-        if ip:
-            self.ips.enter(ip)
+    def _enter(self, request: Request, ticket: _Ticket) -> None:
+        if self.ip_seconds is None:
+            ticket = ticket._replace(ip="")
+        self.hosts.enter(ticket.host, shared=not ticket.leased)
+        if ticket.ip:
+            self.ips.enter(ticket.ip, shared=not ticket.leased)
         request.meta.pop("wire", None)  # of the page this one was redirected from
-        request.meta[_TICKET] = (host, ip)
-
-    def _leave(self, request: Request, response: Response | None) -> None:
-        meta = request.meta
-        ticket = meta.pop(_TICKET, None)
-        if ticket is None:
-            return
-        host, ip = ticket
-        wire, now = meta.get("wire"), self.clock()
-        # The wire's own end, brought to our clock: we hear of it later, by the loop's lag.
-        end = now - min(max(self.wall() - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
-        moment = self.hosts.leave(host, end, meta.get("delay_seconds", 0.0), now)
-        if "lease" not in meta:
-            header = response.headers.get("Retry-After") if response is not None else None
-            asked = retry_after_seconds(header.decode("latin-1") if header else None, self.wall(), self.retry_after_max)
-            status = response.status if response is not None else None
-            self.hosts.answered(moment, status, wire.ttfb_seconds if wire else meta.get("download_latency"), asked, now)
-            if wire and wire.ip:
-                moment.address = wire.ip
-        if self.ip_seconds is not None:
-            if ip:
-                self.ips.leave(ip, end, self.ip_seconds, now)
-            if wire and wire.ip and wire.ip != ip:
-                self.ips.touch(wire.ip, end, self.ip_seconds, now)
+        self._entered[request] = ticket
 
     def _guarded(self, request: Request, detail: str) -> Refused:
         if self.stats is not None:

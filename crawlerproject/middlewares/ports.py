@@ -8,6 +8,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_key
@@ -26,5 +27,5 @@ class PortsMiddleware:
 
     def process_request(self, request: Request) -> None:
         """Refuse a bad port; what the frontier leased has passed its gates."""
-        if "lease" not in request.meta and bad_port(host := host_key(request.url)):
+        if lease_in(request) is None and bad_port(host := host_key(request.url)):
             raise refused(self.stats, request, Reason.BAD_PORT, host)

@@ -1,6 +1,7 @@
 """Obeys robots.txt for every request that the frontier has not judged: shell, fetch, other spiders.
 
-A leased request carries ``meta["robots_checked"]``: the scheduler judged it by the same rules. There is no
+A leased request carries ``meta["robots_checked"]``: the scheduler judged it by the same rules. That word is not taken
+from others: the download handler judges again what the frontier has not leased (``middlewares/guard.py``). There is no
 switch that turns obedience off, and doubt (5xx, 429, no answer) means no (RFC 9309 2.3.1.4).
 """
 
@@ -10,8 +11,9 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 from urllib.parse import urljoin, urlsplit
+from weakref import WeakSet
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -19,6 +21,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots import (
@@ -42,6 +45,9 @@ _REDIRECTS = {301, 302, 303, 307, 308}
 _META = {"robots_checked": True, "dont_redirect": True, "dont_retry": True, "handle_httpstatus_all": True}
 
 
+Download = Callable[[Request], Awaitable[Response]]
+
+
 class _Known(NamedTuple):
     """``rules`` None: unreachable, every page waits. ``until`` by the clock given."""
 
@@ -57,7 +63,7 @@ class RobotsMiddleware:
     def __init__(
         self,
         token: str,
-        download: Callable[[Request], Awaitable[Response]],
+        download: Download,
         stats: StatsCollector | None,
         *,
         ttl_seconds: float = 86_400.0,
@@ -72,9 +78,20 @@ class RobotsMiddleware:
         self.clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._under_way: dict[str, asyncio.Future[_Known]] = {}
+        # The handler's: it must not wait for a fetch that waits for a place in the downloader.
+        self._under_way_below: dict[str, asyncio.Future[_Known]] = {}
+        self._own: WeakSet[Request] = WeakSet()  # requests for a robots.txt and what it is redirected to
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        """The crawler's one, which its guard calls as well."""
+        from crawlerproject.middlewares.guard import guard_of  # it is made of this
+
+        return cast("Self", guard_of(crawler).robots)
+
+    @classmethod
+    def from_settings_of(cls, crawler: Crawler) -> Self:
+        """One of its own."""
         settings = crawler.settings
 
         async def download(request: Request) -> Response:
@@ -93,11 +110,11 @@ class RobotsMiddleware:
         """Refuse what robots.txt disallows; nothing to do, and no coroutine, for what is judged already."""
         if "robots_checked" in request.meta or not request.url.startswith(("http://", "https://")):
             return None
-        return self._judge(request)
+        return self.judge(request)
 
     def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
         """A crawl's large robots.txt is read in a thread; the spider and the frontier then find it read."""
-        lease = request.meta.get("lease")
+        lease = lease_in(request)
         if lease is None or not lease.is_robots or len(response.body) <= _READ_AT_ONCE_BYTES:
             return response
         return self._read_aside(response)
@@ -108,11 +125,15 @@ class RobotsMiddleware:
             await asyncio.to_thread(parse_robots, body, self.token)
         return response
 
-    async def _judge(self, request: Request) -> None:
+    async def judge(self, request: Request, download: Download | None = None) -> None:
+        """Refuse what robots.txt disallows, whatever the request says of itself.
+
+        ``download`` fetches a robots.txt for the handler, below the downloader's queues; without it the engine does.
+        """
         parts = urlsplit(request.url)
-        if parts.path == "/robots.txt":
+        if parts.path == "/robots.txt" or request in self._own:
             return
-        rules = await self.rules(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}")
+        rules = await self.rules(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", download)
         origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         if rules is None:
             raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, f"{origin}/robots.txt: {self._why(origin)}")
@@ -134,17 +155,18 @@ class RobotsMiddleware:
         known = self._known.get(origin)
         return (known.why if known is not None else "") or "no answer"
 
-    async def rules(self, origin: str) -> RobotsRules | None:
+    async def rules(self, origin: str, download: Download | None = None) -> RobotsRules | None:
         """The origin's rules; None while its robots.txt is unreachable. Asked for once, however many wait."""
         known = self._known.get(origin)
         if known is not None and self.clock() < known.until:
             self._known.move_to_end(origin)
             return known.rules
-        under_way = self._under_way.get(origin)
+        fetches = self._under_way if download is None else self._under_way_below
+        under_way = fetches.get(origin)
         if under_way is None:
-            under_way = asyncio.ensure_future(self._fetch(origin))
-            self._under_way[origin] = under_way
-            under_way.add_done_callback(lambda _: self._under_way.pop(origin, None))
+            under_way = asyncio.ensure_future(self._fetch(origin, download))
+            fetches[origin] = under_way
+            under_way.add_done_callback(lambda _: fetches.pop(origin, None))
         found = await asyncio.shield(under_way)
         rules = found.rules
         lasts = self.ttl_seconds if rules is not None else self.retry_seconds
@@ -153,22 +175,24 @@ class RobotsMiddleware:
             self._known.popitem(last=False)
         return rules
 
-    async def _may_follow(self, origin: str, url: str) -> bool:
+    async def _may_follow(self, origin: str, url: str, download: Download | None) -> bool:
         """Whether the rules of another host let us ask for what a robots.txt is redirected to."""
         parts = urlsplit(url)
         other = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         if parts.path == "/robots.txt" or other == origin:
             return True
-        if other in self._under_way:  # it may be waiting for us
+        if other in (self._under_way if download is None else self._under_way_below):  # it may be waiting for us
             return False
-        rules = await self.rules(other)
+        rules = await self.rules(other, download)
         return rules is not None and rules.allowed(url)
 
-    async def _fetch(self, origin: str) -> _Known:
+    async def _fetch(self, origin: str, download: Download | None) -> _Known:
         url = f"{origin}/robots.txt"
         for _ in range(MAX_REDIRECTS + 1):
+            request = Request(url, callback=NO_CALLBACK, meta=dict(_META), dont_filter=True)
+            self._own.add(request)
             try:
-                response = await self.download(Request(url, callback=NO_CALLBACK, meta=dict(_META), dont_filter=True))
+                response = await (download or self.download)(request)
             except Exception as error:  # whatever failed, the rules are unknown, and unknown means no
                 return _Known(None, 0.0, why=str(error))
             verdict = robots_verdict(response.status)
@@ -177,7 +201,7 @@ class RobotsMiddleware:
                 url = urljoin(url, location.decode("utf-8", "replace"))
                 if not url.startswith(("http://", "https://")):
                     return _Known(ALLOW_ALL, 0.0)
-                if not await self._may_follow(origin, url):
+                if not await self._may_follow(origin, url, download):
                     return _Known(None, 0.0, why=f"it is redirected to {url}, where robots.txt does not let us ask")
                 continue
             if verdict is RobotsVerdict.WAIT:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reading.jobs import Job, Kind, Reading
 from crawlerproject.reading.reader import NotRead
 from crawlerproject.rules.challenge import HEADERS, challenge
@@ -54,7 +55,7 @@ class TriageMiddleware:
     def process_response(self, request: Request, response: Response) -> Response | Awaitable[Response]:
         """Judge every HTML answer; costs a page that is whole nothing beyond the reading that the spider needs."""
         meta = request.meta
-        lease = meta.get("lease")
+        lease = lease_in(request)
         meta.pop("to_render", None)
         no_page = lease is not None and (lease.is_robots or lease.embed is not None)
         if no_page or not response.body or response.status in (301, 302, 303, 307, 308):
@@ -121,7 +122,7 @@ class TriageMiddleware:
             whole = looks_whole(facts.words, links + facts.nofollow_links)
             found = PLAIN if whole else triage(response.body, content_type)
         meta["triage"] = found
-        lease = meta.get("lease")
+        lease = lease_in(request)
         if lease is not None:
             self._route(meta, lease, (facts.words, links), found)
         elif found.verdict is not Verdict.PLAIN:

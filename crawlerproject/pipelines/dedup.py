@@ -1,4 +1,7 @@
-"""The first pipeline: says what a page repeats, before it is archived. Nothing is dropped for it."""
+"""The first pipeline: says what a page repeats, before it is archived. Nothing is dropped for it.
+
+A crawl calls it by itself (``crawl/completion.py``); in ITEM_PIPELINES it lets items pass.
+"""
 
 from __future__ import annotations
 

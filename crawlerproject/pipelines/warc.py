@@ -1,10 +1,11 @@
-"""The last pipeline: a page is archived, logged, and its lease ended. Nothing here waits for the disk."""
+"""The last pipeline: a page is archived, logged, and its lease ended. Nothing here waits for the disk.
+
+A crawl calls it by itself (``crawl/completion.py``); in ITEM_PIPELINES it lets items pass.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
-
-from scrapy import signals
 
 from crawlerproject.items import Page
 
@@ -25,21 +26,11 @@ class WarcPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Scrapy's way in."""
-        pipeline = cls(crawler)
-        crawler.signals.connect(pipeline.item_error, signal=signals.item_error)
-        return pipeline
-
-    def item_error(self, item: Any) -> None:
-        """A fault of ours while a Page was ended: its row stays queued, and many in a row stop the crawl."""
-        if isinstance(item, Page):
-            scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
-            scheduler.put_back(item)
-            spider: Any = self._crawler.spider
-            spider.count_error()
+        return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
         """Archive and end a Page."""
-        if isinstance(item, Page):
+        if isinstance(item, Page) and not item.lease.ended:
             scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
             poison, row = scheduler.crawl.poison, item.lease.row
             scheduler.finish(item)

@@ -1,4 +1,4 @@
-"""The download handler that a crawl is given: plain requests as before, ``meta["render"]`` through the browser."""
+"""The download handler of a crawl: the last guard, plain requests, ``meta["render"]`` through the browser."""
 
 from __future__ import annotations
 
@@ -11,21 +11,66 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.middlewares.guard import FRONTIERS_META, Guard, guard_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from crawlerproject.frontier.lease import Lease
     from crawlerproject.render.renderer import Renderer
+
+# What is said of an answer in its request's meta.
+_SAID = ("wire", "download_latency", "rendered", "delay_seconds")
 
 
 class RenderingDownloadHandler(CrawlerDownloadHandler):
-    """Reads ``meta["render"]`` and sets ``meta["rendered"]``; everything else is its parent's."""
+    """Lets through what the frontier leased or the guard allows, at its pace; reads ``meta["render"]``.
+
+    Sets ``meta["rendered"]``; everything else is its parent's. Raises ``Refused`` besides.
+    """
+
+    _guard: Guard | None = None
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch or render one request."""
-        if not request.meta.get("render"):
-            return await super().download_request(request)
-        return await (await renderer_for(self.crawler)).render(request)
+        guard = self._guard
+        if guard is None:
+            guard = self._guard = guard_of(self.crawler)
+        lease = guard.lease_of(request)
+        if lease is None:
+            return await self._by_itself(guard, request)
+        if lease.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
+            return await (await renderer_for(self.crawler)).render(request)
+        return await self._paced(guard, request, lease)
+
+    async def _by_itself(self, guard: Guard, request: Request) -> Response:
+        """What the frontier knows nothing of: from the shell, other spiders, redirects, a spider of ours itself."""
+        await guard.judge(request, self._robots)
+        meta = {name: value for name, value in request.meta.items() if name not in FRONTIERS_META}
+        plain = request.replace(meta=meta)
+        try:
+            if meta.get("render"):
+                return await (await renderer_for(self.crawler)).render(plain)
+            return await self._paced(guard, plain, None)
+        finally:
+            request.meta.update({name: plain.meta[name] for name in _SAID if name in plain.meta})
+
+    async def _robots(self, request: Request) -> Response:
+        """A robots.txt for the guard: below the downloader, whose places the one that waits may have."""
+        guard = guard_of(self.crawler)
+        guard.never_crawl.judge(request)
+        return await self._paced(guard, request, None)
+
+    async def _paced(self, guard: Guard, request: Request, lease: Lease | None) -> Response:
+        waits = guard.pace.enter(request, lease)
+        if waits is not None:
+            await waits
+        response: Response | None = None
+        try:
+            response = await super().download_request(request)
+            return response
+        finally:
+            guard.pace.leave(request, response)
 
     async def close(self) -> None:
         """Scrapy: the crawl ends."""

@@ -42,6 +42,11 @@ def page_of(lease: Lease, response: Response, wire: Wire) -> Page:
     return page
 
 
+def page_by_middleware(lease: Lease, how: str) -> Page:
+    """A lease that ends without an answer of the web's: a project's own downloader middleware saw to that."""
+    return Page(lease, lease.row.url, Reason.MIDDLEWARE, error=how, unusable=lease.is_robots)
+
+
 def take_robots(page: Page, flags: Collection[str]) -> None:
     """A robots.txt that was answered with 2xx: what of it is read, unless it was cut."""
     body = usable_body(page.body, flags)

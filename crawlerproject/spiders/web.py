@@ -1,4 +1,4 @@
-"""The spider: reads what was fetched and yields one Page, its links included."""
+"""The spider: reads what was fetched into one Page, its links included, and yields a project's items."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
+from scrapy.utils.spider import iterate_spider_output
 
 from crawlerproject.crawl.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl_file import apply, read_crawl_file
@@ -21,6 +23,7 @@ from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
 from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.promised_settings import keep_whole
 from crawlerproject.reading.jobs import Reading
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
@@ -31,7 +34,16 @@ from crawlerproject.rules.robots import parse_robots
 from crawlerproject.rules.text_marks import text_marks
 from crawlerproject.rules.urls import Address, Base
 from crawlerproject.setting_values import let_in_flight
-from crawlerproject.spiders.answers import REDIRECTS, ai_use, header, page_notes, page_of, page_of_hub, take_robots
+from crawlerproject.spiders.answers import (
+    REDIRECTS,
+    ai_use,
+    header,
+    page_by_middleware,
+    page_notes,
+    page_of,
+    page_of_hub,
+    take_robots,
+)
 from crawlerproject.spiders.following import (
     HOP_REDIRECT,
     MAX_REDIRECTS,
@@ -92,6 +104,7 @@ class WebSpider(Spider):
             self.seeds, self.scope = seeds_and_scope(seeds, self.scope)
         self.lists = Lists()
         self.sitemaps = True
+        self.errors = 0  # of our own
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
         self.token = ""
@@ -102,6 +115,7 @@ class WebSpider(Spider):
         super().update_settings(settings)
         apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
         let_in_flight(settings)
+        keep_whole(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -133,20 +147,38 @@ class WebSpider(Spider):
             yield request
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        """Any answer: a page, a redirect, an error, a robots.txt."""
-        meta = response.request.meta if response.request else {}
-        if "lease" not in meta:  # not a crawl of ours: `scrapy parse` asks what is read here
+        """An answer that is no lease's: what `scrapy parse` shows, or one that this spider asked for by itself.
+
+        A spider that derives from this one and writes a ``parse`` of its own gets what ``extract`` would get.
+        """
+        if self.seeds is None:
             return self._read_for_a_person(response)
+        return self.extract(response) if response.status == 200 else ()
+
+    async def answered(self, response: Response, **kwargs: Any) -> list[Any]:
+        """Any answer to a lease: a page, a redirect, an error, a robots.txt. The Page is complete afterwards.
+
+        Our own pipelines end it; what is returned, and goes to the project's, are the items of ``extract``.
+        """
+        meta = response.request.meta if response.request else {}
+        if "lease" not in meta:  # a middleware sent another request in its place
+            return list(self.parse(response) or ())
         lease: Lease = meta["lease"]
-        if lease.is_render:
-            return self._rendered(response, lease, meta)
-        wire: Wire = meta["wire"]
-        if lease.is_hub:
-            return self._of_hub(response, lease, wire)
-        page = page_of(lease, response, wire)
-        with meta["poison"].reading(lease.row):
-            items = self._of_page(page, response, meta)
-        return [page, *items] if items else page
+        errors, items = self.errors, list[Any]()
+        if lease.is_render and "rendered" in meta:
+            page = self._rendered(response, lease, meta)
+        elif "wire" not in meta:
+            page = page_by_middleware(lease, "a downloader middleware answered")
+        elif lease.is_hub:
+            page = self._of_hub(response, lease, meta["wire"])
+        else:
+            page = page_of(lease, response, meta["wire"])
+            with meta["poison"].reading(lease.row):
+                items = self._of_page(page, response, meta)
+        await self._scheduler.complete(page)
+        if self.errors == errors:
+            self.errors_in_a_row = 0
+        return items
 
     def _of_page(self, page: Page, response: Response, meta: dict[str, Any]) -> list[Any]:
         """Read the answer into ``page``; the items of a spider that derives from this one."""
@@ -171,8 +203,7 @@ class WebSpider(Spider):
                 page.reason, page.to_render = Reason.CHALLENGE, None
                 page.notes.append(("challenge", wall))
             if response.status == 200 and not lease.is_robots:
-                items = list(self.extract(response))
-            self.errors_in_a_row = 0
+                items = list(self.extract(response) or ())
         except Exception:
             self._ours(page)
         self.choose_links(page)
@@ -180,18 +211,21 @@ class WebSpider(Spider):
 
     def extract(self, response: Response) -> Iterable[Any]:
         """For spiders that derive from this one: items of an answer with status 200, beside what is archived."""
+        if type(self).parse is not WebSpider.parse:
+            items: Iterable[Any] = iterate_spider_output(self.parse(response))
+            return items
         return ()
 
-    def on_error(self, failure: Failure) -> Page | None:
+    async def on_error(self, failure: Failure) -> None:
         """No usable answer: the attempt is logged and judged all the same."""
         failed: Any = failure  # Scrapy adds the request to Twisted's class
         lease: Lease | None = failed.request.meta.get("lease")
         if lease is None:
-            return None
+            return
         error = failure.value
         if isinstance(error, LeaseOver):
             self._scheduler.put_back(Page(lease, lease.row.url, Reason.INTERNAL_ERROR))
-            return None
+            return
         page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, FetchError):
             page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)
@@ -199,10 +233,12 @@ class WebSpider(Spider):
                 page.rendered, page.again = error.rendered, error.again
         elif isinstance(error, Refused):
             page.reason = error.reason
+        elif isinstance(error, IgnoreRequest):  # a middleware of the project
+            page.reason, page.unusable = Reason.MIDDLEWARE, lease.is_robots
         else:
             logger.error("unexpected failure of %s", page.url, exc_info=failure_to_exc_info(failure))
             self.count_error()
-        return page
+        await self._scheduler.complete(page)
 
     def _read_for_a_person(self, response: Response) -> list[Any]:
         """The facts of a page as one plain item, and a Request for each link, which every gate judges."""
@@ -325,6 +361,7 @@ class WebSpider(Spider):
 
     def count_error(self) -> None:
         """One more error of our own; many in a row stop the crawl."""
+        self.errors += 1
         self.errors_in_a_row += 1
         self.crawler.stats.inc_value("errors/ours")
         if self.errors_in_a_row == self.max_errors_in_a_row:

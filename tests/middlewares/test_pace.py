@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
+from collections.abc import Awaitable
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -77,16 +79,21 @@ def leased(host: str = "a.test", ip: str = "192.0.2.1", delay: float = 5.0) -> R
     return Request(f"http://{host}/", meta={"lease": lease, "address": ip, "delay_seconds": delay})
 
 
+def enter(middleware: PaceMiddleware, request: Request) -> Awaitable[None] | None:
+    """What the download handler does before it sends a request."""
+    return middleware.enter(request, request.meta.get("lease"))
+
+
 def answer(middleware: PaceMiddleware, request: Request, status: int = 200, **headers: str) -> None:
     """The request's answer comes."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
-    middleware.process_response(request, Response(request.url, status=status, headers=given))
+    middleware.leave(request, Response(request.url, status=status, headers=given))
 
 
 def refusal(middleware: PaceMiddleware, request: Request) -> Reason | None:
     """Why a leased request is refused now; None: it is not."""
     try:
-        assert middleware.process_request(request) is None
+        assert enter(middleware, request) is None
     except Refused as refused:
         return refused.reason
     return None
@@ -107,7 +114,7 @@ def test_a_lease_too_soon_is_refused_and_counted() -> None:
     """The counter that must stay 0."""
     middleware, time = guard()
     request = leased()
-    middleware.process_request(request)
+    enter(middleware, request)
     answer(middleware, request)
     time.now += 4.9
     assert refusal(middleware, leased()) is Reason.PACE_GUARD
@@ -140,7 +147,7 @@ def test_an_address_has_its_own_pause() -> None:
     """PACE_IP_SECONDS between two hosts of one address; None: addresses have no clock."""
     middleware, time = guard()
     first = leased()
-    middleware.process_request(first)
+    enter(middleware, first)
     answer(middleware, first)
     time.now += 0.4
     assert refusal(middleware, leased(host="b.test")) is Reason.PACE_GUARD
@@ -154,10 +161,10 @@ def test_an_address_has_its_own_pause() -> None:
 def test_a_refused_lease_does_not_end_the_one_in_flight() -> None:
     """Its exception is nobody's answer."""
     middleware, _ = guard()
-    middleware.process_request(leased())
+    enter(middleware, leased())
     second = leased()
     assert refusal(middleware, second) is Reason.PACE_GUARD
-    middleware.process_exception(second, Refused(Reason.PACE_GUARD))
+    middleware.leave(second, None)
     assert refusal(middleware, leased()) is Reason.PACE_GUARD
 
 
@@ -165,8 +172,8 @@ def test_a_failure_ends_a_request() -> None:
     """The host's clock starts there as well."""
     middleware, time = guard()
     request = leased()
-    middleware.process_request(request)
-    middleware.process_exception(request, OSError())
+    enter(middleware, request)
+    middleware.leave(request, None)
     assert refusal(middleware, leased()) is Reason.PACE_GUARD
     time.now += 5
     assert refusal(middleware, leased()) is None
@@ -176,7 +183,7 @@ def test_the_clock_starts_at_the_wires_end() -> None:
     """Not when the event loop came round to tell us."""
     middleware, time = guard()
     request = leased()
-    middleware.process_request(request)
+    enter(middleware, request)
     request.meta["wire"] = Wire(ip="192.0.2.1", ended_at=time.wall())
     time.now += 0.2  # the loop's lag
     answer(middleware, request)
@@ -191,7 +198,7 @@ def run_all(middleware: PaceMiddleware, time: Time, requests: list[Request], sec
 
     async def one(request: Request) -> None:
         nonlocal in_flight
-        pending = middleware.process_request(request)
+        pending = enter(middleware, request)
         assert pending is not None
         await pending
         in_flight += 1
@@ -254,7 +261,7 @@ def test_retry_after_rests_the_host() -> None:
 
 
 async def _waited(middleware: PaceMiddleware, request: Request) -> None:
-    pending = middleware.process_request(request)
+    pending = enter(middleware, request)
     assert pending is not None
     await pending
 
@@ -270,7 +277,9 @@ def test_hosts_on_one_address_wait_for_each_other() -> None:
     time.now += 4.8
     other = leased("c.test")
     assert refusal(middleware, other) is None
-    assert refusal(middleware, leased("d.test")) is Reason.PACE_GUARD
+    waits = enter(middleware, leased("d.test"))
+    assert inspect.iscoroutine(waits)
+    waits.close()
 
 
 def test_what_is_no_web_address_passes() -> None:
@@ -283,10 +292,10 @@ def test_memory_is_bounded() -> None:
     """Hosts whose delay is over are forgotten, those in flight never."""
     middleware, time = guard()
     stays = leased("stays.test", "192.0.2.255")
-    middleware.process_request(stays)
+    enter(middleware, stays)
     for n in range(20_000):
         request = leased(f"h{n}.test", f"ip{n}")
-        middleware.process_request(request)
+        enter(middleware, request)
         answer(middleware, request)
         time.now += 0.1
     assert len(middleware.hosts) < 2500
@@ -305,3 +314,31 @@ def test_settings_make_it() -> None:
         crawler._apply_settings()
         with pytest.raises(OperatorError):
             PaceMiddleware.from_crawler(crawler)
+
+
+def test_a_lease_waits_behind_a_spiders_own_request() -> None:
+    """They share the clock: the lease's promise counts from there, and nothing is refused."""
+    middleware, time = guard()
+    own = Request("http://a.test/own")
+    asyncio.run(_waited(middleware, own))
+    answer(middleware, own)
+    ended = time.now
+    lease = leased()
+
+    asyncio.run(_waited(middleware, lease))
+
+    assert time.now >= ended + 5.0
+    assert middleware.stats.values == {}  # type: ignore[union-attr]
+
+
+def test_waiting_in_the_chain_takes_no_turn() -> None:
+    """A middleware below may put another request in its place: the host must not stay taken."""
+    middleware, _ = guard()
+
+    async def early() -> None:
+        pending = middleware.process_request(Request("http://a.test/"))
+        assert pending is not None
+        await pending
+
+    asyncio.run(early())
+    assert refusal(middleware, leased()) is None

@@ -25,4 +25,4 @@ def test_others_pass() -> None:
 
     middleware.process_request(Request("http://a.test:8080/"))
     middleware.process_request(Request("data:text/plain,x"))
-    middleware.process_request(Request("http://a.test:25/", meta={"lease": SimpleNamespace()}))
+    middleware.process_request(Request("http://a.test:25/", meta={"lease": SimpleNamespace(row=None)}))

@@ -1,0 +1,102 @@
+"""The guard that the download handler asks: what it takes for the frontier's, and what it judges."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from crawlerproject.middlewares.guard import Guard, guard_of
+from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
+from crawlerproject.middlewares.pace import PaceMiddleware
+from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.robots import RobotsMiddleware
+from crawlerproject.promised_settings import keep_guard, keep_whole
+from crawlerproject.reasons import Reason
+
+LEASE: Any = SimpleNamespace(row=SimpleNamespace(host="a.test"))
+
+
+@pytest.fixture
+def guard(tmp_path: Path) -> Guard:
+    """One that excludes never.test."""
+    (tmp_path / "never.txt").write_text("never.test\n")
+    crawler = get_crawler(settings_dict={"NEVERCRAWL_FILE": str(tmp_path / "never.txt"), "CRAWLER_NAME": "foobot"})
+    crawler._apply_settings()
+    return guard_of(crawler)
+
+
+def judged(guard: Guard, url: str, **meta: Any) -> Reason | None:
+    """Why a request is refused; every site forbids /no."""
+
+    async def download(request: Request) -> Response:
+        assert request.url.endswith("/robots.txt")
+        return Response(request.url, body=b"User-agent: *\nDisallow: /no")
+
+    try:
+        asyncio.run(guard.judge(Request(url, meta=meta), download))
+    except Refused as refused:
+        return refused.reason
+    return None
+
+
+def test_a_lease_is_the_object_that_was_handed_out() -> None:
+    """Once; no copy of it, as a redirect or a retry makes them."""
+    guard, request = Guard(get_crawler()), Request("http://a.test/", meta={"lease": LEASE})
+    guard.lease(request, LEASE)
+    assert guard.lease_of(request.replace(url="http://b.test/")) is None
+    assert guard.lease_of(request.copy()) is None
+    assert guard.lease_of(Request("http://a.test/", meta=request.meta)) is None
+    assert guard.lease_of(request) is LEASE
+    assert guard.lease_of(request) is None
+
+
+def test_a_request_that_is_never_sent_is_not_kept() -> None:
+    """One that a middleware refused holds no memory."""
+    guard = Guard(get_crawler())
+    for number in range(100):
+        guard.lease(Request(f"http://a.test/{number}"), LEASE)
+    assert len(guard._leased) <= 1
+
+
+@pytest.mark.parametrize("meta", [{}, {"robots_checked": True}, {"lease": LEASE}, {"lease": LEASE, "address": "x"}])
+def test_no_word_in_meta_is_believed(guard: Guard, meta: dict[str, Any]) -> None:
+    """robots.txt and NeverCrawl hold whatever a request says of itself."""
+    assert judged(guard, "http://b.test/no", **meta) is Reason.ROBOTS
+    assert judged(guard, "http://www.never.test/", **meta) is Reason.NEVERCRAWL
+    assert judged(guard, "http://b.test/yes", **meta) is None
+
+
+def test_the_chain_and_the_handler_share_one_guard() -> None:
+    """The same clocks, rules and list."""
+    crawler = get_crawler()
+    crawler._apply_settings()
+    assert PaceMiddleware.from_crawler(crawler) is guard_of(crawler).pace
+    assert RobotsMiddleware.from_crawler(crawler) is guard_of(crawler).robots
+    assert NeverCrawlMiddleware.from_crawler(crawler) is guard_of(crawler).never_crawl
+
+
+def test_settings_that_take_a_promise_away_are_mended() -> None:
+    """At the spider's own priority; what else stood there stays."""
+    ours = "crawlerproject.render.handler.RenderingDownloadHandler"
+    settings = Settings()
+    settings.set("DOWNLOAD_HANDLERS", {"https": "theirs.Handler", "ftp": "theirs.Ftp"}, "spider")
+    settings.set("EXTENSIONS", {"theirs.Extension": 1, "crawlerproject.extensions.commit.CommitLoop": None}, "cmdline")
+    settings.set("DOWNLOADER", "theirs.Downloader", "spider")
+
+    keep_guard(settings)
+    assert dict(settings.getdict("DOWNLOAD_HANDLERS")) == {"http": ours, "https": ours, "ftp": "theirs.Ftp"}
+    assert settings["DOWNLOADER"] == "scrapy.core.downloader.Downloader"
+    assert settings.getdict("EXTENSIONS")["crawlerproject.extensions.commit.CommitLoop"] is None
+
+    keep_whole(settings)
+    assert settings.getdict("EXTENSIONS")["crawlerproject.extensions.commit.CommitLoop"] == 100
+    assert settings.getdict("EXTENSIONS")["theirs.Extension"] == 1
+    assert settings["SCHEDULER"] == "crawlerproject.crawl.scheduler.FrontierScheduler"
