@@ -21,7 +21,7 @@ import dns.message
 import dns.rrset
 
 from crawlerproject.frontier.domains import STANDING
-from tests.hostile.arena import MOST_LATE_SECONDS, Arena, Asked, Visit, arena, page
+from tests.hostile.arena import Arena, Asked, Visit, arena, most_late_seconds, page
 
 FARM, FARM_ADDRESS, FARM_PAUSE_SECONDS = "wildcard-farm.com", "127.77.0.1", 0.1
 LATE, LATE_ADDRESS = "late.innocent-site.com", "127.78.0.1"
@@ -118,7 +118,7 @@ def test_a_farm_costs_what_its_address_serves(tmp_path: Path) -> None:
         assert max(in_memory) <= IN_MEMORY * 1.1 + LINKS
         web.assert_undisturbed(least=20)
         first = min(visit.start for visit in web.of(LATE, robots=True))
-        assert first - named_at[0] < MOST_LATE_SECONDS, "a host of another domain waited behind the farm's"
+        assert first - named_at[0] < most_late_seconds(), "a host of another domain waited behind the farm's"
 
 
 def test_names_of_many_domains_are_looked_up_at_the_rate_that_is_set(tmp_path: Path) -> None:
