@@ -1,4 +1,4 @@
-"""``crawl.toml`` in a crawl's folder: what this crawl is, so that every start, command and daemon agrees on it.
+"""``crawl.toml`` in a crawl's folder: what this crawl is, so that every start agrees on it, a daemon's too.
 
 Written at the first start, read at each later one. Its settings stand above ``settings.py`` and below a spider's
 ``custom_settings`` and ``-s``. An operator may edit it; what a command line changes of it must be accepted.
@@ -38,6 +38,8 @@ DECISIVE = (
     "SKIP_EXTENSIONS",
     "SCOPE_MAX_DEPTH",
     "SCOPE_MAX_URLS_PER_HOST",
+    "SCOPE_MAX_HOSTS_PER_DOMAIN",
+    "SCOPE_MAX_PORTS_PER_HOST",
     "SCOPE_MAX_URL_LENGTH",
     "FETCH_MAX_BYTES",
     "FETCH_ALLOW_NETWORKS",
@@ -49,7 +51,7 @@ DECISIVE = (
 # Where a process runs, not what the crawl is.
 _NOT_KEPT = frozenset({"CRAWL_DIR", "STATE_URL", "FLEET_WORKER", "FLEET_CRAWL"})
 _HEAD = """\
-# What this crawl is: written at its first start, read by every later one and by the commands.
+# What this crawl is: written at its first start, read by every later one.
 # -s NAME=VALUE on a command line wins over it; it wins over settings.py. All settings: docs/settings.md.
 """
 

@@ -146,5 +146,9 @@ def test_accept_accepts_only_what_can_be_accepted() -> None:
 
 
 def test_what_decides_is_ours() -> None:
-    """Each name of the table is a setting."""
+    """Each name of the table is a setting, every bound of the scope is among them, and the docs list them all."""
+    documented = (Path(__file__).resolve().parents[1] / "docs" / "running.md").read_text()
+
     assert set(DECISIVE) <= set(OURS)
+    assert {name for name in OURS if name.startswith("SCOPE_")} <= set(DECISIVE)
+    assert all(f"`{name}`" in documented for name in DECISIVE)
