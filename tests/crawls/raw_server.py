@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import threading
 from collections.abc import Iterator, Mapping
 
 from tests.web.answers import NOT_FOUND
 from tests.web.graph import Answer
 from tests.web.ports import free_port
+from tests.web.threads import listening
 
 _HEAD_SECONDS = 30.0
 
@@ -49,31 +49,10 @@ def raw_server(answers: Mapping[str, Answer]) -> Iterator[RawServer]:
     server.port = free_port()
     four = socket.create_server(("127.0.0.1", server.port))
     six = socket.create_server(("::1", server.port), family=socket.AF_INET6)
-    ready, loop = threading.Event(), asyncio.new_event_loop()
 
     async def listen() -> None:
         for sock in (four, six):
             await asyncio.start_server(server.talk, sock=sock)
-        ready.set()
 
-    def serve() -> None:
-        loop.create_task(listen())
-        loop.run_forever()
-        loop.run_until_complete(_end_all())
-        loop.close()
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    assert ready.wait(10)
-    try:
+    with listening(listen):
         yield server
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-
-
-async def _end_all() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)

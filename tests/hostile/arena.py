@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import ssl
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import NamedTuple
 
 from tests.web.ports import free_port
 from tests.web.running import HASTE, Spent, crawl_command, finish, start
+from tests.web.threads import listening
 from tests.web.waiting import wait_until
 
 #: The pause that the crawls here promise to every host, unless a test says otherwise.
@@ -245,13 +245,6 @@ def _ended(pid: int) -> bool:
     return state == "Z"
 
 
-async def _end_all() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
-
-
 @contextlib.contextmanager
 def arena(folder: Path, *, more_ports: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Arena]:
     """Listen on every loopback address in a thread of this process, until left.
@@ -260,24 +253,10 @@ def arena(folder: Path, *, more_ports: int = 0, tls: ssl.SSLContext | None = Non
     """
     folder.mkdir(parents=True, exist_ok=True)
     web = Arena(folder, free_port())
-    loop, ready = asyncio.new_event_loop(), threading.Event()
 
     async def listen() -> None:
         for port in range(web.port, web.port + 1 + more_ports):
             await asyncio.start_server(web.serve, "0.0.0.0", port, ssl=tls, limit=1 << 20, backlog=1024)
-        ready.set()
 
-    def serve() -> None:
-        loop.create_task(listen())
-        loop.run_forever()
-        loop.run_until_complete(_end_all())
-        loop.close()
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    assert ready.wait(10)
-    try:
+    with listening(listen):
         yield web
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
