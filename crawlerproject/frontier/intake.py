@@ -240,7 +240,7 @@ class Intake:
             self._books.refused[refusal] += 1
             return None
         if item.flags & FLAG_STRANGER:
-            return item._replace(priority=of_stranger(item.priority))
+            return item._replace(priority=of_stranger(item.priority, is_front=item.address.is_front))
         if self._gates.comes_later(item):
             return item._replace(priority=of_later_list(item.priority))
         return item

@@ -158,7 +158,8 @@ class Why:
         lease = self._leases.get(address.host)
         facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
         if named_by := inventor(row.host, row.via, row.flags, row.note):
-            facts["named_by"] = f"only {named_by}, not its own host: it comes after what that names"
+            later = "" if address.is_front else ": it comes after what that names"
+            facts["named_by"] = f"only {named_by}, not its own host{later}"
         if lease is not None and lease.get("url") == row.url:
             return Answer(row.url, State.LEASED, "", {**facts, "since": lease.get("since"), "ip": lease.get("address")})
         facts |= {"place": place, "before_it": place - 1, **self._clock(host)}

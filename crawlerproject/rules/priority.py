@@ -37,9 +37,12 @@ def priority(depth: int, hop: str, parent: int = SEED) -> int:
     return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + offset)
 
 
-def of_stranger(found: int) -> int:
-    """The priority of a URL of priority ``found`` that only other registered domains name."""
-    return found if found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
+def of_stranger(found: int, *, is_front: bool = False) -> int:
+    """The priority of a URL of priority ``found`` that only other registered domains name.
+
+    A host's front page keeps its own: there is one, it cannot be invented, and what the host itself names begins there.
+    """
+    return found if is_front or found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
 
 
 def of_later_list(found: int) -> int:

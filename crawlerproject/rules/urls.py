@@ -82,6 +82,11 @@ class Address(NamedTuple):
     host: str  # host key: lower-case name, ":port" only when not the scheme's default, no root dot
     scheme: str  # "http" or "https"
 
+    @property
+    def is_front(self) -> bool:
+        """Whether this is the page at the top of its host, without a query."""
+        return self.url == f"{self.scheme}://{self.host}/"
+
 
 _new = tuple.__new__
 

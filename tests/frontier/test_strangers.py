@@ -75,6 +75,13 @@ def test_what_the_host_names_comes_first(bench: Bench) -> None:
     assert crawl(bench) == ["/deep", "/evil"]
 
 
+def test_the_front_page_does_not_wait(bench: Bench) -> None:
+    """What the host names begins there: with a query, or below it, a stranger may have made it up."""
+    strange(bench, "/?q=1", "/evil", "/", priority=10)
+    own(bench, "/deep", priority=190)
+    assert crawl(bench) == ["/", "/deep", "/?q=1", "/evil"]
+
+
 def test_a_url_is_queued_once_by_strangers(bench: Bench) -> None:
     """And not at all when the host has named it."""
     assert strange(bench, "/1", "/2", "/1") == 2
