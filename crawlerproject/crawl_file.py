@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import default_settings
 
+from crawlerproject.crawl_arguments import EXCLUDE, INCLUDE, PATTERNS, Arguments, check_limits, written
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.limits import LIMITS, amount
 from crawlerproject.setting_values import list_of_value
 from crawlerproject.settings import OURS
 from crawlerproject.stores.durable import SECRET_FILE, replace_file
@@ -75,6 +77,20 @@ class CrawlFile:
     seeds: str = ""
     scope: str = "any"
     settings: dict[str, Any] = field(default_factory=dict)
+    include: list[str] = field(default_factory=list)
+    exclude: list[str] = field(default_factory=list)
+    limits: dict[str, Any] = field(default_factory=dict)  # by the argument's name, as it was written
+
+    def bound(self, limits: Mapping[str, Any]) -> list[str]:
+        """Take in limits that a start gives, 0 for none; what changes, in words."""
+        said = []
+        for name, value in limits.items():
+            before = self.limits.get(name, 0)
+            if amount(name, value) != amount(name, before):
+                said.append(f"{name} is {value} ({before} before)")
+            self.limits[name] = value
+        self.limits = {name: value for name, value in self.limits.items() if amount(name, value)}
+        return said
 
 
 def read_crawl_file(folder: Path) -> CrawlFile | None:
@@ -91,12 +107,17 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
     except tomllib.TOMLDecodeError as error:
         raise OperatorError(f"{path} is not TOML ({error}); mend that line.") from None
     settings, scope = data.get("settings", {}), data.get(SCOPE, "any")
-    unknown = [name for name in data if name not in (SEEDS, SCOPE, "settings")]
+    unknown = [name for name in data if name not in (SEEDS, SCOPE, *PATTERNS, *LIMITS, "settings")]
     if unknown:
-        raise OperatorError(f"{path} has {unknown[0]!r}; it may hold seeds, scope and a table [settings].")
+        may = ", ".join((SEEDS, SCOPE, *PATTERNS, *LIMITS))
+        raise OperatorError(f"{path} has {unknown[0]!r}; it may hold {may} and a table [settings].")
     refuse_unknown(settings, str(path))
     seeds = data.get(SEEDS, "")
-    return CrawlFile(",".join(seeds) if isinstance(seeds, list) else str(seeds), str(scope), dict(settings))
+    limits = {name: data[name] for name in LIMITS if name in data}
+    check_limits(limits)
+    include, exclude = (written(name, data.get(name, [])) for name in PATTERNS)
+    text = ",".join(seeds) if isinstance(seeds, list) else str(seeds)
+    return CrawlFile(text, str(scope), dict(settings), include, exclude, limits)
 
 
 def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:
@@ -113,6 +134,12 @@ def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:
     document = tomlkit.parse(path.read_text("utf-8"))
     _put(document, SEEDS, _one_by_one(crawl.seeds))
     _put(document, SCOPE, crawl.scope)
+    for name in (*PATTERNS, *LIMITS):
+        value = _own(crawl)[name]
+        if value:
+            _put(document, name, value)
+        else:
+            document.pop(name, None)
     if "settings" not in document:
         document.add("settings", tomlkit.table())
     table: Any = document["settings"]
@@ -124,10 +151,17 @@ def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:
 def _new(crawl: CrawlFile) -> str:
     """The whole file. JSON's texts, numbers, booleans and lists of these are TOML's as well."""
     values = {SEEDS: _one_by_one(crawl.seeds), SCOPE: crawl.scope}
+    values |= {name: value for name, value in _own(crawl).items() if value}
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
     lines += ["", "[settings]"]
     lines += [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in crawl.settings.items()]
     return _HEAD + "\n" + "\n".join(lines) + "\n"
+
+
+def _own(crawl: CrawlFile) -> dict[str, Any]:
+    """By the argument's name."""
+    limits = {name: crawl.limits.get(name) for name in LIMITS}
+    return {INCLUDE: crawl.include, EXCLUDE: crawl.exclude, **limits}
 
 
 def _one_by_one(seeds: str) -> str | list[str]:
@@ -180,9 +214,15 @@ def plain(value: Any, like: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-def differences(file: CrawlFile, scope: str | None, settings: BaseSettings) -> list[Difference]:
-    """What a start wants otherwise than the crawl has it; ``scope`` None: it was not given."""
+def differences(
+    file: CrawlFile, scope: str | None, settings: BaseSettings, given: Arguments | None = None
+) -> list[Difference]:
+    """What a start wants otherwise than the crawl has it; ``scope`` None: it was not given. Limits are free."""
     found = [Difference(SCOPE, file.scope, scope)] if scope is not None and scope != file.scope else []
+    for name in PATTERNS if given is not None else ():
+        before, now = getattr(file, name), getattr(given, name)
+        if now is not None and now != before:
+            found.append(Difference(name, " ".join(before), " ".join(now)))
     for name in DECISIVE:
         kept, given = (plain(value, OURS[name]) for value in (file.settings.get(name, OURS[name]), settings[name]))
         if _same(kept) != _same(given):
@@ -211,6 +251,7 @@ def accepted_names(accept: str) -> frozenset[str]:
     """The words of ``-a accept=``. Raises OperatorError for one that accepts nothing."""
     names = frozenset(part.strip() for part in accept.split(",") if part.strip())
     for name in names:
-        if name not in (ALL, SEEDS, SCOPE) and name not in DECISIVE:
-            raise OperatorError(f"-a accept={name} accepts nothing; use seeds, scope, {', '.join(DECISIVE)} or all.")
+        if name not in (ALL, SEEDS, SCOPE, *PATTERNS) and name not in DECISIVE:
+            words = ", ".join((SEEDS, SCOPE, *PATTERNS, *DECISIVE))
+            raise OperatorError(f"-a accept={name} accepts nothing; use {words} or all.")
     return names

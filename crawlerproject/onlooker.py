@@ -18,11 +18,20 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import Gates, gates_of
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.intake import SCOPE_FACT, moves_of
 from crawlerproject.frontier.joining import shared
+from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why
 from crawlerproject.identity import identity
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.globs import globs
+from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.rules.scope import Patterns
+from crawlerproject.rules.seed_rules import host_limits
+from crawlerproject.stores.control import Pauses, read_pauses
 from crawlerproject.stores.crawl_folder import FRONTIER
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
 from crawlerproject.stores.redis_client import without_password
@@ -92,7 +101,33 @@ class Onlooker:
     def gates(self, store: View) -> Gates:
         """The gates of the crawl as it was started."""
         traps = TrapDesk(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
-        return gates_of(self.settings, self.run.get("scope", "any"), self.run.get("seed_hosts", []), traps)
+        arguments = self.run.get("arguments", {})
+        include, exclude = (globs(arguments.get(name) or []) for name in ("include", "exclude"))
+        known = KnownSeeds(store)
+        hosts = {*self.run.get("seed_hosts", []), *known.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()}
+        patterns = Patterns(include, exclude, known.rules())
+        gates = gates_of(self.settings, self.run.get("scope", "any"), hosts, traps, patterns)
+        for seed, place in moves_of(store):
+            gates.scope.move(seed, place)
+        return gates
+
+    def holds(self, store: View) -> Holds:
+        """The hosts that are not asked though they have work."""
+        limits = limits_of(self.run.get("arguments", {}).get("limits", {}), per_host=True)
+        return Holds(limits, host_limits(KnownSeeds(store).rules()), self.pauses.hosts)
+
+    @property
+    def pauses(self) -> Pauses:
+        """What the operator has paused."""
+        return read_pauses(self.folder)
+
+    def halted(self) -> tuple[Reason, str] | None:
+        """Why nothing at all is asked, when that is the operator's wish."""
+        if said := self.pauses.crawl:
+            return Reason.PAUSED, f"the crawl is paused, {said}"
+        if limit := self.status.get("limit"):
+            return Reason.CRAWL_LIMIT, f"the crawl has had its {limit}; a start with a higher one goes on"
+        return None
 
     def leases(self) -> dict[str, dict[str, Any]]:
         """What is on its way now, by host; empty when the crawl does not run."""
@@ -100,7 +135,8 @@ class Onlooker:
 
     def why(self, store: View) -> Why:
         """Who answers why a URL is where it is."""
-        return Why(store, self.gates(store), identity(self.settings).token, self.now, self.leases())
+        token = identity(self.settings).token
+        return Why(store, self.gates(store), token, self.now, self.leases(), self.holds(store), self.halted())
 
     def _as_started(self, settings: BaseSettings) -> BaseSettings:
         """The settings of the crawl's last start; what this command line says wins."""

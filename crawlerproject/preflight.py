@@ -20,7 +20,8 @@ from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.permuted_tables import MAX_BITS
-from crawlerproject.rules.seeds import read_seeds
+from crawlerproject.rules.seed_rules import SCOPES, BadOption
+from crawlerproject.rules.seeds import Seeds, seeds_of
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
@@ -42,7 +43,6 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PROJECT = SETTINGS_PRIORITIES["project"]
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 MODES = ("crawl", "recrawl")
-SCOPES = ("any", "domain", "host")
 # Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
 _POSITIVE = frozenset(
     {
@@ -71,7 +71,12 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
-    """The seeds of ``-a seeds=``: a file (one URL a line) or URLs separated by commas.
+    """As ``seeds_with_options``, the URLs alone, and the scope."""
+    return seeds_with_options(seeds, scope).addresses, scope
+
+
+def seeds_with_options(seeds: str, scope: str) -> Seeds:
+    """The seeds of ``-a seeds=``: a file (one URL a line, its options behind it) or URLs separated by commas.
 
     Lines that are no URLs are reported with their number and skipped; nothing usable raises OperatorError.
     """
@@ -80,13 +85,17 @@ def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
     if not seeds.strip():
         raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
     source, lines = _seed_lines(seeds)
-    addresses, problems = read_seeds(lines)
+    try:
+        read = seeds_of(lines)
+    except BadOption as error:
+        raise OperatorError(f"{source}, {error}.") from None
+    addresses, problems, _ = read
     for problem in problems:
         logger.warning("%s, line %d: %s: %r is skipped", source, problem.line_number, problem.reason, problem.text)
     if not addresses:
         detail = "" if not problems else f": line {problems[0].line_number} is {problems[0].reason}"
         raise OperatorError(f"No usable seed in {source}{detail}; give at least one http or https URL.")
-    return addresses, scope
+    return read
 
 
 def absolute_seeds(seeds: str) -> str:

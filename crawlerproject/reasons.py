@@ -44,6 +44,11 @@ class Reason(StrEnum):
     HUB_UNPROVEN = "hub-unproven"
     MIDDLEWARE = "middleware"
 
+    # Not yet: it stays queued.
+    PAUSED = "paused"
+    HOST_LIMIT = "host-limit"
+    CRAWL_LIMIT = "crawl-limit"
+
     # Failures: asked for, no usable answer.
     DNS_NOT_FOUND = "dns-not-found"
     DNS_FAILED = "dns-failed"

@@ -168,6 +168,7 @@ EXTENSIONS_BASE = {
 }
 EXTENSIONS = {
     "crawlerproject.extensions.commit.CommitLoop": 100,
+    "crawlerproject.extensions.orders.Orders": 110,
     "crawlerproject.extensions.progress.ProgressExtension": 500,
     "crawlerproject.extensions.own_errors.OwnErrors": 90,
     "crawlerproject.extensions.status.StatusFile": 510,

@@ -105,7 +105,7 @@ def test_the_same_in_other_words_is_no_difference() -> None:
     ("text", "said"),
     [
         ("scope = host\n", "is not TOML"),
-        ("speed = 3\n", "has 'speed'; it may hold seeds, scope and a table"),
+        ("speed = 3\n", "has 'speed'; it may hold seeds, scope, include"),
         ("[settings]\nPACE_MIN_SECOND = 3\n", "PACE_MIN_SECONDS was probably meant"),
     ],
 )

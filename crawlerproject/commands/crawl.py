@@ -14,6 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from crawlerproject.batch.plans import plan_and_depth
+from crawlerproject.crawl_arguments import arguments_of
 from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
@@ -112,7 +113,7 @@ class Command(ScrapyCrawl):
         assert self.settings is not None
         try:
             folder = crawl_folder(self.settings, "web")
-            file = read_crawl_file(folder)
+            file, arguments = read_crawl_file(folder), arguments_of(dict(opts.spargs))
             apply(file, self.settings)
             if file is not None and "mode" not in opts.spargs:
                 opts.spargs.setdefault("seeds", file.seeds)
@@ -126,7 +127,7 @@ class Command(ScrapyCrawl):
                 seeds_and_scope(seeds, opts.spargs.get("scope", "any"))
             check(self.settings, folder)
             if file is not None:
-                found = differences(file, opts.spargs.get("scope"), self.settings)
+                found = differences(file, opts.spargs.get("scope"), self.settings, arguments)
                 refuse_differences(folder, found, opts.spargs.get("accept", ""))
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None

@@ -29,7 +29,7 @@ class Commits:
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         learnt = crawl.traps.facts() + crawl.certificates.facts() + crawl.frontier.renders.take_facts()
         learnt += crawl.revisits.take_facts() + crawl.frontier.domains.facts()
-        return crawl.frontier.take_changes(), facts + learnt
+        return crawl.frontier.take_changes(), facts + learnt + crawl.limits.facts()
 
     def end(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Apply a commit whose archive bytes are durable by now."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from crawlerproject.clock import steady
 from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
+from crawlerproject.crawl.limits import CrawlLimits
+from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
@@ -21,11 +23,15 @@ from crawlerproject.frontier.announcements import Announcements
 from crawlerproject.frontier.certificate_book import CertificateBook
 from crawlerproject.frontier.fleet import Fleet
 from crawlerproject.frontier.gates import gates_of
-from crawlerproject.frontier.intake import SCOPE_FACT
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.intake import SCOPE_FACT, moves_of
 from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.preflight import check_settings, crawl_folder, take_lock
 from crawlerproject.reading.reader import Reader
+from crawlerproject.rules.limits import limits_of
+from crawlerproject.rules.seed_rules import host_limits
+from crawlerproject.stores.control import Control, Pauses
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
@@ -60,6 +66,7 @@ class Crawl:
         self.bytes = 0
         self.errors = 0
         self._epoch = steady() - time.monotonic()
+        self._started = time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         self.ends = PageEnds(self)
@@ -80,6 +87,11 @@ class Crawl:
     def now(self) -> float:
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
         return self._epoch + time.monotonic()
+
+    @property
+    def running_seconds(self) -> float:
+        """Since this start."""
+        return time.monotonic() - self._started
 
     # --- opening and closing --------------------------------------------------------------------
 
@@ -120,9 +132,17 @@ class Crawl:
         self.traps = TrapDesk(store, allowed)
         self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
-        self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps)
+        patterns, arguments = self.resumed.patterns, self.resumed.arguments
+        self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps, patterns)
+        for seed, place in moves_of(store):
+            self.gates.scope.move(seed, place)
+        self.limits = CrawlLimits(self, limits_of(arguments.limits))
+        self.control = Control(self.folder if fleet is None else self.folder.parent)
+        self.pauses = self.control.changed() or Pauses()
+        say_paused(self.pauses)
+        holds = Holds(limits_of(arguments.limits, per_host=True), host_limits(patterns.seeds), self.pauses.hosts)
         self.renders = RenderEnds(self)
-        self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean)
+        self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean, holds)
         self.contents = parts.contents_of(settings, store)
         self.revisits = parts.revisits_of(settings, store)
         self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=spider.recrawl)
@@ -156,6 +176,11 @@ class Crawl:
             self.store.close()
             self.poison.close()
             os.close(self._lock)
+
+    @property
+    def halted(self) -> str:
+        """Why nothing is asked now, in words: a full disk, an absent Redis, the operator; "" while it goes on."""
+        return self.paused or (f"by the operator, {self.pauses.crawl}" if self.pauses.crawl else "")
 
     def lose(self, why: str) -> None:
         """Rely on nothing that is not committed: the next beat begins anew, and nothing is leased till then."""

@@ -45,5 +45,5 @@ def progress(crawl: Crawl) -> Progress:
         queued_urls=max(0, frontier.waiting_urls),
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
-        paused=crawl.paused,
+        paused=crawl.halted,
     )

@@ -138,6 +138,7 @@ class PageEnds:
             return
         if wire is not None and wire.ended_at:
             lease.host.answered_at = wire.ended_at
+            lease.host.busy_seconds += max(0.0, wire.ended_at - wire.started_at) + lease.host.delay_seconds
         digest = written.digest if written else b""
         crawl.archive.attempt(_attempt(page, written, now), now)
         ending = Ending(
@@ -170,6 +171,7 @@ class PageEnds:
         if wire is not None:
             stats.inc_value("bytes/received", wire.received_bytes)
             crawl.bytes += wire.received_bytes
+            page.lease.host.received_bytes += wire.received_bytes
             if wire.truncated:
                 stats.inc_value(f"truncated/{wire.truncated}")
         if page.lease.embed is not None:
@@ -180,6 +182,7 @@ class PageEnds:
             crawl.errors += 1
         elif not page.lease.is_robots:
             crawl.pages += 1
+            page.lease.host.pages += 1
 
 
 def _attempt(page: Page, written: Written | None, now: float) -> Attempt:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.fleet import Fleet
     from crawlerproject.frontier.gates import Gates
+    from crawlerproject.frontier.holds import Holds
     from crawlerproject.stores.redis_ahead import AheadStore
     from crawlerproject.stores.rocks import RocksStore
 
@@ -94,6 +95,7 @@ def frontier_of(
     fleet: Fleet | None,
     now: float,
     clean: bytes | None,
+    holds: Holds | None = None,
 ) -> Frontier:
     """The frontier; ``clean``: b"0" after a crash, None when nobody ran before us."""
     ip_pause = settings.getfloat("PACE_IP_SECONDS")
@@ -124,6 +126,7 @@ def frontier_of(
         less_important=Linked(linked).less_important if linked.is_file() else None,
         max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
         longest=_longest(settings),
+        holds=holds,
     )
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from crawlerproject.crawl_arguments import PATTERNS, Arguments, read
 from crawlerproject.crawl_file import (
     ALL,
     CRAWL_FILE,
@@ -25,6 +23,8 @@ from crawlerproject.crawl_file import (
     refuse_differences,
     write_crawl_file,
 )
+from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.rules.scope import Patterns
 from crawlerproject.settings import OURS
 from crawlerproject.stores.protocols import Changes, FrontierStore
 
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SCOPE_FACT = "scope of the seeds"
-_SEEDS_FACT = "keys of the seeds"
-_MARK_BYTES = 8
-"""Of a seed's key that are kept: among ten million seeds two are taken for one with a chance of 3 in a million."""
-
 
 @dataclass(slots=True, frozen=True)
 class Resumed:
@@ -47,6 +42,8 @@ class Resumed:
 
     scope: str
     hosts: list[str]  # host keys of all its seeds
+    patterns: Patterns
+    arguments: Arguments  # as they hold
     continued: bool  # it was begun by an earlier start
     new_seeds: int
 
@@ -58,29 +55,33 @@ def resume(folder: Path, store: FrontierStore, spider: Any, *, continued: bool) 
     """
     accepted, settings = accepted_names(spider.accept), spider.crawler.settings
     file = read_crawl_file(folder)
-    kept_scope, hosts = _scope(store)
-    if file is None and continued and kept_scope:
-        file = CrawlFile(scope=kept_scope, settings=kept_settings(settings))  # of a version that wrote none
+    known = KnownSeeds(store)
+    if file is None and continued and known.scope:
+        file = CrawlFile(scope=known.scope, settings=kept_settings(settings))  # of a version that wrote none
     scope = spider.scope_given or (file.scope if file is not None else spider.scope)
     seeds: list[Address] = spider.seeds or []
-    known = store.fact(_SEEDS_FACT) or b""
-    new = _unknown(seeds, known)
+    new = known.unknown(seeds)
+    changed = list(known.changed(seeds, new, spider.seed_options))
     if file is not None and continued:
-        found = differences(file, spider.scope_given, settings)
+        found = differences(file, spider.scope_given, settings, spider.arguments)
         if new and known and spider.seeds_given != file.seeds:
             found.insert(0, Difference(SEEDS, file.seeds, spider.seeds_given))
+        elif changed:
+            url, old, now = changed[0]
+            found.insert(0, Difference(SEEDS, f"{url} {old}".strip(), f"{url} {now}".strip()))
         refuse_differences(folder, found, spider.accept)
-    elif file is not None and spider.seeds_given:
-        file.seeds = spider.seeds_given  # prepared by hand before the first start
+    elif file is not None:  # prepared by hand before the first start
+        file.seeds = spider.seeds_given or file.seeds
+        file.include = file.include if spider.arguments.include is None else spider.arguments.include
+        file.exclude = file.exclude if spider.arguments.exclude is None else spider.arguments.exclude
         write_crawl_file(folder, file)
     spider.scope = scope
     _say(folder, seeds, len(new), continued=continued)
-    hosts = sorted({*hosts, *(seed.host for seed in seeds)})
-    _remember(folder, file, spider, scope, settings, accepted)
-    marks = known + b"".join(seed.key[-_MARK_BYTES:] for seed in new)
-    facts = [(_SCOPE_FACT, orjson.dumps((scope, hosts))), (_SEEDS_FACT, marks)]
-    store.apply(Changes(facts=facts))
-    return Resumed(scope, hosts, continued, len(new))
+    spider.arguments = _remember(folder, file, spider, scope, settings, accepted)
+    known.take(seeds, new, spider.seed_options, scope)
+    store.apply(Changes(facts=known.facts()))
+    include, exclude = (read(name, getattr(spider.arguments, name)) for name in PATTERNS)
+    return Resumed(scope, known.hosts, Patterns(include, exclude, known.rules()), spider.arguments, continued, len(new))
 
 
 def _say(folder: Path, seeds: list[Address], new: int, *, continued: bool) -> None:
@@ -98,34 +99,46 @@ def _count(seeds: int) -> str:
     return "1 seed" if seeds == 1 else f"{seeds:,} seeds"
 
 
-def _scope(store: FrontierStore) -> tuple[str, list[str]]:
-    kept = store.fact(_SCOPE_FACT)
-    scope, hosts = orjson.loads(kept) if kept else ("", [])
-    return scope, hosts
-
-
-def _unknown(seeds: Iterable[Address], known: bytes) -> list[Address]:
-    marks = {known[at : at + _MARK_BYTES] for at in range(0, len(known), _MARK_BYTES)}
-    return [seed for seed in seeds if seed.key[-_MARK_BYTES:] not in marks]
-
-
 def _remember(
     folder: Path, file: CrawlFile | None, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]
-) -> None:
-    """Write the crawl's file when there is none, or when a change was accepted."""
+) -> Arguments:
+    """Write the crawl's file when there is none, or when a change was accepted or needs to be; how its arguments are.
+
+    A limit is no part of what a crawl is: another one holds from now on, without a word of acceptance.
+    """
+    given: Arguments = spider.arguments
     if file is None or not (folder / CRAWL_FILE).exists():
-        write_crawl_file(folder, CrawlFile(spider.seeds_given, scope, kept_settings(settings)))
-        return
-    if not accepted:
-        return
+        file = file or CrawlFile()
+        settings_now = kept_settings(settings)
+        file = CrawlFile(spider.seeds_given, scope, settings_now, given.include or [], given.exclude or [])
+        file.bound(given.limits)
+        write_crawl_file(folder, file)
+        return _arguments(file)
+    bounds = file.bound(given.limits)
+    for said in bounds:
+        logger.info("From now on %s", said)
+    _accept(file, spider, scope, settings, accepted)
+    if accepted or bounds:
+        write_crawl_file(folder, file)
+    return _arguments(file)
+
+
+def _arguments(file: CrawlFile) -> Arguments:
+    return Arguments(file.include, file.exclude, file.limits)
+
+
+def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]) -> None:
+    """What of the crawl's file becomes as the start wants it."""
     if accepted & {SEEDS, ALL} and spider.seeds_given:
         file.seeds = _both(file.seeds, spider.seeds_given)
     if accepted & {SCOPE, ALL}:
         file.scope = scope
+    for name in PATTERNS:
+        if accepted & {name, ALL} and (patterns := getattr(spider.arguments, name)) is not None:
+            setattr(file, name, patterns)
     given = kept_settings(settings)
     changed = [name for name in DECISIVE if name in accepted or ALL in accepted]
     file.settings |= {name: given.get(name, OURS[name]) for name in changed if name in given or name in file.settings}
-    write_crawl_file(folder, file)
 
 
 def _both(before: str, more: str) -> str:

@@ -146,14 +146,14 @@ class FrontierScheduler:
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl should go on waiting: not when all that is left rests for very long."""
-        if self._hot or self._lookups or self.crawl.paused or self.pushes.awaited:
+        if self._hot or self._lookups or self.crawl.halted or self.pushes.awaited:
             return True
         return not self.idle() if self.crawl.fleet is None else not self.crawl.fleet.done
 
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
         frontier = self.crawl.frontier
-        if self._hot or self._lookups or self.crawl.paused or frontier.leased or frontier.loading:
+        if self._hot or self._lookups or self.crawl.halted or frontier.leased or frontier.loading:
             return False
         if frontier.waiting_urls <= 0:
             return True
@@ -298,7 +298,7 @@ class FrontierScheduler:
 
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
-        while self._room() and not self.crawl.paused and not self._bursts.over():
+        while self._room() and not self.crawl.halted and not self._bursts.over():
             try:
                 turn = frontier.next(self.crawl.now(), self._bursts.over)
             except StorageError as error:
@@ -317,7 +317,8 @@ class FrontierScheduler:
     def _room(self) -> bool:
         """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
         frontier = self.crawl.frontier
-        return frontier.leased - frontier.renders.in_flight < self._max_in_flight
+        under_way = frontier.leased - frontier.renders.in_flight
+        return under_way < self._max_in_flight and self.crawl.limits.room(under_way)
 
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
         request = self._made(lease, error)
@@ -370,7 +371,7 @@ class FrontierScheduler:
     def _address_granted(self, lease: Lease, error: FetchError | None) -> None:
         crawl = self.crawl
         now = crawl.now()
-        if crawl.lost or crawl.paused or crawl.fleet is None or not crawl.fleet.may_ask(lease.row.host):
+        if crawl.lost or crawl.halted or crawl.fleet is None or not crawl.fleet.may_ask(lease.row.host):
             crawl.frontier.defer(lease, now, now)
             self._rest(lease)
             return

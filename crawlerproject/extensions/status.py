@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import signals
@@ -77,6 +78,7 @@ class StatusFile:
             "started": time.time(),
             "scope": getattr(spider, "scope", "any"),
             "seed_hosts": sorted({seed.host for seed in seeds}),
+            "arguments": asdict(spider.arguments) if hasattr(spider, "arguments") else {},
             "settings": {name: _plain(self._crawler.settings[name]) for name in OURS},
         }
         write_facts(scheduler.crawl.folder, RUN_FILE, facts)
@@ -119,6 +121,9 @@ class StatusFile:
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
             "given_up_hosts": crawl.frontier.given_up_hosts,
+            "orders_read": crawl.control.version,
+            "totals": {"pages": crawl.limits.pages, "bytes": crawl.limits.bytes},
+            "limit": crawl.limits.reached(),
             "nevercrawl_read": getattr(crawl.gates.never_crawl, "read_version", None),
             "leases": [
                 {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}

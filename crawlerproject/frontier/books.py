@@ -12,6 +12,7 @@ from collections import Counter
 from contextlib import suppress
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.recent import RecentKeys
 from crawlerproject.frontier.robots_desk import RobotsDesk
@@ -66,11 +67,13 @@ class Books:
         max_ports: int = DEFAULT_MAX_PORTS,
         now: float = 0.0,
         longest: Longest | None = None,
+        holds: Holds | None = None,
     ) -> None:
         """``shelf``: hosts on disk; None: every host with work is in memory. ``max_ports``: of one name, others.
 
         ``longest``: what is stored may be no further away, if the clock was set back; None: it is believed.
         """
+        self.holds = holds or Holds()
         self.max_ports = max_ports
         self.now = now  # of the frontier's last question
         self._latest = float(store.fact(_CLOCK_FACT) or 0.0)  # that any commit was made at
@@ -308,7 +311,7 @@ class Books:
         """A host with work from an earlier run is in memory before the loading has come to it."""
         assert self.met is not None
         self.met.add(host.name)
-        host.given_up = False  # it was, until this start
+        host.given_up, host.held = False, ""  # it was, until this start
         if not host.rows and self.store.head(host.name, 1):
             host.rows = 1  # counts of a torn run: the rows themselves are the truth
         self.waits(host, host.waiting_urls)
@@ -370,6 +373,29 @@ class Books:
             if self.met is not None:
                 self.met.add(host.name)
             self.given_up_hosts += 1
+
+    def hold(self, host: Host, why: str) -> None:
+        """Leave a host with its queue: ``why`` as ``Holds`` says."""
+        if host.given_up:
+            return
+        self.waits(host, -host.waiting_urls)
+        host.given_up, host.held = True, why
+        if self.met is not None:
+            self.met.add(host.name)
+        self.dirty[host.name] = host
+
+    def let_in(self, name: str) -> None:
+        """What held a name's hosts is over: those that it held have work again, as far as the store knows them."""
+        first = self._kept(name)
+        for key in {name, *(key_of(host_name(name), number) for number in first.other_ports)}:
+            if not self.territory.mine(key) or not self._kept(key).held:
+                continue
+            host = self.host(key)
+            host.given_up, host.held = False, ""
+            self.dirty[key] = host
+            if host.waiting_urls > 0:
+                self.waits(host, host.waiting_urls)
+                self.workbench.add(host)
 
     def take(self, row: QueuedPage, host: Host) -> None:
         """A row is leased, or waits for the next commit: nobody else gets it."""

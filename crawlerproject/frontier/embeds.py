@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crawlerproject.frontier.holds import LEFT_ALONE
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 
@@ -58,7 +59,7 @@ class Embeds:
             return Reason.TOO_MANY_PORTS
         host = self._books.host(address.host)
         if host.given_up:
-            return Reason.HOST_PARKED
+            return LEFT_ALONE[host.held]
         if -host.robots_until(address.scheme) > now:
             return Reason.ROBOTS_UNREACHABLE
         if host.robots_until(address.scheme) > now and not self._allowed(embed):

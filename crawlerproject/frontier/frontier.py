@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
+from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books, unsure_until
 from crawlerproject.frontier.conduct import Conduct, Ending
 from crawlerproject.frontier.domain_desk import DomainDesk
@@ -18,6 +19,7 @@ from crawlerproject.frontier.embeds import Embeds
 from crawlerproject.frontier.endings import Endings
 from crawlerproject.frontier.found import Found
 from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.holds import PAUSED, Holds
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.intake import Intake, LessImportant
 from crawlerproject.frontier.lease import Lease
@@ -62,6 +64,7 @@ class Frontier:
         less_important: LessImportant | None = None,
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
         longest: Longest | None = None,
+        holds: Holds | None = None,
     ) -> None:
         """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says.
 
@@ -81,6 +84,7 @@ class Frontier:
             longest=longest,
             territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
             shelf=shelf,
+            holds=holds,
         )
         self._shelving = Shelving(self.books, shelf) if shelf is not None else None
         self._started_at, self._clean_start = started_at, clean_start
@@ -191,6 +195,22 @@ class Frontier:
         if lease.embed is not None:
             self.embeds.ask_again(lease.embed)
         self._endings.defer(lease, now, until)
+
+    def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
+        """The names and keys that are not asked from now on, with what is said of each; others go on. StorageError."""
+        self.books.now = now
+        holds = self.books.holds
+        before, holds.paused = holds.paused, dict(paused)
+        try:
+            for name in before.keys() - paused.keys():
+                self.books.let_in(name)
+        except StorageError:
+            holds.paused = before
+            raise
+        for host in list(self.hosts()):
+            if not host.given_up and host.stage == Stage.WAITING and holds.pause_of(host.name) is not None:
+                self.books.hold(host, PAUSED)
+                self.workbench.wait(host, host.next_free, work=False)
 
     def take_changes(self) -> Changes:
         """Everything decided since the last call, to be applied once its archive bytes are durable."""

@@ -14,7 +14,7 @@ from crawlerproject.rules.exclusion import Exclusion
 from crawlerproject.rules.filetypes import extensions_of, of_sitemaps, useless
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, bad_port
-from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.scope import Patterns, Scope, Target
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
 from crawlerproject.setting_values import list_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 # What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
+_ASKED_FOR = FLAG_SEED | FLAG_ROBOTS | FLAG_HUB  # by the operator or by a protocol: out of no scope
 _KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB
 
 
@@ -74,7 +75,7 @@ class Gates:
         address = found.address
         seed = bool(found.flags & FLAG_SEED)
         if not seed:
-            refusal = self.scope.refusal(address, found.depth)
+            refusal = self.scope.refusal(address, found.depth, is_list=bool(found.flags & FLAG_SITEMAP))
             if refusal is not None:
                 return refusal
         name = host_name(address.host)
@@ -99,6 +100,8 @@ class Gates:
         """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
         if bad_port(found.address.host):
             return Reason.BAD_PORT
+        if self._left_out(found.address, found.flags):
+            return Reason.SCOPE
         return Reason.NEVERCRAWL if self.excluded(found.address, now) else None
 
     def refusal_again(self, row: QueuedPage, now: float) -> Reason | None:
@@ -109,6 +112,8 @@ class Gates:
             return Reason.BAD_PORT  # queued by a version that asked there
         if row.flags & FLAG_HUB and not self._hubs:
             return Reason.SCOPE  # left over from a run that did
+        if self._left_out(row, row.flags):
+            return Reason.SCOPE  # queued before the pattern was added
         if self._traps is None:
             return None
         if row.flags & FLAG_STRANGER and self._stranger_spent(row.host, row, now):
@@ -116,6 +121,12 @@ class Gates:
         if row.flags & _KNOWN_GOOD:
             return self._list_refusal(row, now)
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
+
+    def _left_out(self, target: Target, flags: int) -> bool:
+        """Whether a pattern, or the options of a seed, keep out what was let in before they were there."""
+        if not self.scope.choosy or flags & _ASKED_FOR:
+            return False
+        return self.scope.place_refusal(target, is_list=bool(flags & FLAG_SITEMAP)) is not None
 
     def room_refusal(self, found: Found, now: float) -> Reason | None:
         """Why there is no room in its host's queue for a URL that is new, as far as it is not the host's budget."""
@@ -184,14 +195,21 @@ class Gates:
         return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))
 
 
-def gates_of(settings: BaseSettings, scope: str, seed_hosts: Iterable[str], traps: TrapDesk | None = None) -> Gates:
-    """The gates of a crawl with these settings, ``-a scope=`` and host keys of seeds."""
+def gates_of(
+    settings: BaseSettings,
+    scope: str,
+    seed_hosts: Iterable[str],
+    traps: TrapDesk | None = None,
+    patterns: Patterns | None = None,
+) -> Gates:
+    """The gates of a crawl with these settings, ``-a scope=``, host keys of seeds, and patterns."""
     return Gates(
         Scope(
             scope,
             seed_hosts,
             max_depth=settings.getint("SCOPE_MAX_DEPTH"),
             max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
+            patterns=patterns,
         ),
         NeverCrawlFile(settings["NEVERCRAWL_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),

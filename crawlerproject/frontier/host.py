@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from crawlerproject.frontier.holds import LIMITED, PAUSED
 from crawlerproject.frontier.workbench import HostClock
 from crawlerproject.rules.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
 from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_brought_back
@@ -11,16 +12,19 @@ from crawlerproject.rules.set_back import Longest, Waits, brought_back, robots_b
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
 # version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
-# one that is held on disk), and of the host at the default port the other ports of its name. Little-endian, epoch
-# seconds.
+# one that is held on disk), then, which version 4 did not have, pages, bytes and busy seconds; and of the host at the
+# default port the other ports of its name. Little-endian, epoch seconds.
 _FIXED = struct.Struct("<dddddddIIIHHHBB")
 _MOMENTS = 7  # of its values, the first ones: moments and pauses
 _ARRIVAL = struct.Struct("<Q")
 _NAME_FREE = struct.Struct("<d")
 _PACE_FREE = struct.Struct("<d")
-_VERSION, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x04", b"\x03", b"\x02"
+_SPENT = struct.Struct("<QQd")
+_VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x05", b"\x04", b"\x03", b"\x02"
 # Flags. On disk: its place among the hosts that are due is its next_free (``shelf``).
 _GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
+_HELD = {"": 0, PAUSED: 16, LIMITED: 32}
+_HELD_BY = {flag: held for held, flag in _HELD.items()}
 
 
 class Host(HostClock):
@@ -30,6 +34,7 @@ class Host(HostClock):
         "answered_at",
         "arrival",
         "asked_until",
+        "busy_seconds",
         "closed_until",
         "dead_addresses",
         "escalation",
@@ -37,6 +42,7 @@ class Host(HostClock):
         "fetched",
         "floor_seconds",
         "given_up",
+        "held",
         "held_until",
         "kept",
         "known",
@@ -47,7 +53,9 @@ class Host(HostClock):
         "opened",
         "other_ports",
         "pace_free",
+        "pages",
         "promised_seconds",
+        "received_bytes",
         "rest_until",
         "rests_on_disk",
         "robots_unstored",
@@ -77,7 +85,8 @@ class Host(HostClock):
         self.failures = 0  # in a row
         self.opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
         self.closed_until = 0.0  # outside its Visit-time; not stored, robots.txt says it again
-        self.given_up = False  # its probe failed too: left alone until the next start
+        self.given_up = False  # its probe failed too, or it is held: left alone until the next start
+        self.held = ""  # PAUSED or LIMITED: given up for that alone, until it is over
         self.robots_until_http = 0.0
         self.robots_until_https = 0.0
         self.robots_unstored = frozenset[str]()  # schemes whose answer the next commit stores
@@ -90,6 +99,9 @@ class Host(HostClock):
         self.kept = 0  # of its rows, those that a later run shall have; not stored
         self.known = 0  # URLs ever accepted
         self.fetched = 0  # answers ever received
+        self.pages = 0  # of them, those that are neither robots.txt nor files of pages in the browser
+        self.received_bytes = 0  # of all answers, on the wire
+        self.busy_seconds = 0.0  # its requests and the pauses after them
         self.listed = False  # the store lists it among the hosts with work in memory
         self.on_disk = False  # this is but a copy: it has work and waits on disk
         self.rests_on_disk = False  # for a rest, that is, not for its pace
@@ -172,7 +184,7 @@ class Host(HostClock):
         unstored = self.robots_unstored
         held = self.on_disk and self.held_until > 0.0
         flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK
-        flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK
+        flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK + _HELD[self.held]
         return (
             _VERSION
             + _FIXED.pack(
@@ -196,6 +208,7 @@ class Host(HostClock):
             + _ARRIVAL.pack(self.arrival)
             + _NAME_FREE.pack(self.name_free)
             + (_PACE_FREE.pack(self.pace_free) if held else b"")
+            + _SPENT.pack(self.pages, self.received_bytes, self.busy_seconds)
             + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
         )
 
@@ -226,11 +239,13 @@ class Host(HostClock):
         host.given_up = bool(flags & _GIVEN_UP)
         host.on_disk = bool(flags & _ON_DISK)
         host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
+        host.held = _HELD_BY.get(flags & sum(_HELD_BY), "")
         if host.left_alone:
             host._let_go()
         place = len(_VERSION) + _FIXED.size
         host.samples = struct.unpack_from(f"<{samples}d", packed, place)
         host.name_free = host.next_free
+        host.pages = host.fetched  # of a version that did not count them: at least not too few
         if packed.startswith(_WITHOUT_ARRIVAL):
             return host
         place += 8 * samples
@@ -245,6 +260,9 @@ class Host(HostClock):
             (host.pace_free,) = _PACE_FREE.unpack_from(packed, place)
             place += _PACE_FREE.size
             host.held_until = host.next_free
+        if not packed.startswith(_WITHOUT_SPENT):
+            host.pages, host.received_bytes, host.busy_seconds = _SPENT.unpack_from(packed, place)
+            place += _SPENT.size
         host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
         return host
 

@@ -9,10 +9,13 @@ LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:
 
 
 def host_state(host: Host, now: float, *, leased: bool = False) -> str:
-    """``in-flight``, ``parked``, ``left-alone``, ``resting``, ``waiting`` (for its pace), ``free`` or ``done``."""
+    """``in-flight``, ``paused``, ``limited``, ``parked``, ``left-alone``, ``resting``, ``waiting`` (for its pace),
+    ``free`` or ``done``."""
     if leased:
         return "in-flight"
-    if host.given_up:
+    if host.held and host.rows:
+        return host.held
+    if host.given_up and not host.held:
         return "parked"
     if host.left_alone:
         return "left-alone"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+import orjson
+
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.domain_desk import DomainDesk
@@ -13,7 +15,7 @@ from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.rules.priority import by_rank, of_later_list, of_stranger
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
@@ -22,6 +24,7 @@ from crawlerproject.stores.protocols import (
     FLAG_SITEMAP,
     FLAG_STRANGER,
     Changes,
+    FrontierStore,
     PageRecord,
     QueuedPage,
 )
@@ -33,6 +36,9 @@ LessImportant = Callable[[str], float | None]
 
 SCOPE_FACT = "scope"
 """Host keys that redirects of seeds have added to the scope, a line each."""
+
+MOVES_FACT = "scope of moved seeds"
+"""Redirects of seeds that have rules, as [[from, to], …] in JSON."""
 
 _BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
 
@@ -286,13 +292,22 @@ class Intake:
 
     def _widened(self, new: list[Found]) -> list[tuple[str, bytes]]:
         """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
-        moved = {item.address.host for item in new if item.flags & FLAG_SEED}
-        widened = [host for host in moved if self._gates.scope.widen(host)]
-        if not widened:
+        scope, seeds = self._gates.scope, [item for item in new if item.flags & FLAG_SEED]
+        if not seeds:
             return []
-        logger.info("The scope takes in %s, where a seed has moved to", ", ".join(sorted(widened)))
-        known = self._books.store.fact(SCOPE_FACT) or b""
-        return [(SCOPE_FACT, b"\n".join([*known.split(), *(host.encode() for host in widened)]))]
+        ruled = [item for item in seeds if item.via and scope.governs(host_key(item.via))]
+        moves = [(item.via, item.address.url) for item in ruled if scope.move(item.via, item.address.url)]
+        moved = {item.address.host for item in seeds if not scope.governs(item.address.host)}
+        widened = [host for host in moved if scope.widen(host)]
+        facts: list[tuple[str, bytes]] = []
+        if moves:
+            logger.info("What seeds say of their place holds at %s too, where they have moved to", _named(moves))
+            facts.append((MOVES_FACT, orjson.dumps([*moves_of(self._books.store), *moves])))
+        if widened:
+            logger.info("The scope takes in %s, where a seed has moved to", ", ".join(sorted(widened)))
+            known = self._books.store.fact(SCOPE_FACT) or b""
+            facts.append((SCOPE_FACT, b"\n".join([*known.split(), *(host.encode() for host in widened)])))
+        return facts
 
     def _row(self, item: Found, now: float) -> QueuedPage:
         address, depth, hops, via, priority, flags, note = item
@@ -302,3 +317,13 @@ class Intake:
         return QueuedPage(
             address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
         )
+
+
+def moves_of(store: FrontierStore) -> list[tuple[str, str]]:
+    """Where seeds that have rules were redirected, from and to, in the order in which that was seen."""
+    packed = store.fact(MOVES_FACT)
+    return [(before, after) for before, after in orjson.loads(packed)] if packed else []
+
+
+def _named(moves: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(sorted({after for _, after in moves}))

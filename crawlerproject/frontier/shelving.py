@@ -256,7 +256,7 @@ class Shelving:
             if not self._has_rows(host):
                 changes.due.append((name, IN_MEMORY, None))
                 continue
-            host.given_up = False  # it was, until this start
+            host.given_up, host.held = False, ""  # it was, until this start
             if len(come) < room:
                 come.append(host)
                 if not host.listed:

@@ -10,6 +10,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.frontier.books import Books
 from crawlerproject.frontier.embeds import Embed, Embeds
 from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.holds import LEFT_ALONE
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.renders import LINE_SECONDS, Renders
@@ -66,6 +67,10 @@ class Turns:
         """
         while (turn := self._books.workbench.take(now)) is not None:
             if not turn.address:
+                if self._books.holds and self._held(turn.host):
+                    self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.held])
+                    self._books.workbench.turn_away(turn.host, now)
+                    continue
                 return Lookup(turn.host)
             lease = self._lease(turn.host, turn.address, now)
             if lease is not None or enough():
@@ -95,8 +100,8 @@ class Turns:
             raise
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
-        if host.given_up or not self._books.territory.may_ask(host.name):
-            self._embeds.refuse_all(host, Reason.HOST_PARKED if host.given_up else Reason.RENDER_PACE)
+        if (self._books.holds and self._held(host)) or not self._books.territory.may_ask(host.name) or host.given_up:
+            self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
@@ -110,6 +115,12 @@ class Turns:
         for row in down.robots:
             self._robots_refused(row, now)
         return act()
+
+    def _held(self, host: Host) -> bool:
+        """Whether the host is paused or has had its share, so that it is left with its queue."""
+        if (why := self._books.holds.why(host)) and not host.given_up:
+            self._books.hold(host, why)
+        return bool(why)
 
     def _look(self, host: Host, address: str, now: float, down: TurnedDown) -> Callable[[], Lease | None]:
         """What the turn comes to, to be done once what it turns down is stored."""

@@ -14,10 +14,11 @@ from crawlerproject.frontier.certificate_book import bad_certificate
 from crawlerproject.frontier.domain_desk import stored_hosts
 from crawlerproject.frontier.found import Found, inventor, strangers
 from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.holds import LIMITED, PAUSED, Holds
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.host_state import LEFT_ALONE, host_state, pace_source
 from crawlerproject.frontier.hubs import read_hubs
-from crawlerproject.frontier.progress import moment
+from crawlerproject.frontier.progress import human_bytes, human_seconds, moment
 from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_key, host_name
@@ -55,11 +56,17 @@ _REFUSALS = frozenset(
         Reason.DEPTH,
         Reason.URL_LENGTH,
         Reason.BUDGET,
+        Reason.PAUSED,
+        Reason.HOST_LIMIT,
+        Reason.CRAWL_LIMIT,
     }
     | {Reason.TRAP, Reason.STRANGER, Reason.SITEMAP_BUDGET, Reason.ROBOTS_REDIRECT}
     | {Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
     | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
 )
+
+
+_HELD_STATES = {Reason.PAUSED: PAUSED, Reason.HOST_LIMIT: LIMITED}
 
 
 class Looked(FrontierStore, Protocol):
@@ -81,13 +88,23 @@ class Why:
     """Answers for one moment; ``leases`` are the URLs that the running crawl has out now, by host."""
 
     def __init__(
-        self, store: Looked, gates: Gates, token: str, now: float, leases: Mapping[str, Mapping[str, Any]] | None = None
+        self,
+        store: Looked,
+        gates: Gates,
+        token: str,
+        now: float,
+        leases: Mapping[str, Mapping[str, Any]] | None = None,
+        holds: Holds | None = None,
+        halted: tuple[Reason, str] | None = None,
     ) -> None:
+        """``holds``: hosts that the operator keeps from being asked; ``halted``: why the whole crawl is, in words."""
         self._store = store
         self._gates = gates
         self._token = token
         self._now = now
         self._leases = leases or {}
+        self._holds = holds or Holds()
+        self._halted = halted
 
     def url(self, text: str, via: Via | None = None) -> Answer:
         """The state of one absolute URL."""
@@ -128,9 +145,13 @@ class Why:
         if packed is None:
             if waiting is not None:
                 facts["state"] = "free"
+            if (held := self._held(Host(name, 0.0))) is not None:
+                facts["held"] = held[1]
             return facts
         host = Host.unpack(name, packed)
         facts["state"] = host_state(host, self._now, leased=name in self._leases)
+        if (held := self._held(host)) is not None:
+            facts |= {"state": _HELD_STATES.get(held[0], facts["state"]), "held": held[1]} if host.rows else {}
         facts |= self._clock(host)
         facts |= {
             "queued": host.rows,
@@ -164,7 +185,10 @@ class Why:
             return Answer(row.url, State.LEASED, "", {**facts, "since": lease.get("since"), "ip": lease.get("address")})
         facts |= {"place": place, "before_it": place - 1, **self._clock(host)}
         scheme = address.scheme
-        if host.given_up:
+        if (held := self._held(host)) is not None:
+            facts["rule"] = held[1]
+            return Answer(row.url, State.WAITING, held[0], facts)
+        if host.given_up and not host.held:
             facts["rule"] = "the host failed HOST_MAX_FAILURES times in a row and its probe failed too"
             return Answer(row.url, State.WAITING, Reason.HOST_PARKED, facts)
         if -host.robots_until(scheme) > self._now or (host.robots_until(scheme) < 0 and host.failures):
@@ -178,6 +202,15 @@ class Why:
             facts["rule"] = "the host rests: it asked to be left alone or failed"
             return Answer(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
         return Answer(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
+
+    def _held(self, host: Host) -> tuple[Reason, str] | None:
+        """Why the operator keeps the host from being asked, or the whole crawl."""
+        if (said := self._holds.pause_of(host.name)) is not None:
+            return Reason.PAUSED, f"the host is paused, {said}: scrapy resume {host_name(host.name)}"
+        if limit := self._holds.limit_of(host):
+            had = f"{host.pages:,} pages, {human_bytes(host.received_bytes)}, busy {human_seconds(host.busy_seconds)}"
+            return Reason.HOST_LIMIT, f"the host has had its {limit} ({had}); a start with a higher one goes on"
+        return self._halted
 
     def _decided(self, address: Address, record: PageRecord) -> Answer:
         facts: dict[str, Any] = {"time": moment(record.fetched_at), "status": record.status or None}
@@ -240,7 +273,7 @@ class Why:
         if reason is Reason.TOO_MANY_HOSTS:
             return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
         if reason is Reason.SCOPE:
-            return f"-a scope={gates.scope.mode}: not of the seeds' {gates.scope.mode}s"
+            return gates.scope.why(address) or "outside the scope then; it would be inside now"
         return _RULES.get(reason, "")
 
     def _excluded(self, address: Address) -> str:
@@ -366,5 +399,8 @@ _RULES: dict[Reason, str] = {
     Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
     Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
     Reason.MIDDLEWARE: "a downloader middleware of the project dropped it, answered it or sent another instead",
+    Reason.PAUSED: "the operator had paused the host",
+    Reason.HOST_LIMIT: "the host had had as much as it may have (-a max_pages_per_host= and its likes)",
+    Reason.CRAWL_LIMIT: "the crawl had had as much as it may have (-a max_pages= and its likes)",
     Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
 }

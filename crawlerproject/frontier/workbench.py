@@ -262,6 +262,11 @@ class Workbench(Generic[H]):
             clock.turn = host
         return clock
 
+    def turn_away(self, host: H, now: float) -> None:
+        """A turn that led to a look-up which is not made: the host is to be left alone."""
+        self.wait(host, now, work=False)
+        self._step_on(host)
+
     def release(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """A turn that was taken but sent nothing: its address is free again at once."""
         self.in_flight -= 1

@@ -14,6 +14,7 @@ from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.spider import iterate_spider_output
 
 from crawlerproject.crawl.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl_arguments import arguments_of
 from crawlerproject.crawl_file import apply, read_crawl_file
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.wire import Wire
@@ -22,7 +23,7 @@ from crawlerproject.items import Page
 from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
-from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_with_options
 from crawlerproject.promised_settings import keep_whole
 from crawlerproject.reading.jobs import Reading
 from crawlerproject.reasons import Reason
@@ -71,8 +72,9 @@ logger = logging.getLogger(__name__)
 
 
 class WebSpider(Spider):
-    """``scrapy crawl web -a seeds=FILE-or-URLs [-a scope=any|domain|host]``.
+    """``scrapy crawl web -a seeds=FILE-or-URLs [-a scope=any|domain|host|path]``.
 
+    ``-a include=… -a exclude=…`` choose URLs by patterns, ``-a max_pages=…`` and its likes end it.
     ``-a mode=recrawl [-a budget=N]`` visits known pages again, those first whose visit is worth most.
     """
 
@@ -88,7 +90,9 @@ class WebSpider(Spider):
         accept: str = "",
         **kwargs: Any,
     ) -> None:
+        self.arguments = arguments_of(kwargs, type(self))  # as they were given; ``crawl/resume.py``: as they hold
         super().__init__(**kwargs)
+        self.seed_options: dict[str, str] = {}  # by URL
         self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)
         own = type(self).scope
         self.scope_given = scope or (own if own != WebSpider.scope else None)
@@ -101,7 +105,7 @@ class WebSpider(Spider):
             seeds = ",".join(self.start_urls)
         self.seeds_given = absolute_seeds(seeds or "")
         if seeds is not None:
-            self.seeds, self.scope = seeds_and_scope(seeds, self.scope)
+            self.seeds, _, self.seed_options = seeds_with_options(seeds, self.scope)
         self.lists = Lists()
         self.sitemaps = True
         self.errors = 0  # of our own

@@ -1,8 +1,8 @@
 """What other users of the machine may do in a crawl's folder: not read what is secret, and not lead us out of it.
 
 Secret are the frontier (hubs sign with secrets that stand in it), ``run.json`` and ``status.json`` (settings, and what
-is asked just now), ``crawl.toml`` (a proxy may have its password there) and ``worker.json``. What is archived is as
-open as the umask makes it.
+is asked just now), ``crawl.toml`` (a proxy may have its password there), ``worker.json``, and ``control`` (what is said
+there is done). What is archived is as open as the umask makes it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.control import CONTROL
 from crawlerproject.stores.durable import SECRET_FILE
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE
 from crawlerproject.stores.redis_worker import LIFE_FILE
@@ -38,7 +39,8 @@ def refuse_links_out(folder: Path, within: Path | None = None) -> None:
 
 def close_to_others(folder: Path) -> None:
     """Take from others what is secret in ``folder``, also where an earlier version made it."""
-    for path, mode in ((folder / FRONTIER, _SECRET_FOLDER), *((folder / name, SECRET_FILE) for name in _SECRET_FILES)):
+    folders = ((folder / name, _SECRET_FOLDER) for name in (FRONTIER, CONTROL))
+    for path, mode in (*folders, *((folder / name, SECRET_FILE) for name in _SECRET_FILES)):
         try:
             if path.stat().st_mode & _OTHERS:
                 path.chmod(mode)

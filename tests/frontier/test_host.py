@@ -40,7 +40,7 @@ def test_a_state_of_before_arrivals_were_kept() -> None:
     host = Host("a.example", 5.0)
     host.samples, host.rows = (0.1, 0.25), 7
 
-    back = Host.unpack("a.example", b"\x02" + host.pack()[1:-16])
+    back = Host.unpack("a.example", b"\x02" + host.pack()[1:-40])
 
     assert (back.samples, back.rows, back.arrival) == ((0.1, 0.25), 7, 0)
 
@@ -50,9 +50,21 @@ def test_a_state_of_before_ports_shared_a_clock() -> None:
     host = Host("a.example", 5.0)
     host.samples, host.next_free, host.arrival = (0.1,), 77.0, 12
 
-    back = Host.unpack("a.example", b"\x03" + host.pack()[1:-8])
+    back = Host.unpack("a.example", b"\x03" + host.pack()[1:-32])
 
     assert (back.samples, back.arrival, back.name_free, back.other_ports) == ((0.1,), 12, 77.0, ())
+
+
+def test_a_state_of_before_pages_were_counted() -> None:
+    """Version 4: of its answers none is forgotten, so that a limit is not exceeded by what came before."""
+    host = Host("a.example", 5.0)
+    host.fetched, host.pages, host.received_bytes, host.other_ports = 9, 7, 700, (81,)
+    packed = host.pack()
+
+    now, before = Host.unpack("a.example", packed), Host.unpack("a.example", b"\x04" + packed[1:-26] + packed[-2:])
+
+    assert (now.pages, now.received_bytes, now.other_ports) == (7, 700, (81,))
+    assert (before.pages, before.received_bytes, before.other_ports) == (9, 0, (81,))
 
 
 def test_an_uncommitted_robots_answer_is_not_stored() -> None:

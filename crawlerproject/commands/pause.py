@@ -1,0 +1,113 @@
+"""``scrapy pause [HOST …]``: the crawl, or single hosts, are asked nothing more until ``scrapy resume``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.progress import human_seconds, moment
+from crawlerproject.onlooker import LookingCommand, Onlooker
+from crawlerproject.reports.host_story import bare_host
+from crawlerproject.stores.control import Pauses, change_pauses, read_pauses
+from crawlerproject.stores.looking import STATUS_FILE, read_facts, running
+from crawlerproject.terminal import say, say_json
+
+# The crawl looks twice a second and says so once; more only where the machine is busy.
+PATIENCE_SECONDS = 15.0
+_LOOK_SECONDS = 0.1
+
+
+class Command(LookingCommand):
+    """Durable: a pause holds over restarts. Waits until the running crawl has taken it up."""
+
+    example = 'scrapy pause example.org --why "asked by their webmaster"'
+
+    def syntax(self) -> str:
+        return "[HOST ...] [--why TEXT] [--list] [--json]"
+
+    def short_desc(self) -> str:
+        return "Pause the crawl, or single hosts, until scrapy resume"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--why", metavar="TEXT", default="", help="said by status and why, for the next operator")
+        parser.add_argument("--list", action="store_true", help="show what is paused, and change nothing")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        crawl = self.look()
+        if not opts.list:
+            said = f"since {moment(time.time())}" + (f": {' '.join(opts.why.split())}" if opts.why.strip() else "")
+            hosts = [bare_host(host) for host in args]
+            took = order(crawl, lambda pauses: _pause(pauses, hosts, said))
+        pauses = read_pauses(crawl.folder)
+        if opts.json:
+            say_json({"crawl": pauses.crawl or None, "hosts": pauses.hosts, **({} if opts.list else took)})
+            return
+        for line in paused_lines(pauses) or ["Nothing is paused."]:
+            say(line)
+        if not opts.list:
+            say(taken_up(crawl, took))
+
+
+def _pause(pauses: Pauses, hosts: list[str], said: str) -> None:
+    for host in hosts:
+        pauses.hosts.setdefault(host, said)
+    if not hosts:
+        pauses.crawl = pauses.crawl or said
+
+
+def paused_lines(pauses: Pauses) -> list[str]:
+    """What is paused, a line each."""
+    lines = [f"The crawl is paused, {pauses.crawl}: scrapy resume"] if pauses.crawl else []
+    return lines + [f"{host} is paused, {said}: scrapy resume {host}" for host, said in sorted(pauses.hosts.items())]
+
+
+def order(crawl: Onlooker, change: Any) -> dict[str, Any]:
+    """Change what is paused; whether the crawl runs, and how long it took until it knew (None: it does not yet)."""
+    began = time.monotonic()
+    version = change_pauses(crawl.folder, change)
+    here = list(_running(crawl))
+    while here and time.monotonic() - began < PATIENCE_SECONDS:
+        here = [folder for folder in here if not _has_read(folder, version)]
+        if here:
+            time.sleep(_LOOK_SECONDS)
+    waited = round(time.monotonic() - began, 1)
+    return {"running": crawl.running, "seconds": None if here or not crawl.running else waited}
+
+
+def taken_up(crawl: Onlooker, took: dict[str, Any]) -> str:
+    """The same for a person; workers on other machines have folders of their own."""
+    if not took["running"]:
+        said = "The crawl does not run; its next start reads this."
+    elif took["seconds"] is None:
+        said = "The running crawl has not taken it up yet: look at its log."
+    else:
+        said = f"The running crawl took it up after {human_seconds(took['seconds'])}."
+    elsewhere = crawl.workers_elsewhere()
+    if elsewhere:
+        said += f" Say it on the machines of {', '.join(elsewhere)} too: workers that are not on this one."
+    return said
+
+
+def _running(crawl: Onlooker) -> Iterator[Path]:
+    """The folders of the processes that are to take it up."""
+    folders = [worker.folder for worker in crawl.workers] or [crawl.folder]
+    return (folder for folder in folders if running(read_facts(folder, STATUS_FILE), time.time()))
+
+
+def _has_read(folder: Path, version: int) -> bool:
+    """Whether it has; a process that has ended meanwhile is not waited for."""
+    status = read_facts(folder, STATUS_FILE)
+    return int(status.get("orders_read") or 0) >= version or not running(status, time.time())
+
+
+def known_hosts(hosts: list[str], paused: Pauses) -> None:
+    """Raise OperatorError for a host that is not paused."""
+    for host in hosts:
+        if host not in paused.hosts:
+            listed = ", ".join(sorted(paused.hosts)) or "none"
+            raise OperatorError(f"{host} is not paused; paused hosts: {listed}.")

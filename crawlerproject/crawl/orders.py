@@ -1,0 +1,111 @@
+"""Does what an operator says from outside while a crawl runs: pauses, and seeds to be added."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawlerproject.crawl.long_pages import MOST_AT_ONCE
+from crawlerproject.frontier.found import seed_found
+from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.rules.seed_rules import BadOption, host_limits
+from crawlerproject.rules.seeds import Seeds, seeds_of
+from crawlerproject.stores.control import Pauses
+from crawlerproject.stores.protocols import Changes
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+
+logger = logging.getLogger(__name__)
+
+# Hosts and seeds that one log line names; the rest is counted.
+_NAMED = 10
+
+
+def say_paused(pauses: Pauses) -> None:
+    """What a start finds paused, and how it goes on."""
+    if pauses.crawl:
+        logger.warning("The crawl is paused, %s: scrapy resume lets it go on.", pauses.crawl)
+    if pauses.hosts:
+        logger.warning("Paused hosts: %s; scrapy resume HOST lets one go on.", _listed(sorted(pauses.hosts)))
+
+
+def obey(scheduler: FrontierScheduler, pauses: Pauses) -> None:
+    """Pause and let go on what changed. StorageError: call again."""
+    crawl = scheduler.crawl
+    before, hosts = crawl.pauses, pauses.hosts.keys()
+    crawl.frontier.pause_hosts(pauses.hosts, crawl.now())
+    crawl.pauses = pauses
+    if new := hosts - before.hosts.keys():
+        logger.warning("Paused by the operator: %s", _listed(sorted(new)))
+    if over := before.hosts.keys() - hosts:
+        logger.warning("The operator lets go on: %s", _listed(sorted(over)))
+    if pauses.crawl and not before.crawl:
+        logger.warning("The crawl pauses: by the operator, %s; what is on its way ends.", pauses.crawl)
+    if before.crawl and not pauses.crawl:
+        logger.warning("The crawl goes on: the operator says so.")
+    scheduler.resume()
+
+
+async def take_in(scheduler: FrontierScheduler, spooled: Path) -> None:
+    """Queue the seeds of one list, durably, then remove it. StorageError, OSError: it stays, and none is lost.
+
+    After a crash in between it is read again: what was queued is known.
+    """
+    crawl = scheduler.crawl
+    try:
+        seeds = seeds_of(spooled.read_text("utf-8", errors="replace").splitlines())
+    except BadOption as error:  # written by hand: the command checks what it writes
+        logger.error("%s: %s; it is set aside", spooled, error)
+        spooled.rename(spooled.with_suffix(".refused"))
+        return
+    async with crawl.commits.lock:  # the store stays open, and letters to other workers go as with a beat
+        if crawl.closed:
+            return
+        new = _remember(crawl, seeds)
+        await _queue(crawl, seeds)
+        await asyncio.to_thread(crawl.store.sync)
+        spooled.unlink(missing_ok=True)
+    logger.info("Added from outside: %s, %d of them new", _listed([seed.url for seed in seeds.addresses]), new)
+    scheduler.wake()
+
+
+async def _queue(crawl: Crawl, seeds: Seeds) -> None:
+    found = [seed_found(address) for address in seeds.addresses]
+    for first in range(0, len(found), MOST_AT_ONCE):
+        some = found[first : first + MOST_AT_ONCE]
+        for one in some:
+            if (refusal := crawl.gates.refusal(one, crawl.now())) is not None:
+                logger.warning("The added seed %s is refused: %s", one.address.url, refusal)
+        if crawl.fleet is None:
+            crawl.frontier.add(some, crawl.now())
+        else:
+            crawl.fleet.outbox.extend(some)
+        await asyncio.sleep(0)
+    if crawl.fleet is not None:
+        await crawl.fleet.deliver(crawl.frontier, crawl.now)
+
+
+def _remember(crawl: Crawl, seeds: Seeds) -> int:
+    """Have added seeds count as the crawl's own, for its scope and for later starts; how many are new."""
+    known = KnownSeeds(crawl.store)
+    new = known.unknown(seeds.addresses)
+    scope = crawl.gates.scope
+    known.take(seeds.addresses, new, seeds.options, scope.mode)
+    crawl.store.apply(Changes(facts=known.facts()))
+    rules = known.rules()
+    for rule in rules:
+        scope.govern(rule)
+    crawl.frontier.books.holds.of_hosts = dict(host_limits(rules))
+    for address in new:
+        if not scope.governs(address.host):
+            scope.widen(address.host)
+    return len(new)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,105 @@
+"""Watches for what the operator says from outside, and for the crawl's limits; both take effect within a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.utils.defer import deferred_from_coro
+
+from crawlerproject.crawl.orders import obey, take_in
+from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.errors import StorageError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+
+logger = logging.getLogger(__name__)
+
+# A look is two calls of the system: 20 µs.
+_BEAT_SECONDS = 0.5
+
+
+class Orders:
+    """Pauses, goes on, takes in seeds, and ends a crawl that has had as much as it should."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        if not crawler.crawling:
+            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        extension = cls(crawler)
+        crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
+        crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        return extension
+
+    def engine_started(self) -> None:
+        """Begin to look, if the frontier is the scheduler."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is not None:
+            self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
+
+    def engine_stopped(self) -> None:
+        """What is said from now on is the next start's."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def spider_idle(self) -> None:
+        """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None or self._stopping or scheduler.crawl.fleet is not None:
+            return
+        if scheduler.crawl.control.added():
+            raise DontCloseSpider
+
+    async def _run(self, scheduler: FrontierScheduler) -> None:
+        while not scheduler.crawl.closed and not self._stopping:
+            try:
+                await self._look(scheduler)
+            except (StorageError, OSError) as error:  # said again with the next look
+                logger.warning("What the operator says waits: %s", error)
+            except Exception:
+                logger.exception("could not do what the operator says")
+            await asyncio.sleep(_BEAT_SECONDS)
+
+    async def _look(self, scheduler: FrontierScheduler) -> None:
+        crawl = scheduler.crawl
+        if crawl.lost:
+            return  # it begins anew, and looks then
+        if limit := crawl.limits.reached():
+            self._stop(scheduler, limit)
+            return
+        if (pauses := crawl.control.changed()) is not None:
+            try:
+                obey(scheduler, pauses)
+            except StorageError:
+                crawl.control.look_again()
+                raise
+        if not crawl.frontier.loading:
+            for spooled in crawl.control.added():
+                await take_in(scheduler, spooled)
+
+    def _stop(self, scheduler: FrontierScheduler, limit: str) -> None:
+        """What is on its way ends; the last commit is the scheduler's own."""
+        self._stopping = True
+        logger.info(
+            "The crawl has had its %s: what is on its way ends, %s URLs stay queued for a start with a higher one.",
+            limit,
+            f"{max(0, scheduler.crawl.frontier.waiting_urls):,}",
+        )
+        engine = self._crawler.engine
+        assert engine is not None
+        deferred_from_coro(engine.close_spider_async(reason=limit.partition("=")[0]))

@@ -1,0 +1,61 @@
+"""Hosts that are not asked though they have work: those that the operator paused, and those that have had their share.
+
+Their queues stay as they are. A limit holds a host until a later start has a higher one, a pause until the operator
+ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.hosts import host_name
+from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.host import Host
+
+PAUSED, LIMITED = "paused", "limited"
+"""Why a host is held: what ``Host.held`` says, and its state for those who look on."""
+LEFT_ALONE = {"": Reason.HOST_PARKED, PAUSED: Reason.PAUSED, LIMITED: Reason.HOST_LIMIT}
+"""By ``Host.held`` of a host that was given up: the reason."""
+
+
+class Holds:
+    """Asked once a turn. ``paused``: host names, and keys with a port, which hold that port alone; with what is said of
+    each."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        of_hosts: Mapping[str, Limits] | None = None,
+        paused: Mapping[str, str] | None = None,
+    ) -> None:
+        """``limits`` of every host; ``of_hosts``: those that seeds say of their own, by host key."""
+        self._limits = limits if limits is not None and any(limits) else None
+        self.of_hosts = dict(of_hosts or {})
+        self.paused = dict(paused or {})
+
+    def __bool__(self) -> bool:
+        return bool(self.paused or self._limits or self.of_hosts)
+
+    def why(self, host: Host) -> str:
+        """``paused``, ``limited``, or "" when the host may be asked."""
+        if self.paused and self.pause_of(host.name) is not None:
+            return PAUSED
+        return LIMITED if self.limit_of(host) else ""
+
+    def pause_of(self, name: str) -> str | None:
+        """What is said of the pause of a host (its key); None when it is not paused."""
+        return self.paused.get(name, self.paused.get(host_name(name)))
+
+    def limit_of(self, host: Host) -> str:
+        """The limit that the host has reached, as the operator wrote it: ``max_pages_per_host=100``; "" for none."""
+        own = self.of_hosts.get(host.name) if self.of_hosts else None
+        spent = Spent(host.pages, host.busy_seconds, host.received_bytes)
+        if own is not None and (name := reached(own, spent)):
+            return f"{name} of its seed"
+        if self._limits is None or not (name := reached(self._limits, spent)):
+            return ""
+        return name.replace("=", f"{PER_HOST}=", 1)

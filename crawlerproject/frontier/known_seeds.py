@@ -1,0 +1,92 @@
+"""What the frontier keeps of a crawl's seeds, of all its starts: scope, hosts, which they were, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import orjson
+
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.seed_rules import SeedRule, rule_of
+from crawlerproject.rules.urls import Address
+from crawlerproject.stores.protocols import FrontierStore
+
+_SCOPE_FACT = "scope of the seeds"
+_SEEDS_FACT = "keys of the seeds"
+_OPTIONS_FACT = "options of the seeds"
+_MARK_BYTES = 8
+"""Of a seed's key that are kept: among ten million seeds two are taken for one with a chance of 3 in a million."""
+
+
+class Changed(NamedTuple):
+    """A seed whose options are others than they were."""
+
+    url: str
+    kept: str
+    given: str
+
+
+class KnownSeeds:
+    """Read once from the store; ``take`` adds to it, ``facts`` are what the store is given."""
+
+    def __init__(self, store: FrontierStore) -> None:
+        kept = store.fact(_SCOPE_FACT)
+        self.scope: str
+        self.hosts: list[str]
+        self.scope, self.hosts = orjson.loads(kept) if kept else ("", [])
+        self._marks = store.fact(_SEEDS_FACT) or b""
+        options = store.fact(_OPTIONS_FACT)
+        # By URL, of hosts where a seed has options, and with the scope "path" of all: its seeds govern such a host.
+        self._options: dict[str, str] = dict(orjson.loads(options)) if options else {}
+
+    def __bool__(self) -> bool:
+        return bool(self._marks)
+
+    def unknown(self, seeds: Iterable[Address]) -> list[Address]:
+        """Those that are new."""
+        marks = {self._marks[at : at + _MARK_BYTES] for at in range(0, len(self._marks), _MARK_BYTES)}
+        return [seed for seed in seeds if seed.key[-_MARK_BYTES:] not in marks]
+
+    def changed(self, seeds: Iterable[Address], new: Iterable[Address], options: dict[str, str]) -> Iterator[Changed]:
+        """Known seeds that come with other options than before."""
+        if not (options or self._options):
+            return
+        fresh = {seed.key for seed in new}
+        for seed in seeds:
+            kept, given = self._options.get(seed.url, ""), options.get(seed.url, "")
+            if kept != given and seed.key not in fresh:
+                yield Changed(seed.url, kept, given)
+
+    def take(self, seeds: list[Address], new: list[Address], options: dict[str, str], scope: str) -> None:
+        """Take in the seeds of a start, or of ``scrapy add``."""
+        ruled = {host_key(url) for url in (*self._options, *options)}
+        if scope == "path" or not ruled.isdisjoint(seed.host for seed in seeds):
+            self._take_options(seeds, new, options, None if scope == "path" else ruled)
+        self.scope, self.hosts = scope, sorted({*self.hosts, *(seed.host for seed in seeds)})
+        self._marks += b"".join(seed.key[-_MARK_BYTES:] for seed in new)
+
+    def _take_options(
+        self, seeds: list[Address], new: list[Address], options: dict[str, str], ruled: set[str] | None
+    ) -> None:
+        before, fresh = {host_key(url) for url in self._options}, {seed.key for seed in new}
+        whole = set(self.hosts) - before  # of seeds without options, of earlier starts
+        known_again = {seed.host for seed in seeds if seed.key not in fresh}
+        for seed in seeds:
+            if ruled is not None and seed.host not in ruled:
+                continue
+            if seed.host in whole and seed.host not in known_again:
+                self._options[f"{seed.scheme}://{seed.host}/"] = ""
+            self._options[seed.url] = options.get(seed.url, "")
+
+    def rules(self) -> tuple[SeedRule, ...]:
+        """What seeds say of their places."""
+        return tuple(rule_of(url, host_key(url), options) for url, options in self._options.items())
+
+    def facts(self) -> list[tuple[str, bytes]]:
+        """For one change of the store."""
+        return [
+            (_SCOPE_FACT, orjson.dumps((self.scope, self.hosts))),
+            (_SEEDS_FACT, self._marks),
+            (_OPTIONS_FACT, orjson.dumps(self._options)),
+        ]
