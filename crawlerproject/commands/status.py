@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import Outlook, host_rows, outlook
 from crawlerproject.frontier.progress import human_bytes, human_seconds
@@ -65,6 +66,8 @@ def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
         "resting_queued": ahead.resting_queued,
         "rests_end_in_seconds": ahead.rests_end_in_seconds,
         "parked_queued": ahead.parked_queued,
+        "paused": crawl.pauses.crawl or None,
+        "paused_hosts": crawl.pauses.hosts,
         "poison": sum(suspect.poison for folder in crawl.folders for suspect in poison_of(folder).values()),
     }
 
@@ -94,6 +97,7 @@ def worker_facts(crawl: Onlooker, workers: Sequence[AtWork]) -> dict[str, Any]:
 def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
     """A line a question."""
     lines = [f"Crawl     {crawl.folder}, {_life(crawl, facts)}"]
+    lines += [f"Paused    {line}" for line in paused_lines(crawl.pauses)]
     for worker in facts.get("workers", []):
         where, ago = "here" if worker["here"] else "elsewhere", human_seconds(worker["reported_seconds_ago"])
         lines.append(f"Worker    {worker['name']}: {worker['partitions']:,} partitions, {where}, reported {ago} ago")

@@ -211,7 +211,9 @@ class FrontierScheduler:
             return None
 
     def add_seeds(self, seeds: Iterable[Address]) -> None:
-        """Queue the operator's seeds; known ones are skipped."""
+        """Queue the operator's seeds; known ones are skipped. A crawl that ends as it begins leaves them to the next."""
+        if self.crawl.closed:
+            return
         self.add([seed_found(address) for address in seeds])
         self.wake()
 

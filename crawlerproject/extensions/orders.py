@@ -66,14 +66,16 @@ class Orders:
             raise DontCloseSpider
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
-        while not scheduler.crawl.closed and not self._stopping:
+        while not self._stopping:
+            await asyncio.sleep(_BEAT_SECONDS)  # at the start too: its seeds come first
+            if scheduler.crawl.closed:
+                return
             try:
                 await self._look(scheduler)
             except (StorageError, OSError) as error:  # said again with the next look
                 logger.warning("What the operator says waits: %s", error)
             except Exception:
                 logger.exception("could not do what the operator says")
-            await asyncio.sleep(_BEAT_SECONDS)
 
     async def _look(self, scheduler: FrontierScheduler) -> None:
         crawl = scheduler.crawl

@@ -387,7 +387,7 @@ class Books:
     def let_in(self, name: str) -> None:
         """What held a name's hosts is over: those that it held have work again, as far as the store knows them."""
         first = self._kept(name)
-        for key in {name, *(key_of(host_name(name), number) for number in first.other_ports)}:
+        for key in (name, *(key_of(name, number) for number in first.other_ports)):
             if not self.territory.mine(key) or not self._kept(key).held:
                 continue
             host = self.host(key)

@@ -23,8 +23,7 @@ LEFT_ALONE = {"": Reason.HOST_PARKED, PAUSED: Reason.PAUSED, LIMITED: Reason.HOS
 
 
 class Holds:
-    """Asked once a turn. ``paused``: host names, and keys with a port, which hold that port alone; with what is said of
-    each."""
+    """Asked once a turn. ``paused``: host names, all ports of which are, with what is said of each."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class Holds:
 
     def pause_of(self, name: str) -> str | None:
         """What is said of the pause of a host (its key); None when it is not paused."""
-        return self.paused.get(name, self.paused.get(host_name(name)))
+        return self.paused.get(host_name(name))
 
     def limit_of(self, host: Host) -> str:
         """The limit that the host has reached, as the operator wrote it: ``max_pages_per_host=100``; "" for none."""

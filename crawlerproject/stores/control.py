@@ -32,7 +32,7 @@ class Pauses:
     """What is paused; texts say since when and why."""
 
     crawl: str = ""  # "" while the crawl as a whole is not
-    hosts: dict[str, str] = field(default_factory=dict)  # by host name, or by host key for one port alone
+    hosts: dict[str, str] = field(default_factory=dict)  # by host name
 
 
 class Control:

@@ -1,0 +1,157 @@
+"""A crawl, or a host of it, that has had as much as its operator wants: it ends in good order and can go on."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from crawlerproject.crawl.limits import TOTALS_FACT, unpack_totals
+from crawlerproject.crawl_file import CRAWL_FILE
+from crawlerproject.stores.looking import STATUS_FILE, FrontierView, read_facts
+from tests.commands.crawled import ask
+from tests.crawls.test_resume import run
+from tests.hostile.arena import Arena, Asked, arena, page
+
+
+def chain(web: Arena, name: str, pages: int = 40) -> str:
+    """A site whose pages link to the next five; its front page's URL."""
+
+    def make(asked: Asked) -> bytes | None:
+        at = 0 if asked.path == "/" else int(asked.path.strip("/")) if asked.path.strip("/").isdigit() else pages
+        links = [f"/{near}" for near in range(at + 1, min(at + 6, pages))]
+        said = " ".join(f"{name}x{'abcdefghij'[at % 10] * (at // 10 + 1)}x{place}" for place in range(50))
+        return page(*links, text=said) if at < pages else None
+
+    return web.site(name, make)
+
+
+def ended(folder: Path) -> str:
+    """Why the last start ended."""
+    return str(read_facts(folder, STATUS_FILE).get("finish_reason"))
+
+
+def totals(folder: Path) -> tuple[int, int]:
+    """Pages and bytes of all starts, as they are committed."""
+    with FrontierView(folder / "frontier") as store:
+        return unpack_totals(store.fact(TOTALS_FACT))
+
+
+def asked(web: Arena, *hosts: str) -> int:
+    """Pages that these hosts were asked for."""
+    return sum(len(web.paths(host)) for host in hosts)
+
+
+def test_pages_are_counted_over_all_starts_and_never_exceeded(tmp_path: Path) -> None:
+    """Seven of three hosts, exactly; the same limit again asks nothing; a higher one goes on where it was."""
+    with arena(tmp_path) as web:
+        hosts = ["one.test", "two.test", "three.test"]
+        seeds = "seeds=" + ",".join(chain(web, name) for name in hosts)
+        folder = tmp_path / "crawl"
+
+        first = run(web, "web", "-a", seeds, "-a", "max_pages=7")
+        after_first = asked(web, *hosts)
+        kept = (folder / CRAWL_FILE).read_text()
+        why = json.loads(run(web, web.url("one.test", "/5"), "--json", command="why").stdout)
+        again = run(web, "web")
+        after_again = asked(web, *hosts)
+        more = run(web, "web", "-a", "max_pages=12")
+
+        assert first.returncode == again.returncode == more.returncode == 0, first.stderr[-2000:] + more.stderr[-2000:]
+        assert after_first == after_again == 7
+        assert "The crawl has had its max_pages=7" in first.stderr
+        assert "max_pages = " in kept
+        assert (why["state"], why["reason"]) == ("waiting", "crawl-limit")
+        assert "max_pages=7" in why["rule"]
+        assert "From now on max_pages is 12 (7 before)" in more.stderr
+        assert asked(web, *hosts) == 12
+        assert totals(folder)[0] == 12
+        assert ended(folder) == "max_pages"
+        assert "Traceback" not in first.stderr + again.stderr + more.stderr
+        # Nothing was asked twice: what one start left, the next one took up.
+        assert all(len(set(web.paths(host))) == len(web.paths(host)) for host in hosts)
+
+
+def test_a_host_that_has_had_its_share_is_left_with_its_queue(tmp_path: Path) -> None:
+    """Of every host three, of one seed's five; why and hosts say so; raised later, the crawl goes on without a word."""
+    with arena(tmp_path) as web:
+        one, two = chain(web, "one.test", 8), chain(web, "two.test", 8)
+        seeds = tmp_path / "seeds.txt"
+        seeds.write_text(f"{one}\n{two} max_pages=2  # a small server\n")
+        folder = tmp_path / "crawl"
+
+        first = run(web, "web", "-a", f"seeds={seeds}", "-a", "max_pages_per_host=3")
+        after_first = asked(web, "one.test"), asked(web, "two.test")
+        url = json.loads(run(web, web.url("one.test", "/5"), "--json", command="why").stdout)
+        host = json.loads(run(web, "two.test:%d" % web.port, "--json", command="why").stdout)
+        states = {row["host"]: row["state"] for row in ask(folder, "hosts")}
+        more = run(web, "web", "-a", "max_pages_per_host=0")
+
+        assert first.returncode == more.returncode == 0, first.stderr[-2000:]
+        assert after_first == (3, 2)
+        assert (url["state"], url["reason"]) == ("waiting", "host-limit")
+        assert "max_pages_per_host=3" in url["rule"]
+        assert host["state"] == "limited"
+        assert "max_pages=2 of its seed" in host["held"]
+        assert set(states.values()) == {"limited"}
+        assert (asked(web, "one.test"), asked(web, "two.test")) == (8, 2)
+
+
+def test_bytes_and_time_end_a_crawl(tmp_path: Path) -> None:
+    """Bytes by no more than what is on its way; seconds since this start."""
+    with arena(tmp_path) as web:
+        seeds = f"seeds={chain(web, 'one.test', 400)}"
+        folder = tmp_path / "crawl"
+
+        some = run(web, "web", "-a", seeds, "-a", "max_bytes=5kB")
+        received = totals(folder)[1]
+        soon = run(web, "web", "-a", "max_bytes=0", "-a", "max_time=2s")
+
+    assert some.returncode == soon.returncode == 0, some.stderr[-2000:] + soon.stderr[-2000:]
+    assert 5_000 <= received < 8_000
+    assert "has had its max_bytes=5000" in some.stderr
+    assert "has had its max_time=2" in soon.stderr
+    assert ended(folder) == "max_time"
+
+
+@pytest.mark.parametrize("limit", ["CLOSESPIDER_PAGECOUNT=5", "CLOSESPIDER_TIMEOUT=2"])
+def test_scrapys_own_limits_end_in_good_order(tmp_path: Path, limit: str) -> None:
+    """What was on its way is committed, the rest is fetched by the next start, nothing twice."""
+    name, _, value = limit.partition("=")
+    with arena(tmp_path) as web:
+        seeds = f"seeds={chain(web, 'one.test', 60)}"
+
+        first = run(web, "web", "-a", seeds, **{name: value})
+        before = asked(web, "one.test")
+        rest = run(web, "web")
+
+        assert first.returncode == rest.returncode == 0, first.stderr[-2000:]
+        assert 1 <= before < 60
+        assert sorted(web.paths("one.test")) == sorted(["/", *(f"/{at}" for at in range(1, 60))])
+    assert ended(tmp_path / "crawl") == "finished"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-a", "max_pages=many"], "max_pages is 'many'; give for example 1000"),
+        (["-a", "max_time=1fortnight"], "max_time is '1fortnight'"),
+        (["-a", "max_page=5"], "-a max_page= is no argument of a crawl; max_pages was probably meant"),
+        (["-a", "exclude=calendar"], "'calendar' would match no URL"),
+        (["-a", "seeds=https://example.org/ sope=path"], "line 1: 'sope=path' is no option of a seed"),
+    ],
+)
+def test_what_would_silently_not_hold_is_refused(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    """One sentence, before anything is asked."""
+    with arena(tmp_path) as web:
+        seeds = [] if any("seeds=" in one for one in arguments) else ["-a", f"seeds={chain(web, 'one.test')}"]
+
+        refused: subprocess.CompletedProcess[str] = run(web, "web", *seeds, *arguments)
+
+        assert web.visits == []
+    assert refused.returncode == 2
+    assert sentence in refused.stderr
+    assert not re.search("Traceback", refused.stderr)

@@ -1,0 +1,160 @@
+"""What an operator says to a crawl from outside: pauses, resumes, added seeds; judged by the servers' own log."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from crawlerproject.stores.control import CONTROL
+from crawlerproject.stores.looking import STATUS_FILE, read_facts
+from tests.commands.crawled import ask, scrapy
+from tests.crawls.test_limits import chain
+from tests.hostile.arena import SETTINGS, Arena, arena
+from tests.web.running import IDENTITY, PROJECT
+from tests.web.waiting import wait_until
+
+#: An order takes effect within this.
+EFFECT_SECONDS = 2.0
+
+
+@contextlib.contextmanager
+def crawling(web: Arena, *arguments: str, settings: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A crawl in a process of its own; killed on leaving when it has not ended."""
+    given = {
+        **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
+        "CRAWL_DIR": str(web.folder / "crawl"), **(settings or {}),
+    }  # fmt: skip
+    options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    command = [sys.executable, "-m", "scrapy", "crawl", "web", *arguments, *options]
+    with (web.folder / "log.txt").open("a") as log:
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log, text=True)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def log_of(web: Arena) -> str:
+    """What the crawls have said."""
+    return (web.folder / "log.txt").read_text()
+
+
+def after(web: Arena, host: str, moment: float) -> list[str]:
+    """What a host was asked after a moment."""
+    return [visit.path for visit in web.of(host) if visit.start > moment]
+
+
+def moved_on(web: Arena, host: str, count: int = 3) -> None:
+    """Wait until the host was asked so often again."""
+    before = len(web.of(host))
+    wait_until(lambda: len(web.of(host)) >= before + count, f"{count} more of {host}", seconds=30)
+
+
+def test_a_host_is_paused_over_a_kill_and_goes_on_when_it_is_let(tmp_path: Path) -> None:
+    """No request after the command; why and status say it; a killed and started crawl keeps to it; then it goes on."""
+    with arena(tmp_path) as web:
+        folder = tmp_path / "crawl"
+        seeds = f"seeds={chain(web, 'one.test', 3000)},{chain(web, 'two.test', 3000)}"
+        with crawling(web, "-a", seeds) as process:
+            moved_on(web, "one.test")
+            said = scrapy("pause", "one.test", "--why", "asked by their webmaster", folder=folder)
+            paused = time.time()
+            moved_on(web, "two.test", 10)
+            status = scrapy("status", folder=folder).stdout
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        with crawling(web):
+            moved_on(web, "two.test", 10)
+            why = ask(folder, "why", f"one.test:{web.port}")
+            row = json.loads(scrapy("why", web.url("one.test", "/2900"), "--json", folder=folder).stdout)
+            assert after(web, "one.test", paused) == []
+            resumed = ask(folder, "resume", "one.test")
+            moved_on(web, "one.test")
+
+    assert said.returncode == 0, said.stderr
+    assert "one.test is paused, since" in said.stdout
+    assert "The running crawl took it up after" in said.stdout
+    assert "one.test is paused" in status
+    assert why["state"] == "paused"
+    assert "asked by their webmaster" in why["held"]
+    assert row["state"] == "never-seen" or row["reason"] == "paused"
+    assert "Paused hosts: one.test" in log_of(web)
+    assert resumed["hosts"] == {}
+    assert resumed["seconds"] <= EFFECT_SECONDS
+    assert "Traceback" not in log_of(web)
+
+
+def test_a_paused_crawl_asks_nothing_and_takes_in_seeds(tmp_path: Path) -> None:
+    """Paused over a start; seeds added while it runs paused wait with the others; resumed, it fetches both and ends."""
+    with arena(tmp_path) as web:
+        folder = tmp_path / "crawl"
+        one, two = chain(web, "one.test", 30), chain(web, "two.test", 3)
+        with crawling(web, "-a", f"seeds={one}", "-a", "scope=host") as process:
+            moved_on(web, "one.test")
+            said = ask(folder, "pause")
+            paused = time.time()
+            added = scrapy("add", two, "--json", folder=folder)
+            refused = scrapy("add", "gopher://example.org/", folder=folder)
+            assert after(web, "one.test", paused) == []
+            process.terminate()
+            assert process.wait(timeout=30) == 0
+        mode = (folder / CONTROL).stat().st_mode & 0o777
+        files = {path.stat().st_mode & 0o777 for path in (folder / CONTROL).iterdir()}
+        with crawling(web) as process:
+            wait_until(lambda: read_facts(folder, STATUS_FILE).get("pid") == process.pid, "it runs", seconds=30)
+            wait_until(lambda: read_facts(folder, STATUS_FILE)["progress"]["paused"], "it is paused", seconds=30)
+            assert after(web, "one.test", paused) == after(web, "two.test", paused) == []
+            resumed = scrapy("resume", folder=folder)
+            assert process.wait(timeout=60) == 0
+
+        assert said["seconds"] <= EFFECT_SECONDS
+        assert resumed.returncode == 0, resumed.stderr
+        assert json.loads(added.stdout) == {"added": 1, "refused": {}, "running": True, "taken_in": True}
+        assert refused.returncode == 2
+        assert "unsupported-scheme" in refused.stderr
+        assert sorted(web.paths("two.test")) == ["/", "/1", "/2"]  # scope=host took the new seed's host in
+        assert len(web.paths("one.test")) == len(set(web.paths("one.test"))) == 30
+    assert (mode, files) == (0o700, {0o600})
+    assert "The crawl is paused, since" in log_of(web)
+    assert "Traceback" not in log_of(web)
+
+
+def test_an_added_seed_survives_a_kill_and_is_taken_in_once(tmp_path: Path) -> None:
+    """Added while no crawl runs, and killed the moment it is read: the start after has it, asked for once."""
+    with arena(tmp_path) as web:
+        folder = tmp_path / "crawl"
+        one = chain(web, "one.test", 2)
+        with crawling(web, "-a", f"seeds={one}") as process:
+            assert process.wait(timeout=60) == 0
+        many = [chain(web, f"h{number}.test", 1) for number in range(12)]
+        (tmp_path / "more.txt").write_text("\n".join(many) + "\n")
+        added = scrapy("add", "--file", str(tmp_path / "more.txt"), folder=folder)
+        with crawling(web) as process:
+            wait_until(lambda: web.of("h0.test") or web.of("h11.test"), "the first is asked", seconds=30)
+            process.kill()
+        with crawling(web) as process:
+            assert process.wait(timeout=60) == 0
+        again = scrapy("add", many[0], folder=folder)
+        with crawling(web) as process:
+            assert process.wait(timeout=60) == 0
+
+        assert added.returncode == again.returncode == 0, added.stderr
+        assert "12 seeds added; the crawl does not run, its next start takes it in." in added.stdout
+        for number in range(12):
+            # One that was on its way when the process was killed is asked again, as any page is.
+            assert 1 <= len(web.paths(f"h{number}.test")) <= 2
+        assert sum(len(web.paths(f"h{number}.test")) for number in range(12)) <= 12 + 12
+        assert list((folder / CONTROL).glob("add-*")) == []
+    assert "12 of them new" in log_of(web)
+    assert "0 of them new" in log_of(web)
+    assert "Traceback" not in log_of(web)
