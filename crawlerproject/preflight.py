@@ -15,6 +15,7 @@ from crawlerproject.crawl_file import refuse_unknown
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.frontier.joining import answer_seconds, shared, worker_name
+from crawlerproject.hooks.delivery import hook_of
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of, rest_limits_of
 from crawlerproject.render.chromium import find_chromium
@@ -61,6 +62,7 @@ _POSITIVE = frozenset(
         "FETCH_DNS_MAX_PER_SECOND",
         "SCOPE_MAX_URL_LENGTH",
         "SCOPE_MAX_HOSTS_PER_DOMAIN",
+        "HOOK_TIMEOUT_SECONDS",
     }
 )
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
@@ -194,6 +196,10 @@ def check_settings(settings: BaseSettings) -> None:
     if settings["RENDER"] not in RENDER_MODES:
         raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])
+    try:
+        hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
+    except ValueError as error:
+        raise OperatorError(str(error)) from None
     public = str(settings["WEBSUB_PUBLIC_URL"])
     if public and not public.startswith(("http://", "https://")):
         raise OperatorError(f"WEBSUB_PUBLIC_URL is {public!r}; use the http or https URL at which hubs reach you.")

@@ -104,6 +104,11 @@ OURS = {
     # Watching live; 0: nobody listens.
     "WATCH_PORT": 0,
     "WATCH_ADDRESS": "127.0.0.1",
+    # Who hears when the crawl pauses, errs, falls silent or ends; empty: nobody.
+    "HOOK_COMMAND": "",
+    "HOOK_URL": "",
+    "HOOK_TIMEOUT_SECONDS": 10,
+    "HOOK_SILENT_SECONDS": 900,
 }
 globals().update(OURS)
 
@@ -174,6 +179,7 @@ EXTENSIONS = {
     "crawlerproject.extensions.status.StatusFile": 510,
     "crawlerproject.extensions.watching.Watching": 520,
     "crawlerproject.extensions.hub_listener.HubListener": 530,
+    "crawlerproject.extensions.hooks.Hooks": 540,
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }

@@ -37,6 +37,9 @@ MAY_IMPORT = {
         "fetch.wire",
         "fetch.decoding",
         "batch",
+        # A refused start is an event too.
+        "hooks.refused",
+        "crawl_arguments",
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",
         "archived_page",
@@ -44,6 +47,7 @@ MAY_IMPORT = {
         "shell_manners",
         "identity",
         "frontier.gates",
+        "frontier.found",
         "frontier.verdict",
         "frontier.why",
         "frontier.host",

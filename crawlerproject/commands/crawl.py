@@ -17,6 +17,7 @@ from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.crawl_arguments import arguments_of
 from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.hooks.refused import tell_refused
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.promised_settings import keep_addon
 from crawlerproject.rules.printable import printable_line
@@ -130,4 +131,5 @@ class Command(ScrapyCrawl):
                 found = differences(file, opts.spargs.get("scope"), self.settings, arguments)
                 refuse_differences(folder, found, opts.spargs.get("accept", ""))
         except OperatorError as error:
+            tell_refused(self.settings, crawl_folder(self.settings, "web"), str(error))
             raise UsageError(printable_line(str(error)), print_help=False) from None

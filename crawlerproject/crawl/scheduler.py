@@ -211,7 +211,7 @@ class FrontierScheduler:
             return None
 
     def add_seeds(self, seeds: Iterable[Address]) -> None:
-        """Queue the operator's seeds; known ones are skipped. A crawl that ends as it begins leaves them to the next."""
+        """Queue the operator's seeds; known ones are skipped. One that ends as it begins leaves them."""
         if self.crawl.closed:
             return
         self.add([seed_found(address) for address in seeds])

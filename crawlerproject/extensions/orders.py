@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 from crawlerproject.crawl.orders import obey, take_in
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.holds import LIMITED, PAUSED
 
 if TYPE_CHECKING:
     from typing import Self
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LEFT = {
+    PAUSED: "Hosts that are paused: {hosts} (scrapy pause --list).",
+    LIMITED: "Hosts that have had as much as they may have: {hosts} (scrapy hosts); a higher limit lets them go on.",
+}
 # A look is two calls of the system: 20 µs.
 _BEAT_SECONDS = 0.5
 
@@ -53,7 +58,11 @@ class Orders:
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def engine_stopped(self) -> None:
-        """What is said from now on is the next start's."""
+        """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
+        scheduler = scheduler_of(self._crawler)
+        for why, hosts in scheduler.crawl.frontier.books.held_hosts.items() if scheduler is not None else ():
+            if hosts > 0:
+                logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
         if self._task is not None:
             self._task.cancel()
 

@@ -88,6 +88,7 @@ class Books:
         self.waiting_urls = 0  # queued, not leased, of hosts not given up
         self.leased = 0
         self.given_up_hosts = 0
+        self.held_hosts: Counter[str] = Counter()  # by Host.held, those with a queue that was come to since this start
         self.changes = Changes()
         self.dirty: dict[str, Host] = {}
         self.copies: dict[str, Host] = {}  # of hosts that are not in memory, while rows for them are queued
@@ -380,6 +381,7 @@ class Books:
             return
         self.waits(host, -host.waiting_urls)
         host.given_up, host.held = True, why
+        self.held_hosts[why] += 1
         if self.met is not None:
             self.met.add(host.name)
         self.dirty[host.name] = host
@@ -391,6 +393,7 @@ class Books:
             if not self.territory.mine(key) or not self._kept(key).held:
                 continue
             host = self.host(key)
+            self.held_hosts[host.held] -= 1
             host.given_up, host.held = False, ""
             self.dirty[key] = host
             if host.waiting_urls > 0:

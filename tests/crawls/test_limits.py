@@ -86,12 +86,13 @@ def test_a_host_that_has_had_its_share_is_left_with_its_queue(tmp_path: Path) ->
         first = run(web, "web", "-a", f"seeds={seeds}", "-a", "max_pages_per_host=3")
         after_first = asked(web, "one.test"), asked(web, "two.test")
         url = json.loads(run(web, web.url("one.test", "/5"), "--json", command="why").stdout)
-        host = json.loads(run(web, "two.test:%d" % web.port, "--json", command="why").stdout)
+        host = json.loads(run(web, f"two.test:{web.port}", "--json", command="why").stdout)
         states = {row["host"]: row["state"] for row in ask(folder, "hosts")}
         more = run(web, "web", "-a", "max_pages_per_host=0")
 
         assert first.returncode == more.returncode == 0, first.stderr[-2000:]
         assert after_first == (3, 2)
+        assert "Hosts that have had as much as they may have: 2" in first.stderr
         assert (url["state"], url["reason"]) == ("waiting", "host-limit")
         assert "max_pages_per_host=3" in url["rule"]
         assert host["state"] == "limited"

@@ -1,0 +1,103 @@
+"""Tells the operator's command or URL when the crawl pauses, goes on, errs, falls silent or ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from crawlerproject.crawl.figures import progress
+from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.hooks.delivery import Delivery, Hook, hook_of
+from crawlerproject.hooks.watch import Look, Watch
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+
+logger = logging.getLogger(__name__)
+
+_BEAT_SECONDS = 1.0
+
+
+class Hooks:
+    """Looks once a second; the end's event is delivered before the process exits."""
+
+    def __init__(self, crawler: Crawler, hook: Hook, silent_seconds: float) -> None:
+        self._crawler = crawler
+        self._delivery = Delivery(hook)
+        self._watch = Watch(silent_seconds)
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl, and when there is a hook."""
+        settings = crawler.settings
+        hook = hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
+        if not (crawler.crawling and hook):
+            raise NotConfigured  # without a word
+        extension = cls(crawler, hook, settings.getfloat("HOOK_SILENT_SECONDS"))
+        crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def engine_started(self) -> None:
+        """Begin to look, if the frontier is the scheduler."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is not None:
+            self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
+
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
+        """The last word: why the crawl has ended. Waits for its delivery, never for ever."""
+        if self._task is not None:
+            self._task.cancel()
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is not None:
+            self._look(scheduler)
+        last = self._event(scheduler, "ended", reason) if scheduler is not None else None
+        await asyncio.to_thread(self._delivery.close, last)
+
+    async def _run(self, scheduler: FrontierScheduler) -> None:
+        while not scheduler.crawl.closed:
+            try:
+                self._look(scheduler)
+            except Exception:
+                logger.exception("could not look for events")
+            await asyncio.sleep(_BEAT_SECONDS)
+
+    def _look(self, scheduler: FrontierScheduler) -> None:
+        crawl, spider = scheduler.crawl, self._crawler.spider
+        wake = crawl.frontier.wake_at()
+        waits = None if wake is None else max(0.0, wake - crawl.now())
+        errors = getattr(spider, "errors", 0)
+        for event in self._watch.look(Look(crawl.halted, crawl.pages, errors, waits), time.monotonic()):
+            self._delivery.send(self._event(scheduler, event.name, event.reason))
+
+    def _event(self, scheduler: FrontierScheduler, name: str, reason: str) -> dict[str, Any]:
+        crawl = scheduler.crawl
+        now = progress(crawl)
+        return {
+            "event": name,
+            "reason": reason,
+            "crawl": str(crawl.folder.resolve()),
+            "spider": getattr(self._crawler.spider, "name", ""),
+            "machine": socket.gethostname(),
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "counts": {
+                "pages": crawl.limits.pages,
+                "bytes": crawl.limits.bytes,
+                "pages_since_start": now.pages,
+                "errors_since_start": now.errors,
+                "queued_urls": now.queued_urls,
+            },
+        }

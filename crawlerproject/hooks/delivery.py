@@ -1,0 +1,178 @@
+"""Hands events to the operator's command or URL, in a thread of its own: slow or broken, it never holds up a crawl."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import orjson
+
+from crawlerproject.stores.redis_client import without_password
+
+Pauses = tuple[float, ...]
+
+logger = logging.getLogger(__name__)
+
+EVENT_VARIABLE = "CRAWL_EVENT"
+# A listener that restarts is back within this; whoever is away for longer reads the log.
+_PAUSES = (1.0, 5.0)
+# Of them, those that are still delivered when the crawl has ended: the newest.
+_MOST_AT_END = 3
+# Of what a failing program says, for one line of the log.
+_SAID_BYTES = 200
+# Events that wait while one is being delivered: a crawl has a few an hour.
+_MOST_WAITING = 100
+
+
+class Hook(NamedTuple):
+    """Where events go; either may be empty."""
+
+    command: tuple[str, ...]  # a program and its arguments, for no shell
+    url: str
+    timeout_seconds: float
+
+    def __bool__(self) -> bool:
+        return bool(self.command or self.url)
+
+    @property
+    def longest_seconds(self) -> float:
+        """What the delivery of one event takes at most."""
+        ways = bool(self.command) + bool(self.url)
+        return ways * ((1 + len(_PAUSES)) * self.timeout_seconds + sum(_PAUSES))
+
+
+def hook_of(command: str, url: str, timeout_seconds: float) -> Hook:
+    """The hook of these settings. Raises ValueError with a sentence for the operator."""
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise ValueError(f"HOOK_COMMAND is {command!r} ({error}); write a program and its arguments.") from None
+    if url and not url.startswith(("http://", "https://")):
+        raise ValueError(f"HOOK_URL is {without_password(url)!r}; use an http or https URL of your own.")
+    return Hook(words, url, timeout_seconds)
+
+
+class Delivery:
+    """Events in order, each to the command and to the URL; a failed one is tried again, then logged and let go."""
+
+    def __init__(self, hook: Hook, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._hook = hook
+        self._sleep = sleep
+        self._last: dict[str, Any] | None = None
+        self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        # A daemon: what still hangs when all time is over does not keep the process.
+        self._thread = threading.Thread(target=self._run, name="hook", daemon=True)
+        self._thread.start()
+
+    def send(self, event: dict[str, Any]) -> None:
+        """Deliver an event when its turn comes; returns at once."""
+        if self._events.qsize() < _MOST_WAITING:
+            self._events.put(event)
+        else:
+            logger.error("The hook is behind by %d events; %s is not delivered.", _MOST_WAITING, event["event"])
+
+    def close(self, last: dict[str, Any] | None = None) -> None:
+        """Deliver what waits, each event tried once, and the last one; never wait for ever. Blocking."""
+        behind = 0
+        with contextlib.suppress(queue.Empty):
+            while self._events.qsize() > _MOST_AT_END:
+                self._events.get_nowait()
+                behind += 1
+        if behind:
+            logger.error("The hook is behind: %d events before the last are not delivered.", behind)
+        self._last = last
+        self._events.put(last)
+        self._events.put(None)
+        self._thread.join(timeout=(2 + _MOST_AT_END) * self._hook.longest_seconds)
+        if self._thread.is_alive():
+            logger.error("The hook did not take the last event in time.")
+
+    def _run(self) -> None:
+        while (event := self._events.get()) is not None:
+            hurried = self._last is not None and event is not self._last
+            deliver_all(self._hook, event, self._sleep, () if hurried else _PAUSES)
+
+
+def deliver_all(hook: Hook, event: dict[str, Any], sleep: Callable[[float], None], pauses: Pauses = _PAUSES) -> None:
+    """Deliver an event each way there is, with one more try after each of the ``pauses``. Never raises."""
+    data, name = orjson.dumps(event), str(event["event"])
+    ways: list[tuple[str, Callable[[], None]]] = []
+    if hook.command:
+        ways.append(("HOOK_COMMAND", lambda: run_command(hook, name, data)))
+    if hook.url:
+        ways.append(("HOOK_URL", lambda: post(hook, data)))
+    for what, deliver in ways:
+        _deliver(deliver, f"{what} on {name}", sleep, pauses)
+
+
+def _deliver(deliver: Callable[[], None], what: str, sleep: Callable[[float], None], pauses: Pauses) -> None:
+    for pause_seconds in (*pauses, None):
+        try:
+            deliver()
+            return
+        except Exception as error:  # whatever a stranger's program or server does
+            logger.warning("%s failed: %s", what, _said(error))
+        if pause_seconds is not None:
+            sleep(pause_seconds)
+    logger.error("%s failed %d times and is given up.", what, 1 + len(pauses))
+
+
+def run_command(hook: Hook, event: str, data: bytes) -> None:
+    """The program with the event on its standard input, and its name in the environment. Raises what went wrong.
+
+    What it starts and leaves behind is not waited for; when its time is over, all of that is killed.
+    """
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            hook.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env={**os.environ, EVENT_VARIABLE: event},
+            start_new_session=True,  # Ctrl-C is for the crawl, which then has something to say
+        ) as process,
+    ):
+        try:
+            process.communicate(data, timeout=hook.timeout_seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        if process.returncode:
+            said.seek(0)
+            raise subprocess.CalledProcessError(process.returncode, hook.command, stderr=said.read(_SAID_BYTES))
+
+
+def post(hook: Hook, data: bytes) -> None:
+    """POST the event. Raises what went wrong, a status of 300 or more included: a redirect would be a GET."""
+    request = urllib.request.Request(hook.url, data, {"Content-Type": "application/json"}, method="POST")
+    with _OPENER.open(request, timeout=hook.timeout_seconds):
+        pass
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *what: Any) -> None:
+        """The answer stands as an error."""
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        said = " ".join(bytes(error.stderr or b"").decode(errors="replace").split())
+        return f"exit status {error.returncode}" + (f": {said}" if said else "")
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"no end within {error.timeout:.1f} s"
+    return without_password(str(error)) or type(error).__name__
