@@ -42,13 +42,13 @@ class CrawlLimits:
         return self._before[0] + self._crawl.pages
 
     @property
-    def bytes(self) -> int:
+    def received_bytes(self) -> int:
         """Of all starts, on the wire."""
         return self._before[1] + self._crawl.bytes
 
     def reached(self) -> str:
         """The limit that is reached, as ``max_pages=100``; "" while none is."""
-        return reached(self._limits, Spent(self.pages, self._crawl.running_seconds, self.bytes))
+        return reached(self._limits, Spent(self.pages, self._crawl.running_seconds, self.received_bytes))
 
     def room(self, under_way: int) -> bool:
         """Whether one more page may be asked for while ``under_way`` are: the number of pages is never exceeded."""
@@ -61,4 +61,4 @@ class CrawlLimits:
 
     def facts(self) -> list[tuple[str, bytes]]:
         """What the commit stores that holds the ends of all pages up to now."""
-        return [(TOTALS_FACT, _TOTALS.pack(self.pages, self.bytes))] if self._alone else []
+        return [(TOTALS_FACT, _TOTALS.pack(self.pages, self.received_bytes))] if self._alone else []

@@ -95,7 +95,7 @@ class Hooks:
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "counts": {
                 "pages": crawl.limits.pages,
-                "bytes": crawl.limits.bytes,
+                "bytes": crawl.limits.received_bytes,
                 "pages_since_start": now.pages,
                 "errors_since_start": now.errors,
                 "queued_urls": now.queued_urls,
