@@ -21,6 +21,8 @@ DEFAULT_MAX_DEPTH = 20
 DEFAULT_MAX_URL_LENGTH = 2000
 # Host names whose domain is kept at hand; a crawl meets the same hosts again and again.
 _KEPT = 65_536
+# Seeds whose patterns keep a URL out that ``why`` names.
+_NAMED = 3
 
 
 class Target(Protocol):
@@ -165,7 +167,7 @@ class Scope:
             return f"no pattern of -a include= matches: {' '.join(pattern.text for pattern in include)}"
         if (places := self._governing(address.host)) is not None:
             said = [rule.refusal(address.url) for rule in places.of(address.url)]
-            return said[0] if said else f"below none of the seeds' paths there: {' '.join(places.prefixes())}"
+            return "; ".join(said[:_NAMED]) if said else f"below none of the seeds' paths there: {' '.join(places.prefixes())}"
         return f"-a scope={self.mode}: not of the seeds' {self.mode}s"
 
     def _mode_refusal(self, host: str) -> Reason | None:

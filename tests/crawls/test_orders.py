@@ -17,6 +17,7 @@ from crawlerproject.stores.looking import STATUS_FILE, read_facts
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.test_limits import chain
 from tests.hostile.arena import SETTINGS, Arena, arena
+from tests.stores.redis_servers import RedisServer
 from tests.web.running import IDENTITY, PROJECT
 from tests.web.waiting import wait_until
 
@@ -157,4 +158,50 @@ def test_an_added_seed_survives_a_kill_and_is_taken_in_once(tmp_path: Path) -> N
         assert list((folder / CONTROL).glob("add-*")) == []
     assert "12 of them new" in log_of(web)
     assert "0 of them new" in log_of(web)
+    assert "Traceback" not in log_of(web)
+
+
+def test_workers_of_one_machine_obey_together(tmp_path: Path) -> None:
+    """With Redis between two: given the folder above theirs, each keeps to a pause, and an added seed is fetched once,
+    by the one whose host it is."""
+    with contextlib.ExitStack() as stack:
+        redis = RedisServer(tmp_path / "redis").start()
+        stack.callback(redis.stop)
+        web = stack.enter_context(arena(tmp_path))
+        folder = tmp_path / "crawl"
+        sites = [chain(web, f"s{number}.test", 3000) for number in range(6)]
+        added = [chain(web, f"t{number}.test", 1) for number in range(4)]
+        fleet = {
+            "STATE_URL": redis.url,
+            "FLEET_PARTITIONS": "6",
+            "FLEET_LEASE_SECONDS": "6",
+            "FETCH_TIMEOUT_SECONDS": "3",
+        }
+        arguments = ("-a", f"seeds={','.join(sites)}")
+        with (
+            crawling(web, *arguments, settings=fleet | {"FLEET_WORKER": "w1"}) as one,
+            crawling(web, *arguments, settings=fleet | {"FLEET_WORKER": "w2"}) as two,
+        ):
+            for number in range(6):
+                moved_on(web, f"s{number}.test")
+            host = ask(folder, "pause", "s0.test")
+            paused = time.time()
+            said = ask(folder, "add", *added)
+            moved_on(web, "s1.test", 5)
+            assert after(web, "s0.test", paused) == []
+            whole = ask(folder, "pause")
+            paused = time.time()
+            ask(folder, "resume", "s0.test")
+            time.sleep(1.0)  # ten turns of each host: nothing is to come, so there is no event to wait for
+            assert [after(web, f"s{number}.test", paused) for number in range(6)] == [[]] * 6
+            ask(folder, "resume")
+            moved_on(web, "s0.test")
+            moved_on(web, "s5.test")
+            for process in (one, two):
+                process.terminate()
+            assert (one.wait(timeout=60), two.wait(timeout=60)) == (0, 0)
+        assert [web.paths(f"t{number}.test") for number in range(4)] == [["/"]] * 4
+    assert host["seconds"] <= EFFECT_SECONDS
+    assert whole["seconds"] <= EFFECT_SECONDS
+    assert (said["added"], said["taken_in"]) == (4, True)
     assert "Traceback" not in log_of(web)
