@@ -75,7 +75,7 @@ class Gates:
         address = found.address
         seed = bool(found.flags & FLAG_SEED)
         if not seed:
-            refusal = self.scope.refusal(address, found.depth, is_list=bool(found.flags & FLAG_SITEMAP))
+            refusal = self.scope.refusal(address, found.depth, is_list=found.flags & FLAG_SITEMAP > 0)
             if refusal is not None:
                 return refusal
         name = host_name(address.host)

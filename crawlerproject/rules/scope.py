@@ -141,7 +141,7 @@ class Scope:
         if len(address.url) > self.max_url_length:
             return Reason.URL_LENGTH
         if not self.choosy:
-            return self._mode_refusal(address.host)
+            return None if self.mode == "any" else self._mode_refusal(address.host)
         return self.place_refusal(address, is_list=is_list)
 
     def place_refusal(self, address: Target, *, is_list: bool = False) -> Reason | None:
