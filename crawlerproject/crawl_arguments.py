@@ -32,7 +32,9 @@ def arguments_of(given: MutableMapping[str, Any], of_class: type | None = None) 
 
     What is nearly one of ours is refused: a misspelt limit would silently not hold.
     """
-    taken: dict[str, Any] = {name: given.pop(name, None) or getattr(of_class, name, None) for name in (*PATTERNS, *LIMITS)}
+    taken: dict[str, Any] = {
+        name: given.pop(name, None) or getattr(of_class, name, None) for name in (*PATTERNS, *LIMITS)
+    }
     for name in given:
         near = get_close_matches(name, _ALL, n=1, cutoff=_LIKENESS)
         if near and name not in _ALL and not hasattr(of_class, name):

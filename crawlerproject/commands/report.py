@@ -46,7 +46,9 @@ class Command(LookingCommand):
         states, traps = _frontier(crawl)
         target = Path(args[0] if args else "report.html")
         try:
-            target.write_text(page(f"Crawl {crawl.folder}", report, states, traps), encoding="utf-8")
+            halted = crawl.halted()
+            title = f"Crawl {crawl.folder}" + (f": {halted[1]}" if halted else "")
+            target.write_text(page(title, report, states, traps), encoding="utf-8")
         except OSError as error:
             raise OperatorError(f"{target} cannot be written ({error.strerror}).") from error
         say(f"{target}: {report.pages:,} pages of {report.hosts:,} hosts")

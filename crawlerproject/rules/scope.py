@@ -167,7 +167,11 @@ class Scope:
             return f"no pattern of -a include= matches: {' '.join(pattern.text for pattern in include)}"
         if (places := self._governing(address.host)) is not None:
             said = [rule.refusal(address.url) for rule in places.of(address.url)]
-            return "; ".join(said[:_NAMED]) if said else f"below none of the seeds' paths there: {' '.join(places.prefixes())}"
+            return (
+                "; ".join(said[:_NAMED])
+                if said
+                else f"below none of the seeds' paths there: {' '.join(places.prefixes())}"
+            )
         return f"-a scope={self.mode}: not of the seeds' {self.mode}s"
 
     def _mode_refusal(self, host: str) -> Reason | None:

@@ -59,6 +59,7 @@ def test_pages_are_counted_over_all_starts_and_never_exceeded(tmp_path: Path) ->
         again = run(web, "web")
         after_again = asked(web, *hosts)
         more = run(web, "web", "-a", "max_pages=12")
+        run(web, str(tmp_path / "report.html"), command="report")
 
         assert first.returncode == again.returncode == more.returncode == 0, first.stderr[-2000:] + more.stderr[-2000:]
         assert after_first == after_again == 7
@@ -70,6 +71,7 @@ def test_pages_are_counted_over_all_starts_and_never_exceeded(tmp_path: Path) ->
         assert asked(web, *hosts) == 12
         assert totals(folder)[0] == 12
         assert ended(folder) == "max_pages"
+        assert "the crawl has had its max_pages=12" in (tmp_path / "report.html").read_text()
         assert "Traceback" not in first.stderr + again.stderr + more.stderr
         # Nothing was asked twice: what one start left, the next one took up.
         assert all(len(set(web.paths(host))) == len(web.paths(host)) for host in hosts)
