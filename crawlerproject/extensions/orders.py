@@ -48,7 +48,7 @@ class Orders:
         extension = cls(crawler)
         crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
         crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
-        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
 
     def engine_started(self) -> None:
@@ -57,7 +57,7 @@ class Orders:
         if scheduler is not None:
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
-    def engine_stopped(self) -> None:
+    def spider_closed(self) -> None:
         """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
         scheduler = scheduler_of(self._crawler)
         for why, hosts in scheduler.crawl.frontier.books.held_hosts.items() if scheduler is not None else ():

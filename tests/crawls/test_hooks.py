@@ -21,13 +21,13 @@ def told(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_pause_silence_and_end_are_told(tmp_path: Path, listener: Listener) -> None:  # noqa: F811
+def test_pause_end_and_refusal_are_told(tmp_path: Path, listener: Listener) -> None:  # noqa: F811
     """To both, in order, with counts; the end before the process exits; a refused start as well."""
     script = tmp_path / "hook.py"
     script.write_text("import sys\nopen(sys.argv[1], 'a').write(sys.stdin.read() + '\\n')\n")
     hook = {
         "HOOK_COMMAND": f"{sys.executable} {script} {tmp_path / 'told'}", "HOOK_URL": listener.url,
-        "HOOK_SILENT_SECONDS": "3",
+        "HOOK_SILENT_SECONDS": "600",
     }  # fmt: skip
     with arena(tmp_path) as web:
         folder = tmp_path / "crawl"
