@@ -11,7 +11,7 @@ from crawlerproject.rules.limits import Limits, Spent, reached
 if TYPE_CHECKING:
     from crawlerproject.crawl.crawl import Crawl
 
-TOTALS_FACT = "totals"
+TOTALS_FACT = "totals of limits"
 _TOTALS = struct.Struct("<QQ")  # pages, bytes
 
 
