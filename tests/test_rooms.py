@@ -27,6 +27,7 @@ MAY_IMPORT = {
         "rules",
         "preflight",
         "promised_settings",
+        "settings",
         "crawl_file",
         # Workers as processes of their own.
         "supervisor",

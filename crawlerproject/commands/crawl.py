@@ -19,6 +19,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.promised_settings import keep_addon
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.settings import OURS
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class _Crawler(Crawler):
 
     def __init__(self, spidercls: type[Spider], settings: Settings) -> None:
         super().__init__(spidercls, settings)
-        keep_addon(self.settings, settings)
+        keep_addon(self.settings, settings.getdict("ADDONS"))
 
     async def crawl_async(self, *args: Any, **kwargs: Any) -> None:
         """As Scrapy's; what changed after the check (Redis went away, a name was taken) ends without a traceback."""
@@ -74,6 +75,8 @@ class _Crawler(Crawler):
 class Command(ScrapyCrawl):
     """Scrapy's own command with a preflight check and an exit status that tells."""
 
+    # An add-on brings them to another project only when a crawler is made; they are checked before.
+    default_settings = OURS
     _ours: _Crawler | None = None
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
 from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
-from crawlerproject.promised_settings import keep_whole
+from crawlerproject.promised_settings import keep_addon, keep_whole
 from crawlerproject.reading.jobs import Reading
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
@@ -112,7 +112,9 @@ class WebSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """The crawl's own settings, from its folder, below those of the spider and of the command line."""
+        addons = settings.getdict("ADDONS")
         super().update_settings(settings)
+        keep_addon(settings, addons)
         apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
         let_in_flight(settings)
         keep_whole(settings)
