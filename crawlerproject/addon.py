@@ -36,6 +36,10 @@ _EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name
 
 # Ours obeys robots.txt below every middleware; Scrapy's own would only ask for it once more.
 _SCRAPYS_ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+_HOST_QUEUE = "crawlerproject.crawl.host_queue.HostPriorityQueue"
+# Each place is another host's by that queue, and most of the time it waits for its pause: 20 requests a second at 5 s.
+# An interrupted crawl waits for all of them, which takes no longer than one pause.
+_CONCURRENT_REQUESTS = 100
 # DOWNLOAD_MAXSIZE = 0 is Scrapy's word for no bound.
 _NO_BOUND_BYTES = 2**62
 # The name within a User-Agent: of "Mozilla/5.0 (compatible; foobot/2.1; +https://…)", or the first product.
@@ -76,8 +80,9 @@ class PoliteCrawl:
             for name in _EARLY:
                 settings.set(name, getattr(ours, name), _ADDON)
         _defaults(settings)
-        handlers = settings.getdict("DOWNLOAD_HANDLERS_BASE") | {"http": SCRAPY_HANDLER, "https": SCRAPY_HANDLER}
-        settings.set("DOWNLOAD_HANDLERS_BASE", handlers, _ADDON)
+        # Nothing would keep robots.txt, NeverCrawl and pace for ftp; who wants it names a handler.
+        handlers = {"http": SCRAPY_HANDLER, "https": SCRAPY_HANDLER, "ftp": None}
+        settings.set("DOWNLOAD_HANDLERS_BASE", settings.getdict("DOWNLOAD_HANDLERS_BASE") | handlers, _ADDON)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Everything else."""
@@ -121,6 +126,8 @@ def _set_for_scrapy(settings: BaseSettings) -> None:
         settings.set(name, settings.getfloat("DOWNLOAD_TIMEOUT"), _ADDON)
     settings.set("FETCH_MIN_BYTES_PER_SECOND", 0, _ADDON)
     settings.set("FETCH_MAX_BYTES", settings.getint("DOWNLOAD_MAXSIZE") or _NO_BOUND_BYTES, _ADDON)
+    settings.set("SCHEDULER_PRIORITY_QUEUE", _HOST_QUEUE, _ADDON)
+    settings.set("CONCURRENT_REQUESTS", _CONCURRENT_REQUESTS, _ADDON)
     settings.set("LOG_FORMATTER", "crawlerproject.extensions.quiet_log.GuardedLogFormatter", _ADDON)
     chain = settings.getdict("DOWNLOADER_MIDDLEWARES") | {_SCRAPYS_ROBOTS: None}
     settings.set("DOWNLOADER_MIDDLEWARES", chain, settings.getpriority("DOWNLOADER_MIDDLEWARES") or _ADDON)

@@ -6,7 +6,6 @@ crawler takes every answer for a whole one.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.exceptions import (
@@ -19,6 +18,7 @@ from scrapy.exceptions import (
 )
 
 from crawlerproject.errors import FetchError
+from crawlerproject.middlewares.refused import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.handler import RenderingDownloadHandler
 
@@ -48,6 +48,11 @@ _CUT: dict[str, tuple[Reason, type[Exception], str]] = {
     "truncated-disconnect": (Reason.DISCONNECTED, ResponseDataLossError, "the body ended early"),
 }
 _LOSS = "truncated-disconnect"
+# ``FetchError`` and one of Scrapy's exceptions in one class, which has the latter's name in logs and stats.
+_BOTH: dict[type[Exception], Any] = {
+    kind: type(kind.__name__, (FetchError, kind), {"__module__": kind.__module__})
+    for kind in {*_EXCEPTIONS.values(), *(kind for _, kind, _ in _CUT.values())}
+}
 
 
 class ScrapyDownloadHandler(RenderingDownloadHandler):
@@ -66,13 +71,17 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
             if known is error:
                 raise
             raise known from error
+        except Refused as refusal:
+            if isinstance(refusal.__cause__, FetchError):  # the page would have failed as its robots.txt did
+                raise _as_scrapy(refusal.__cause__) from refusal
+            raise
         for flag in response.flags:
             if flag == _LOSS and not self._fails_on_loss(request):
                 response.flags.append("dataloss")
                 break
             if flag in _CUT:
                 reason, kind, why = _CUT[flag]
-                raise _both(kind)(reason, why, request.meta.get("wire"))
+                raise _BOTH[kind](reason, why, request.meta.get("wire"))
         return response
 
     def _fails_on_loss(self, request: Request) -> bool:
@@ -83,12 +92,7 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
 def _as_scrapy(error: FetchError) -> FetchError:
     """The same error, as an instance of Scrapy's class besides where there is one."""
     kind = _EXCEPTIONS.get(error.reason)
-    if kind is None or isinstance(error, kind) or type(error) is not FetchError:
+    if kind is None or type(error) is not FetchError:
         return error
-    return _both(kind)(error.reason, error.detail, error.wire)
-
-
-@lru_cache
-def _both(kind: type[Exception]) -> Any:
-    """``FetchError`` and one of Scrapy's exceptions in one class, which has the latter's name in logs and stats."""
-    return type(kind.__name__, (FetchError, kind), {"__module__": kind.__module__})
+    known: FetchError = _BOTH[kind](error.reason, error.detail, error.wire)
+    return known

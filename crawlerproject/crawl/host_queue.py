@@ -1,0 +1,32 @@
+"""Scrapy's SCHEDULER_PRIORITY_QUEUE for spiders that are not ours: one request of each host leaves it at a time.
+
+The guard lets a host have one request in flight, and then a pause. What waits for that in the downloader takes a place
+of CONCURRENT_REQUESTS from other hosts, and no priority can overtake it any more; what waits here does neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class _FreeHosts(DownloaderInterface):
+    """Only the download slots that nothing is on its way to; Scrapy's own sees a request a turn of the loop later."""
+
+    def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
+        """The slots to choose among, each with 0 active downloads."""
+        busy = {self.downloader.get_slot_key(request) for request in self.downloader.active}
+        return [(0, slot) for slot in possible_slots if slot not in busy]
+
+
+class HostPriorityQueue(DownloaderAwarePriorityQueue):
+    """Scrapy's own but for that; its files on disk are the same."""
+
+    def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
+        super().__init__(crawler, *args, **kwargs)
+        self._downloader_interface = _FreeHosts(crawler)
