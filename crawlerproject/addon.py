@@ -7,11 +7,13 @@ is no promise is set at add-on priority: the project's own settings win.
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from scrapy.utils.reactor import is_reactor_installed
+from scrapy.utils.spider import DefaultSpider
 
 from crawlerproject import settings as ours
 from crawlerproject.identity import identity
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+logger = logging.getLogger(__name__)
+
 _ADDON = SETTINGS_PRIORITIES["addon"]
 _PROJECT = SETTINGS_PRIORITIES["project"]
 # What says which project this is, and what must be known before there is a crawler.
@@ -31,7 +35,7 @@ _THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS
 _EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP")
 # What Scrapy has by itself stays but for what works against ours or shows less than ours does.
 _KEPT = frozenset({"EXTENSIONS_BASE"})
-_OFF = ("throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats", "feedexport.FeedExporter")
+_OFF = ("throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
 _EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name in _OFF}
 
 # Ours obeys robots.txt below every middleware; Scrapy's own would only ask for it once more.
@@ -48,7 +52,21 @@ _PRODUCT = re.compile(r"\s*([A-Za-z_-][A-Za-z0-9_-]*)")
 
 
 class Guarded:
-    """Our own project's: the last guard stays whatever a spider's ``custom_settings`` say."""
+    """Our own project's: the last guard stays whatever a spider's ``custom_settings`` say.
+
+    Its settings are for crawls by the frontier; another spider is told what it misses.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """By the crawler's spider."""
+        if not (_of_frontier(crawler) or issubclass(crawler.spidercls, DefaultSpider)):  # that is the shell's
+            logger.warning(
+                "%s does not derive from WebSpider: in this project Scrapy's cookies, redirects, retries, "
+                "allowed_domains and DEPTH_LIMIT are off; the add-on leaves them to it in a project of its own.",
+                crawler.spidercls.__name__,
+            )
+        return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
         """After the spider's."""
@@ -67,9 +85,7 @@ class PoliteCrawl:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """By the crawler's spider."""
-        from crawlerproject.spiders.web import WebSpider  # the event loop is not chosen yet where this is imported
-
-        return cls(frontier=issubclass(crawler.spidercls, WebSpider))
+        return cls(frontier=_of_frontier(crawler))
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
@@ -93,6 +109,12 @@ class PoliteCrawl:
         else:
             _set_for_scrapy(settings)
             keep_guard(settings, SCRAPY_HANDLER)
+
+
+def _of_frontier(crawler: Crawler) -> bool:
+    from crawlerproject.spiders.web import WebSpider  # the event loop is not chosen yet where this module is imported
+
+    return issubclass(crawler.spidercls, WebSpider)
 
 
 def _defaults(settings: BaseSettings) -> None:

@@ -174,6 +174,7 @@ EXTENSIONS = {
     "crawlerproject.extensions.watching.Watching": 520,
     "crawlerproject.extensions.hub_listener.HubListener": 530,
     "crawlerproject.extensions.feeds.CrawlFeeds": 540,
+    "scrapy.extensions.feedexport.FeedExporter": None,  # in whose place that one stands
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }
