@@ -143,7 +143,10 @@ def set_for_frontier(settings: BaseSettings) -> None:
 def _set_for_scrapy(settings: BaseSettings) -> None:
     """What of ours follows Scrapy's settings, for a spider that is not ours."""
     _name_by_user_agent(settings)
-    settings.set("USER_AGENT", identity(settings).user_agent, _ADDON)
+    who = identity(settings)
+    settings.set("USER_AGENT", who.user_agent, _ADDON)
+    if settings["USER_AGENT"] == who.user_agent and not who.reachable:
+        logger.warning("No site can reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT, or a USER_AGENT that says how.")
     for name in ("FETCH_TIMEOUT_SECONDS", "FETCH_CONNECT_TIMEOUT_SECONDS", "FETCH_FIRST_BYTE_TIMEOUT_SECONDS"):
         settings.set(name, settings.getfloat("DOWNLOAD_TIMEOUT"), _ADDON)
     settings.set("FETCH_MIN_BYTES_PER_SECOND", 0, _ADDON)

@@ -75,14 +75,19 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
             if isinstance(refusal.__cause__, FetchError):  # the page would have failed as its robots.txt did
                 raise _as_scrapy(refusal.__cause__) from refusal
             raise
-        for flag in response.flags:
+        finally:  # with meta=response.meta the exchange's bytes would go to the next page, and on disk
+            request.meta.pop("wire", None)
+        self._refuse_part(request, response)
+        return response
+
+    def _refuse_part(self, request: Request, response: Response) -> None:
+        """Raise Scrapy's exception for an answer that was cut, unless a part of it is wanted."""
+        for flag in [flag for flag in response.flags if flag in _CUT]:
             if flag == _LOSS and not self._fails_on_loss(request):
                 response.flags.append("dataloss")
-                break
-            if flag in _CUT:
+            else:
                 reason, kind, why = _CUT[flag]
-                raise _BOTH[kind](reason, why, request.meta.get("wire"))
-        return response
+                raise _BOTH[kind](reason, why)
 
     def _fails_on_loss(self, request: Request) -> bool:
         default = self.crawler.settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")

@@ -254,10 +254,13 @@ class Bounds(Feature, scrapy.Spider):
 
 class Delay(Feature, scrapy.Spider):
     name = "delay"
-    custom_settings = {"DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 0, "AUTOTHROTTLE_ENABLED": True}
+    custom_settings = {
+        "DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 0, "AUTOTHROTTLE_ENABLED": True,
+        "AUTOTHROTTLE_START_DELAY": 0.6,
+    }  # fmt: skip
 
     async def start(self) -> AsyncIterator[Any]:
-        for path in ("/a", "/b", "/c"):
+        for path in ("/a", "/b", "/c", "/d"):
             yield scrapy.Request(self.at(path))
 
 

@@ -131,7 +131,7 @@ class Sites:
                 return answer("no", "403 Forbidden")
             case "retry/flaky" if count == 1:
                 return answer("", "500 Internal Server Error")
-            case "redirect/moved":
+            case "redirect/moved" | "fetched/moved":
                 return answer(status="302 Found", Location="/target")
             case "redirect/to-no":
                 return answer(status="302 Found", Location="/no/1")
@@ -153,8 +153,7 @@ class Sites:
 HOSTS = (
     *("login", "retry", "redirect", "offsite", "elsewhere", "depth", "errors", "priority", "cache", "headers", "rules"),
     *("sitemap", "checked", "pipelines", "files", "bounds", "delay", "slow", "quick", "promises", "never", "signals"),
-    "jobs",
-    "silent",
+    *("jobs", "silent", "fetched"),
 )
 
 
@@ -179,7 +178,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
             web.raw_site(f"{host}.test", sites.talk)
         (folder / "never.txt").write_text("never.test\n")
         given = SETTINGS | {
-            "ADDONS": {"crawlerproject.addon.PoliteCrawl": 100}, "CRAWLER_CONTACT": "tests@example.org",
+            "ADDONS": {"crawlerproject.addon.PoliteCrawl": 100}, "COMMANDS_MODULE": "crawlerproject.commands",
+            "CRAWLER_CONTACT": "tests@example.org",
             "NEVERCRAWL_FILE": str(folder / "never.txt"), "FETCH_HOSTS_FILE": str(web.folder / "hosts"),
             "FETCH_ALLOW_NETWORKS": ["127.0.0.0/8"],
             # Of the template: with them each host would have a pause of a second.
@@ -362,8 +362,9 @@ def test_bounds(ran: Ran) -> None:
 @feature("`DOWNLOAD_DELAY`, AutoThrottle")
 def test_delay(ran: Ran) -> None:
     """The longer of Scrapy's pause and ours holds."""
-    assert sorted(ran.paths("delay")) == ["/a", "/b", "/c"]
-    starts = [visit.start for visit in ran.web.of("delay.test")]
+    assert sorted(ran.paths("delay")) == ["/a", "/b", "/c", "/d"]
+    # The first is sent when robots.txt is read, later than Scrapy sends it.
+    starts = [visit.start for visit in ran.web.of("delay.test")][1:]
     assert min(after - before for before, after in pairwise(starts)) >= 0.5 - 0.02
     assert ran.stats["delay"]["finish_reason"] == "finished"
 
@@ -403,6 +404,20 @@ def test_every_host_is_asked_politely(ran: Ran) -> None:
         assert all(gap >= PACED for gap in ran.gaps(host)), (host, ran.gaps(host))
         assert not [visit.path for visit in visits if visit.path.startswith("/no")]
     assert {name: stats.get("log_count/ERROR", 0) for name, stats in ran.stats.items()} == dict.fromkeys(ran.stats, 0)
+
+
+def test_our_commands_work_there(ran: Ran) -> None:
+    """Before a crawler is made an add-on is not asked; their settings have our defaults all the same."""
+    ended = scrapy(ran.home, "-m", "scrapy", "fetch", ran.web.url("fetched.test", "/moved"))
+
+    assert ended.returncode == 0, ended.stderr
+    assert "fetched/target" in ended.stdout
+    assert ran.paths("fetched") == ["/moved", "/target"]
+    assert min(ran.gaps("fetched")) >= PACED
+    ended = scrapy(
+        ran.home, "-m", "scrapy", "crawl", "web", "-s", "FETCH_TIMEOUT_SECONDS=0", "-a", "seeds=http://a.invalid/"
+    )
+    assert "error: FETCH_TIMEOUT_SECONDS is 0; it must be above zero." in ended.stderr
 
 
 def rows(heading: str) -> list[str]:
