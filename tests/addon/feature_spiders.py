@@ -265,16 +265,19 @@ class Delay(Feature, scrapy.Spider):
 
 
 class Blocking(Feature, scrapy.Spider):
-    """More pages of a slow host than there are places; those of a quick one come after them."""
+    """More pages of a slow host than there are places; those of a quick one are found when all those wait."""
 
     name = "blocking"
     custom_settings = {"CONCURRENT_REQUESTS": 2}
 
     async def start(self) -> AsyncIterator[Any]:
         for number in range(3):
-            yield scrapy.Request(self.at(f"/{number}", "slow"), priority=1)
-        for number in range(3):
-            yield scrapy.Request(self.at(f"/{number}", "quick"))
+            yield scrapy.Request(self.at(f"/{number}", "slow"))
+
+    def parse(self, response: Response, **kwargs: Any) -> Any:
+        if response.url.startswith(self.at("/", "slow")):
+            for number in range(3):
+                yield scrapy.Request(self.at(f"/{number}", "quick"))
 
 
 class Promises(Feature, scrapy.Spider):
