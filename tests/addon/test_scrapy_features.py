@@ -404,6 +404,7 @@ def test_every_host_is_asked_politely(ran: Ran) -> None:
         # One that the server dropped has no end of its own.
         assert all(gap >= PACED for gap in ran.gaps(host)), (host, ran.gaps(host))
         assert not [visit.path for visit in visits if visit.path.startswith("/no")]
+    assert not (ran.home / "crawls").exists()
     assert {name: stats.get("log_count/ERROR", 0) for name, stats in ran.stats.items()} == dict.fromkeys(ran.stats, 0)
 
 
