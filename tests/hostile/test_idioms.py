@@ -123,7 +123,7 @@ class Replaced(WebSpider):
     custom_settings = ALL
 
     async def parse(self, response):
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)  # longer than COMMIT_SECONDS
         yield {"url": response.url}
 
 
