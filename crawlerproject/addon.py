@@ -35,6 +35,11 @@ _THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS
 _EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP")
 # What Scrapy has by itself stays but for what works against ours or shows less than ours does.
 _KEPT = frozenset({"EXTENSIONS_BASE"})
+_OF_FRONTIER = tuple(
+    name
+    for name in dir(ours)
+    if name.isupper() and name[0] != "_" and name not in _THEIRS | _KEPT | {*_EARLY, "OURS", *ours.OURS}
+)
 _OFF = ("throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
 _EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name in _OFF}
 
@@ -54,7 +59,7 @@ _PRODUCT = re.compile(r"\s*([A-Za-z_-][A-Za-z0-9_-]*)")
 class Guarded:
     """Our own project's: the last guard stays whatever a spider's ``custom_settings`` say.
 
-    Its settings are for crawls by the frontier; another spider is told what it misses.
+    Its settings are for crawls by the frontier; a warning names what they take from another spider.
     """
 
     @classmethod
@@ -128,15 +133,12 @@ def set_for_frontier(settings: BaseSettings) -> None:
 
     Scrapy's template, for one, has a download delay, which would hold up all hosts at once.
     """
-    for name in dir(ours):
-        if not name.isupper() or name.startswith("_") or name in _THEIRS | _KEPT | ours.OURS.keys() or name in _EARLY:
-            continue
+    for name in _OF_FRONTIER:
         value: Any = getattr(ours, name)
         if isinstance(value, dict):
             more: dict[str, int | None] = dict(_EXTENSIONS) if name == "EXTENSIONS" else {}
-            settings.set(name, settings.getdict(name) | value | more, _PROJECT)
-        elif name != "OURS":
-            settings.set(name, value, _PROJECT)
+            value = settings.getdict(name) | value | more
+        settings.set(name, value, _PROJECT)
     let_in_flight(settings)
 
 
@@ -164,7 +166,7 @@ def _name_by_user_agent(settings: BaseSettings) -> None:
     ``ROBOTSTXT_USER_AGENT`` wins over ``USER_AGENT``, as in Scrapy; CRAWLER_NAME of the project over both.
     """
     sent = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"]
-    if sent == default_settings.USER_AGENT:
+    if not sent or sent == default_settings.USER_AGENT:
         return
     found = _COMPATIBLE.search(sent) or _PRODUCT.match(sent)
     if found is not None:

@@ -45,6 +45,7 @@ class Manners(_Command):
 
     def __init_subclass__(cls) -> None:
         """Our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
+        super().__init_subclass__()
         cls.default_settings = {**cls.default_settings, **OURS}
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:

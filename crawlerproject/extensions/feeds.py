@@ -25,7 +25,7 @@ class CrawlFeeds(FeedExporter):
         """Store the feeds; those without an item only when something was fetched."""
         scheduler = scheduler_of(self.crawler)
         if scheduler is not None and not (scheduler.crawl.pages or scheduler.crawl.errors):
-            for slot in self.slots:
+            for slot in [slot for slot in self.slots if not slot.itemcount]:
                 slot.store_empty = False
                 logger.info("%s stays as it is: nothing was fetched", slot.uri)
         await super().close_spider(spider)

@@ -165,7 +165,7 @@ class RobotsMiddleware:
     ) -> RobotsRules | None:
         """The origin's rules; None while its robots.txt is unreachable. Asked for once, however many wait.
 
-        ``agent`` is the User-Agent of the request in question, where it has one of its own: one visitor, one name.
+        ``agent`` is the User-Agent of the request in question, where it has its own: robots.txt is asked for under it.
         """
         known = self._known.get(origin)
         if known is not None and self.clock() < known.until:

@@ -66,14 +66,14 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
         """Scrapy: fetch one request."""
         try:
             response = await super().download_request(request)
-        except FetchError as error:
-            known = _as_scrapy(error)
-            if known is error:
+        except FetchError as failure:
+            if (known := _as_scrapy(failure)) is failure:
                 raise
-            raise known from error
+            raise known from failure
         except Refused as refusal:
-            if isinstance(refusal.__cause__, FetchError):  # the page would have failed as its robots.txt did
-                raise _as_scrapy(refusal.__cause__) from refusal
+            error = refusal.__cause__  # of its robots.txt: the page would have failed in the same way
+            if isinstance(error, FetchError) and (known := _as_scrapy(error)) is not error:
+                raise known from refusal
             raise
         finally:  # with meta=response.meta the exchange's bytes would go to the next page, and on disk
             request.meta.pop("wire", None)

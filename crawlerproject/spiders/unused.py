@@ -1,6 +1,6 @@
 """Ordinary Scrapy settings that a crawl by the frontier has no use for, and what does their work.
 
-Whoever sets one means something by it, so one line at the start says that it does nothing.
+Setting one is a wish, so one line at the start says that it has no effect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ INSTEAD: dict[str, str] = {
 """Setting of Scrapy's: what to use, or what happens, in a crawl of ``WebSpider``."""
 ALLOWED_DOMAINS = "allowed_domains"
 """The spider's attribute; ``scope`` does its work."""
-# What `scrapy startproject` writes into every project is nobody's wish.
+# `scrapy startproject` writes these into every project: they are no wish.
 _TEMPLATE = {"DOWNLOAD_DELAY": 1}
 
 
@@ -60,7 +60,7 @@ def warn_unused(spider: Spider, settings: BaseSettings) -> None:
 
 
 def _wished(name: str, settings: BaseSettings) -> bool:
-    """Whether somebody set it, and to more than its being off."""
+    """Whether it was set, and not only to off."""
     priority = settings.getpriority(name) or 0
     if priority < _PROJECT:
         return False
