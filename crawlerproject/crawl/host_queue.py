@@ -6,22 +6,29 @@ of CONCURRENT_REQUESTS from other hosts, and no priority can overtake it any mor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
+from scrapy.utils.httpobj import urlparse_cached
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
 class _FreeHosts(DownloaderInterface):
-    """Only the download slots that nothing is on its way to; Scrapy's own sees a request a turn of the loop later."""
+    """Without the download slots whose host has a request on its way; ``meta["download_slot"]`` may name others.
+
+    By the downloader's own list: its slots have a request only a turn of the event loop later.
+    """
 
     def stats(self, possible_slots: Iterable[str]) -> list[tuple[int, str]]:
-        """The slots to choose among, each with 0 active downloads."""
-        busy = {self.downloader.get_slot_key(request) for request in self.downloader.active}
-        return [(0, slot) for slot in possible_slots if slot not in busy]
+        """The slots to choose among, each with its active downloads."""
+        active = self.downloader.active
+        hosts = {urlparse_cached(request).hostname for request in active}
+        counts = Counter(map(self.downloader.get_slot_key, active))
+        return [(counts[slot], slot) for slot in possible_slots if slot not in hosts]
 
 
 class HostPriorityQueue(DownloaderAwarePriorityQueue):
