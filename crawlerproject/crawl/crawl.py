@@ -15,6 +15,7 @@ from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
+from crawlerproject.crawl.troubles import Troubles
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
@@ -119,6 +120,7 @@ class Crawl:
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
         self.traps = TrapDesk(store, allowed)
         self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
+        self.troubles = Troubles(self.resumed.hosts)
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps)
         self.renders = RenderEnds(self)

@@ -2,48 +2,79 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from crawlerproject.frontier.host_table import queue_of
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.workbench import Stage
+from crawlerproject.rules.pace_limits import Queue, limits
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.frontier.host import Host
+
+# Where a host is counted that is about to be asked; the others wait, rest, or could be asked but for a free lease.
+_STAGES = {
+    Stage.IN_FLIGHT: "in_flight",
+    Stage.LOOKED_UP: "looked_up",
+    Stage.BEHIND: "looked_up",
+    Stage.IN_LINE: "in_line",
+}
 
 
 def progress(crawl: Crawl) -> Progress:
     """Where the crawl stands; costs a look at every host in memory."""
     now, frontier = crawl.now(), crawl.frontier
-    in_flight = ready = waiting = resting = 0
-    eta = 0.0
+    counts = Counter[str]()
+    queues: list[Queue] = []
+    resting: list[Host] = []
     for host in frontier.hosts():
-        if host.stage == Stage.IN_FLIGHT:
-            in_flight += 1
         if not host.work or host.given_up:
+            counts["in_flight"] += host.stage == Stage.IN_FLIGHT
             continue
-        eta = max(eta, host.next_free - now + host.waiting_urls * host.delay_seconds)
-        if host.stage == Stage.IN_FLIGHT:
-            continue
-        if host.rests_until(now):
-            resting += 1
-        elif host.next_free <= now and not (host.ports is not None and host.ports.turn is not None):
-            ready += 1
+        doing = _STAGES.get(host.stage) or _waits(host, now)
+        counts[doing] += 1
+        if doing == "resting":
+            resting.append(host)
         else:
-            waiting += 1
-    on_disk = frontier.on_disk
-    eta = max(eta, on_disk.done_at - now)
+            queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
+    on_disk, bench = frontier.on_disk, frontier.workbench
+    allowed = limits(queues, bench.ip_pause_seconds)
+    eta = max(allowed.seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
     wake = frontier.wake_at()
+    moves = sum(counts.values()) > counts["resting"] or on_disk.hosts > on_disk.resting or crawl.paused
     return Progress(
         pages=crawl.pages,
         bytes=crawl.bytes,
         errors=crawl.errors,
-        hosts_in_flight=in_flight,
-        hosts_ready=ready,
-        hosts_waiting=waiting,
-        hosts_resting=resting,
+        hosts_in_flight=counts["in_flight"],
+        hosts_ready=counts["ready"],
+        hosts_waiting=counts["waiting"],
+        hosts_resting=counts["resting"],
         hosts_on_disk=on_disk.hosts,
+        hosts_in_line=counts["in_line"],
+        hosts_looked_up=counts["looked_up"],
         queued_urls=max(0, frontier.waiting_urls),
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
+        ceiling_per_second=_with_disk(allowed.per_second, len(queues), on_disk.hosts - on_disk.resting),
+        standing=() if moves else crawl.troubles.standing(resting, now),
         paused=crawl.paused,
     )
+
+
+def _waits(host: Host, now: float) -> str:
+    """Of a host that is neither asked nor about to be."""
+    if host.rests_until(now):
+        return "resting"
+    if host.next_free > now:
+        return "waiting"
+    return "in_line" if host.ports is not None and host.ports.turn is not None else "ready"
+
+
+def _with_disk(per_second: float | None, hosts: int, more: int) -> float | None:
+    """Of hosts on disk nothing is known here but that their pauses are as long as the others', on average."""
+    if per_second is None or not hosts:
+        return per_second or None
+    return per_second * (hosts + more) / hosts

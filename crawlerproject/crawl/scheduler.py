@@ -213,6 +213,7 @@ class FrontierScheduler:
     def add_seeds(self, seeds: Iterable[Address]) -> None:
         """Queue the operator's seeds; known ones are skipped."""
         self.add([seed_found(address) for address in seeds])
+        self.crawl.troubles.refused(self.crawl.frontier.take_refused_seeds())
         self.wake()
 
     def add_revisits(self, budget: int | None) -> int:

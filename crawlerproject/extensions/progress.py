@@ -15,7 +15,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from crawlerproject.crawl.figures import progress
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.frontier.progress import Progress, render_line
+from crawlerproject.frontier.progress import Progress, render_lines
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.terminal import console, guard_streams
 
@@ -34,13 +34,13 @@ RATE_SECONDS = 10.0  # the live rate is a mean over this: shorter jumps about, l
 
 
 class Display(Protocol):
-    """Where the line goes."""
+    """Where the lines go."""
 
     beat_seconds: float
 
     def start(self) -> None: ...
 
-    def show(self, line: str) -> None: ...
+    def show(self, lines: list[str]) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -54,9 +54,9 @@ class LogDisplay:
     def start(self) -> None:
         """Nothing to open."""
 
-    def show(self, line: str) -> None:
-        """Log the line."""
-        logger.info(line)
+    def show(self, lines: list[str]) -> None:
+        """Log them as one."""
+        logger.info("%s", " · ".join(lines))
 
     def stop(self) -> None:
         """Nothing to close."""
@@ -80,14 +80,13 @@ class LiveDisplay:
             guard_streams()
         _point_log_to_stderr()
 
-    def show(self, line: str) -> None:
+    def show(self, lines: list[str]) -> None:
         """Redraw the panel."""
         from rich.panel import Panel
         from rich.text import Text
 
-        self._live.update(
-            Panel(Text(printable_line(line)), title=Text(printable_line(self._title)), title_align="left"), refresh=True
-        )
+        text = Text("\n".join(map(printable_line, lines)))
+        self._live.update(Panel(text, title=Text(printable_line(self._title)), title_align="left"), refresh=True)
 
     def stop(self) -> None:
         """Leave the last panel standing and give the terminal back to the log."""
@@ -156,16 +155,16 @@ class ProgressExtension:
             return
         now = time.monotonic()
         self._not_before = now + (now - began) / COST_SHARE
-        self._display.show(self.line(progress, now))
+        self._display.show(self.lines(progress, now))
 
-    def line(self, progress: Progress, now: float) -> str:
-        """The line for ``now`` (monotonic seconds), its rate taken over the last ``rate_seconds``."""
+    def lines(self, progress: Progress, now: float) -> list[str]:
+        """The lines for ``now`` (monotonic seconds), its rate taken over the last ``rate_seconds``."""
         history = self._history
         history.append((now, progress))
         while len(history) > 2 and now - history[1][0] >= self._rate_seconds:
             history.popleft()
         then, previous = history[0]
-        return render_line(progress, previous, now - then)
+        return render_lines(progress, previous, now - then)
 
 
 def scheduler_progress(crawler: Crawler) -> Progress | None:

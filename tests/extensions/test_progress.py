@@ -40,8 +40,8 @@ class FakeDisplay:
     def start(self) -> None:
         self.told.append("start")
 
-    def show(self, line: str) -> None:
-        self.told.append(line)
+    def show(self, lines: list[str]) -> None:
+        self.told.append(" · ".join(lines))
 
     def stop(self) -> None:
         self.told.append("stop")
@@ -117,10 +117,10 @@ def test_silent_with_a_scheduler_that_tells_nothing(loop: FakeLoop) -> None:
 def test_the_rate_is_over_the_window(loop: FakeLoop) -> None:
     """Old looks leave the window, so that the rate is of now and not of the start."""
     extension = ProgressExtension(lambda: None, FakeDisplay(), 10.0)
-    extension.line(NONE, 0.0)
-    extension.line(NONE._replace(pages=1000), 10.0)
+    extension.lines(NONE, 0.0)
+    extension.lines(NONE._replace(pages=1000), 10.0)
 
-    assert "2.0 pages/s" in extension.line(NONE._replace(pages=1020), 20.0)
+    assert "2.0 pages/s" in extension.lines(NONE._replace(pages=1020), 20.0)[0]
 
 
 def test_a_dear_look_puts_off_the_next(loop: FakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +158,9 @@ def test_reads_the_schedulers_progress() -> None:
 def test_the_log_display_logs(caplog: pytest.LogCaptureFixture) -> None:
     """One INFO line a beat; a percent sign in it is no format."""
     with caplog.at_level(logging.INFO):
-        LogDisplay(30.0).show("7 pages, 100% fine")
+        LogDisplay(30.0).show(["7 pages", "100% fine"])
 
-    assert [record.getMessage() for record in caplog.records] == ["7 pages, 100% fine"]
+    assert [record.getMessage() for record in caplog.records] == ["7 pages · 100% fine"]
 
 
 def test_the_panel_gives_stderr_back(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +172,7 @@ def test_the_panel_gives_stderr_back(monkeypatch: pytest.MonkeyPatch, capsys: py
     display = LiveDisplay("scrapy crawl web")
     before = sys.stderr
     display.start()
-    display.show("7 pages")
+    display.show(["7 pages"])
     display.stop()
 
     assert sys.stderr is before
