@@ -36,6 +36,7 @@ MAY_IMPORT = {
         "reasons",
         "fetch.wire",
         "fetch.decoding",
+        "fetch.name_addresses",
         "batch",
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",

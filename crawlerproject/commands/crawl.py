@@ -12,6 +12,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
+from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
@@ -19,6 +20,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.promised_settings import keep_addon
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.terminal import quiet_scrapy
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +85,8 @@ class Command(ScrapyCrawl):
             self._check(opts)
         elif args == ["plan"]:
             self._check_plan(opts)
+        if self.settings is not None and args[:1] and self._is_ours(args[0]):
+            quiet_scrapy(self.settings)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Crawl, and set the exit status."""
@@ -92,6 +96,15 @@ class Command(ScrapyCrawl):
             self.exitcode = _EXIT_STOPPED_BY_ERRORS
         if self._ours is not None and self._ours.refused:
             self.exitcode = _EXIT_REFUSED
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether a spider's crawl has our panel and our summary."""
+        if name in ("web", "plan"):
+            return True
+        try:
+            return hasattr(get_spider_loader(self.settings).load(name), "answered")
+        except (KeyError, ImportError):
+            return False
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         assert self.crawler_process is not None

@@ -81,7 +81,8 @@ def queue_of(host: Host, urls: int, now: float) -> Queue:
     """What of a host bounds a crawl: ``urls`` are those that are left to ask for."""
     samples = host.samples
     response_seconds = sum(samples) / len(samples) if samples else 0.0
-    free_in = host.next_free - now
+    # Another host that is to answer for its robots.txt may do so at any moment.
+    free_in = (host.pace_free if host.held_until > now else host.next_free) - now
     return Queue(host.name, host.address, urls, host.delay_seconds, response_seconds, free_in if free_in > 0.0 else 0.0)
 
 

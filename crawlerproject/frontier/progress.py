@@ -40,20 +40,23 @@ def render_line(progress: Progress, previous: Progress | None, elapsed_seconds: 
 def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> list[str]:
     """The same in lines for a panel: what was done, by whom, what is left, and why nothing moves."""
     rate = f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s"
+    if progress.ceiling_per_second is not None:
+        rate += f" (politeness allows {progress.ceiling_per_second:.1f})"
     eta = NOTHING_LEFT if progress.eta_seconds is None else human_seconds(progress.eta_seconds)
     lines = [
         f"{progress.pages:,} pages · {rate} · {human_bytes(progress.bytes)}",
-        f"{_hosts(progress)} · next free in {_next_free(progress)}",
-        f"{counted(progress.errors, 'error')} · {progress.queued_urls:,} queued · ETA {eta}",
+        _hosts(progress),
+        f"next free in {_next_free(progress)} · {counted(progress.errors, 'error')}"
+        f" · {progress.queued_urls:,} queued · ETA {eta}",
     ]
     if progress.paused:
         lines.insert(0, f"PAUSED: {progress.paused}")
     return [*lines, *progress.standing]
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 error``, ``1,204 errors``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def human_bytes(count: int) -> str:

@@ -71,7 +71,7 @@ def test_why_nothing_moves_stands_below() -> None:
     still = PROGRESS._replace(errors=1, eta_seconds=None, standing=("example.org: dns-not-found, again in 59 min 0 s",))
 
     assert render_lines(still, None, 1.0)[2:] == [
-        "1 error · 1,930 queued · ETA –",
+        "next free in 0.4 s · 1 error · 1,930 queued · ETA –",
         "example.org: dns-not-found, again in 59 min 0 s",
     ]
     assert render_line(still, None, 1.0).endswith("ETA – · example.org: dns-not-found, again in 59 min 0 s")
