@@ -102,7 +102,7 @@ class Command(ScrapyCrawl):
         if name in ("web", "plan"):
             return True
         try:
-            return hasattr(get_spider_loader(self.settings).load(name), "answered")
+            return self.settings is not None and hasattr(get_spider_loader(self.settings).load(name), "answered")
         except (KeyError, ImportError):
             return False
 

@@ -22,28 +22,33 @@ _STAGES = {
     Stage.IN_LINE: "in_line",
 }
 
+_QUIET = frozenset({"resting", "waiting"})
+# A host that only keeps its pause and is asked again so soon needs no explanation (ours).
+_SOON_SECONDS = 10.0
+
 
 def progress(crawl: Crawl) -> Progress:
     """Where the crawl stands; costs a look at every host in memory."""
     now, frontier = crawl.now(), crawl.frontier
     counts = Counter[str]()
     queues: list[Queue] = []
-    resting: list[Host] = []
+    quiet: list[Host] = []  # those that rest or keep their pause
     for host in frontier.hosts():
         if not host.work or host.given_up:
             counts["in_flight"] += host.stage == Stage.IN_FLIGHT
             continue
         doing = _STAGES.get(host.stage) or _waits(host, now)
         counts[doing] += 1
-        if doing == "resting":
-            resting.append(host)
-        else:
+        if doing in _QUIET:
+            quiet.append(host)
+        if doing != "resting":
             queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
     on_disk, bench = frontier.on_disk, frontier.workbench
     allowed = limits(queues, bench.ip_pause_seconds)
     eta = max(allowed.seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
     wake = frontier.wake_at()
-    moves = sum(counts.values()) > counts["resting"] or on_disk.hosts > on_disk.resting or crawl.paused
+    moves = sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or crawl.paused
+    moves = moves or (wake is not None and wake - now < _SOON_SECONDS and counts["waiting"])
     return Progress(
         pages=crawl.pages,
         bytes=crawl.bytes,
@@ -59,7 +64,7 @@ def progress(crawl: Crawl) -> Progress:
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
         ceiling_per_second=_with_disk(allowed.per_second, len(queues), on_disk.hosts - on_disk.resting),
-        standing=() if moves else crawl.troubles.standing(resting, now),
+        standing=() if moves else crawl.troubles.standing(quiet, now),
         paused=crawl.paused,
     )
 

@@ -63,7 +63,7 @@ class Resumed:
         if not self.continued or self.recrawl:
             return
         if urls:
-            logger.info("Continued: %s of %s are queued", counted(urls, "URL"), counted(hosts, "host"))
+            logger.info("In the queue from before: %s of %s", counted(urls, "URL"), counted(hosts, "host"))
         elif not self.new_seeds:
             logger.info("Nothing is queued: this crawl has ended before. %s", _WHAT_NEXT)
 
@@ -75,10 +75,8 @@ class Resumed:
             tried = f" ({counted(progress.errors, 'attempt')} failed)" if progress.errors else ""
             logger.info("Nothing was left to fetch%s: the crawl in %s has ended before. %s", tried, folder, _WHAT_NEXT)
         if progress.queued_urls:
-            logger.info(
-                "%s are left of hosts that rest for longer than FRONTIER_PATIENCE_SECONDS; the same command goes on "
-                "with them.", counted(progress.queued_urls, "URL"),
-            )  # fmt: skip
+            left = counted(progress.queued_urls, "URL")
+            logger.info("Left for another start: %s of hosts that rest for longer than FRONTIER_PATIENCE_SECONDS", left)
 
 
 def resume(folder: Path, store: FrontierStore, spider: Any, *, continued: bool) -> Resumed:

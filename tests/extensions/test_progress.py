@@ -1,6 +1,7 @@
 """The progress extension: when it shows, what it shows, and that it gives the terminal back."""
 
 import logging
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,13 +164,15 @@ def test_the_log_display_logs(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == ["7 pages · 100% fine"]
 
 
-def test_the_panel_gives_stderr_back(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_panel_gives_stderr_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """While the panel stands the log writes through it; afterwards to the terminal again."""
     import sys
 
     handler = logging.StreamHandler(sys.stderr)
     monkeypatch.setattr(module, "get_scrapy_root_handler", lambda: handler)
-    display = LiveDisplay("scrapy crawl web")
+    display = LiveDisplay("scrapy crawl web", tmp_path)
     before = sys.stderr
     display.start()
     display.show(["7 pages"])
