@@ -49,6 +49,7 @@ RENDER = "never"
 """
 # Nothing answers there (RFC 863: discard): what a machine without a network sees of the DNS.
 _NO_DNS = "127.0.0.1:9"
+_FULL_RESTS = "-s BACKOFF_MAX_SECONDS=86400"  # the default: rests as an operator meets them
 
 
 class Scene(NamedTuple):
@@ -74,13 +75,14 @@ def scenes() -> list[Scene]:
         Scene("Run again", "-a seeds=seeds.txt", "A crawl that has ended says so, and what to do."),
         Scene(
             "A seed that is refused, one that does not resolve",
-            "-a seeds=http://10.0.0.1/,http://example.invalid/ -s CRAWL_DIR=crawls/refused",
+            f"-a seeds=http://10.0.0.1/,http://example.invalid/ -s CRAWL_DIR=crawls/refused {_FULL_RESTS}",
             "Both are said at once, with the reason and the setting. When nothing moves the panel says why.",
             lambda screen: "again in" in panel_of(screen),
+            "-a seeds=http://10.0.0.1/,http://example.invalid/",
         ),
         Scene(
             "No network",
-            f"-a seeds=https://example.org/ -s CRAWL_DIR=crawls/offline -s FETCH_DNS_SERVERS='[\"{_NO_DNS}\"]'",
+            f"-a seeds=https://example.org/ -s CRAWL_DIR=crawls/offline -s FETCH_DNS_SERVERS={_NO_DNS} {_FULL_RESTS}",
             "The crawl waits and tries again by itself.",
             lambda screen: "again in" in panel_of(screen),
             "-a seeds=https://example.org/",
@@ -160,11 +162,11 @@ def panel_of(screen: str) -> str:
 
 
 @contextmanager
-def prepared(home: Path) -> Iterator[Path]:
-    """A project in ``home`` and the synthetic web that it crawls."""
+def prepared(home: Path, port: int = PORT) -> Iterator[Path]:
+    """A project in ``home`` and the synthetic web that it crawls; port 0 is any free one."""
     (home / "scrapy.cfg").write_text("[settings]\ndefault = demo_settings\n")
     (home / "demo_settings.py").write_text(SETTINGS)
-    command = [sys.executable, "-m", "tests.web", "--port", str(PORT), "--folder", str(home)]
+    command = [sys.executable, "-m", "tests.web", "--port", str(port), "--folder", str(home)]
     web = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + DEADLINE_SECONDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from crawlerproject.crawl.troubles import free_at
 from crawlerproject.frontier.host_table import queue_of
 from crawlerproject.frontier.progress import Progress
 from crawlerproject.frontier.workbench import Stage
@@ -46,9 +47,11 @@ def progress(crawl: Crawl) -> Progress:
     on_disk, bench = frontier.on_disk, frontier.workbench
     allowed = limits(queues, bench.ip_pause_seconds)
     eta = max(allowed.seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
-    wake = frontier.wake_at()
+    wake = frontier.wake_at()  # of hosts without work and of addresses as well
     moves = sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or crawl.paused
     moves = moves or (wake is not None and wake - now < _SOON_SECONDS and counts["waiting"])
+    if not moves and not on_disk.hosts:
+        wake = min((free_at(host, now) for host in quiet), default=None)
     return Progress(
         pages=crawl.pages,
         bytes=crawl.bytes,
@@ -64,7 +67,7 @@ def progress(crawl: Crawl) -> Progress:
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
         ceiling_per_second=_with_disk(allowed.per_second, len(queues), on_disk.hosts - on_disk.resting),
-        standing=() if moves else crawl.troubles.standing(quiet, now),
+        standing=() if moves else crawl.troubles.standing(quiet, now, on_disk.hosts),
         paused=crawl.paused,
     )
 

@@ -59,12 +59,12 @@ class Troubles:
         for url, reason in seeds:
             self._say(url, f"Seed {url} is refused: {reason}", reason)
 
-    def standing(self, hosts: Iterable[Host], now: float) -> tuple[str, ...]:
-        """Why nothing moves, the host first that may be asked first."""
-        hosts = list(hosts)
-        first = nsmallest(_LINES, hosts, key=lambda host: _free_at(host, now))
-        lines = [f"{host.name}: {self._why(host, now)}{_again(_free_at(host, now), now)}" for host in first]
-        return (*lines, f"and {len(hosts) - _LINES:,} hosts more") if len(hosts) > _LINES else tuple(lines)
+    def standing(self, hosts: Sequence[Host], now: float, on_disk: int = 0) -> tuple[str, ...]:
+        """Why nothing moves, the host first that may be asked first; ``on_disk`` are others, which rest as well."""
+        first = nsmallest(_LINES, hosts, key=lambda host: free_at(host, now))
+        lines = [f"{host.name}: {self._why(host, now)}{_again(free_at(host, now), now)}" for host in first]
+        more = len(hosts) - len(first) + on_disk
+        return (*lines, f"and {more:,} more rest or keep their pause") if more else tuple(lines)
 
     def _why(self, host: Host, now: float) -> str:
         if not host.rests_until(now):
@@ -95,7 +95,8 @@ class Troubles:
             )
 
 
-def _free_at(host: Host, now: float) -> float:
+def free_at(host: Host, now: float) -> float:
+    """When a host that waits or rests may be asked; epoch seconds."""
     return max(host.next_free, host.rests_until(now))
 
 

@@ -88,8 +88,9 @@ def test_the_host_that_is_free_first_comes_first() -> None:
         "slow.test: robots.txt asks for 120 s, again in 50.0 s",
         "h4.test: rests, 2 failures in a row, again in 1 min 40 s",
         "h3.test: rests, 2 failures in a row, again in 3 min 20 s",
-        "and 3 hosts more",
+        "and 3 more rest or keep their pause",
     )
+    assert Troubles([]).standing([], NOW, 7) == ("and 7 more rest or keep their pause",)
 
 
 def test_the_settings_that_help_are_settings() -> None:

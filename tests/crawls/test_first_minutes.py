@@ -18,7 +18,7 @@ from crawlerproject.stores.looking import STATUS_FILE, read_facts
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
 from tests.web.running import IDENTITY, PROJECT
 
-NAMES = 12
+NAMES = 8
 IP_SECONDS = 0.2
 #: Of this machine's own network: two of these names live nowhere.
 REFUSED, NOWHERE = "http://10.0.0.1/private", "http://nowhere.invalid/"
@@ -63,7 +63,7 @@ def watched(process: subprocess.Popen[str], folder: Path) -> tuple[str, list[dic
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
-    """Twelve names at one address, a seed that no gate lets in, one that is nowhere."""
+    """Eight names at one address, a seed that no gate lets in, one that is nowhere."""
 
     def make(asked: Asked) -> bytes | None:
         return page("/a", "/b", text=f"{asked.host}{asked.path}") if asked.path in ("/", "/a", "/b") else None
@@ -77,8 +77,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
 
 
 def test_what_politeness_allows_counts_the_address(crawled: Crawled) -> None:
-    """Twelve names a few times a second each, all at one address that serves five a second: never said to be more."""
-    going = [look["progress"] for look in crawled.looks if look["progress"]["queued_urls"] > NAMES]
+    """Eight names a few times a second each, all at one address that serves five a second: never said to be more."""
+    going = [look["progress"] for look in crawled.looks if look["progress"]["queued_urls"] > 4]
     said = [progress["ceiling_per_second"] for progress in going if progress["ceiling_per_second"]]
 
     assert len(said) >= 3
@@ -87,11 +87,11 @@ def test_what_politeness_allows_counts_the_address(crawled: Crawled) -> None:
 
 def test_the_eta_counts_the_address(crawled: Crawled) -> None:
     """What is queued goes one by one, a fifth of a second apart."""
-    going = [look["progress"] for look in crawled.looks[2:] if look["progress"]["queued_urls"] > NAMES]
+    going = [look["progress"] for look in crawled.looks[2:] if look["progress"]["queued_urls"] > 4]
 
     assert going
     for progress in going:
-        assert progress["eta_seconds"] >= (progress["queued_urls"] - 2) * IP_SECONDS
+        assert progress["eta_seconds"] >= (progress["queued_urls"] - 3) * IP_SECONDS
 
 
 def test_queued_urls_are_bound_by_something(crawled: Crawled) -> None:
