@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.clock import steady
 from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
+from crawlerproject.crawl.figures import Allowed
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
@@ -60,6 +61,7 @@ class Crawl:
         self.pages = 0  # these three since this process started, as in Progress
         self.bytes = 0
         self.errors = 0
+        self.allowed = Allowed()
         self._epoch = steady() - time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")

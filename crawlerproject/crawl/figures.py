@@ -8,24 +8,42 @@ from typing import TYPE_CHECKING
 from crawlerproject.crawl.troubles import free_at
 from crawlerproject.frontier.host_table import queue_of
 from crawlerproject.frontier.progress import Progress
-from crawlerproject.frontier.workbench import Stage
-from crawlerproject.rules.pace_limits import Queue, limits
+from crawlerproject.rules.pace_limits import Limits, Queue, limits
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.crawl import Crawl
     from crawlerproject.frontier.host import Host
 
-# Where a host is counted that is about to be asked; the others wait, rest, or could be asked but for a free lease.
-_STAGES = {
-    Stage.IN_FLIGHT: "in_flight",
-    Stage.LOOKED_UP: "looked_up",
-    Stage.BEHIND: "looked_up",
-    Stage.IN_LINE: "in_line",
-}
-
-_QUIET = frozenset({"resting", "waiting"})
+# Where a host is counted that is about to be asked, by its stage; the others wait, rest, or lack a lease.
+_STAGES = ["", "", "looked_up", "in_line", "in_flight", "looked_up"]
 # A host that only keeps its pause and is asked again so soon needs no explanation (ours).
 _SOON_SECONDS = 10.0
+# Hosts whose limits are worked out in one look: 50 ms.
+_HOSTS_A_LOOK = 20_000
+
+
+class Allowed:
+    """What politeness allows to all hosts: with very many each look works it out for another part of them."""
+
+    def __init__(self) -> None:
+        self._parts: list[Limits | None] = [None]
+        self._part = 0
+
+    def turn(self, hosts: int) -> tuple[int, int]:
+        """Which part it is now, and of how many; hosts at one address are in the same."""
+        parts = -(-hosts // _HOSTS_A_LOOK) or 1
+        if parts != len(self._parts):
+            self._parts = [None] * parts
+        self._part = (self._part + 1) % parts
+        return self._part, parts
+
+    def take(self, found: Limits) -> tuple[float | None, float]:
+        """Answers a second (None: unbounded) and seconds to the end; parts not looked at yet count as the others do."""
+        self._parts[self._part] = found
+        known = [part for part in self._parts if part is not None]
+        rates = [part.per_second for part in known if part.per_second is not None]
+        rate = sum(rates) * len(self._parts) / len(known) if len(rates) == len(known) else None
+        return rate, max(part.seconds for part in known)
 
 
 def progress(crawl: Crawl) -> Progress:
@@ -34,19 +52,23 @@ def progress(crawl: Crawl) -> Progress:
     counts = Counter[str]()
     queues: list[Queue] = []
     quiet: list[Host] = []  # those that rest or keep their pause
-    for host in frontier.hosts():
+    bench = frontier.workbench
+    part, parts = crawl.allowed.turn(len(bench.hosts))
+    for host in frontier.hosts():  # what is called here is called a hundred thousand times
+        doing = _STAGES[host.stage]
         if not host.work or host.given_up:
-            counts["in_flight"] += host.stage == Stage.IN_FLIGHT
+            counts["in_flight"] += doing == "in_flight"
             continue
-        doing = _STAGES.get(host.stage) or _waits(host, now)
+        if not doing:
+            doing = _waits(host, now)
+            if doing != "ready":
+                quiet.append(host)
         counts[doing] += 1
-        if doing in _QUIET:
-            quiet.append(host)
-        if doing != "resting":
+        if doing != "resting" and (parts == 1 or hash(host.address or host.name) % parts == part):
             queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
-    on_disk, bench = frontier.on_disk, frontier.workbench
-    allowed = limits(queues, bench.ip_pause_seconds)
-    eta = max(allowed.seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
+    on_disk = frontier.on_disk
+    per_second, seconds = crawl.allowed.take(limits(queues, bench.ip_pause_seconds))
+    eta = max(seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well
     moves = sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or crawl.paused
     moves = moves or (wake is not None and wake - now < _SOON_SECONDS and counts["waiting"])
@@ -66,7 +88,9 @@ def progress(crawl: Crawl) -> Progress:
         queued_urls=max(0, frontier.waiting_urls),
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
-        ceiling_per_second=_with_disk(allowed.per_second, len(queues), on_disk.hosts - on_disk.resting),
+        ceiling_per_second=_with_disk(
+            per_second, sum(counts.values()) - counts["resting"], on_disk.hosts - on_disk.resting
+        ),
         standing=() if moves else crawl.troubles.standing(quiet, now, on_disk.hosts),
         paused=crawl.paused,
     )
@@ -74,7 +98,7 @@ def progress(crawl: Crawl) -> Progress:
 
 def _waits(host: Host, now: float) -> str:
     """Of a host that is neither asked nor about to be."""
-    if host.rests_until(now):
+    if host.rest_until > now or host.closed_until > now:
         return "resting"
     if host.next_free > now:
         return "waiting"

@@ -24,6 +24,9 @@ class Queue(NamedTuple):
     free_in_seconds: float  # until it may be asked
 
 
+_URLS = Queue._fields.index("urls")
+
+
 class Limits(NamedTuple):
     """What politeness allows to some hosts together."""
 
@@ -58,13 +61,14 @@ class _Clock:
 def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
     """``ip_pause_seconds``: between two requests to an address; None: addresses have no clock (PACE_PER_IP off).
 
-    Linear in the hosts, 2 µs each. A host whose address is unknown counts as the only one of its address.
+    Linear in the hosts, a microsecond each. A host whose address is unknown counts as the only one of its address.
     """
-    queues = [queue for queue in queues if queue.urls > 0]
-    with_ports = {host_name(queue.host) for queue in queues if ":" in queue.host}
+    queues = [queue for queue in queues if queue[_URLS] > 0]
+    with_ports = {host_name(queue[0]) for queue in queues if ":" in queue[0]}
     names: dict[str, _Clock] = {}  # of those that have ports only: the others have no clock but their host's
     addresses: dict[str, _Clock] = {}
     seconds = rate = 0.0
+    alone = 0
     for host, address, urls, delay, response, free_in in queues:
         cycle = response + delay
         done_in = free_in + urls * cycle - delay
@@ -81,7 +85,9 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
             at.work_seconds += urls * (response + ip_pause_seconds)
         if with_ports and (name := host_name(host)) in with_ports:
             _take_port(names, name, Queue(host, address, urls, delay, response, free_in))
-        elif at is not None:
+            continue
+        alone += 1
+        if at is not None:
             at.rate += 1 / cycle if cycle > 0 else inf
         else:
             rate += 1 / cycle if cycle > 0 else inf
@@ -94,8 +100,7 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
     for at in addresses.values():
         seconds = max(seconds, at.done_in(ip_pause_seconds or 0.0))
         rate += min(at.rate, at.own_rate)
-    count = len(names) + sum(1 for queue in queues if host_name(queue.host) not in with_ports)
-    return Limits(None if rate == inf else rate, seconds, count, len(addresses))
+    return Limits(None if rate == inf else rate, seconds, len(names) + alone, len(addresses))
 
 
 def _take_port(names: dict[str, _Clock], name: str, port: Queue) -> None:
