@@ -41,7 +41,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 def test_in_a_log_the_head_is_for_debug(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """What happens stays at INFO; the statistics keep their names and values, in one line."""
-    monkeypatch.setattr(terminal.sys, "stderr", io.StringIO())
+    monkeypatch.setattr("sys.stderr", io.StringIO())
     settings = Settings()
     quiet_scrapy(settings)
 

@@ -70,8 +70,9 @@ def progress(crawl: Crawl) -> Progress:
     per_second, seconds = crawl.allowed.take(limits(queues, bench.ip_pause_seconds))
     eta = max(seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well
-    moves = sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or crawl.paused
-    moves = moves or (wake is not None and wake - now < _SOON_SECONDS and counts["waiting"])
+    moves = bool(sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or crawl.paused)
+    if counts["waiting"] and wake is not None and wake - now < _SOON_SECONDS:
+        moves = True
     if not moves and not on_disk.hosts:
         wake = min((free_at(host, now) for host in quiet), default=None)
     return Progress(

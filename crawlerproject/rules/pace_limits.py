@@ -24,9 +24,6 @@ class Queue(NamedTuple):
     free_in_seconds: float  # until it may be asked
 
 
-_URLS = Queue._fields.index("urls")
-
-
 class Limits(NamedTuple):
     """What politeness allows to some hosts together."""
 
@@ -63,8 +60,8 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
 
     Linear in the hosts, a microsecond each. A host whose address is unknown counts as the only one of its address.
     """
-    queues = [queue for queue in queues if queue[_URLS] > 0]
-    with_ports = {host_name(queue[0]) for queue in queues if ":" in queue[0]}
+    queues = [queue for queue in queues if queue.urls > 0]
+    with_ports = {host_name(queue.host) for queue in queues if ":" in queue.host}
     names: dict[str, _Clock] = {}  # of those that have ports only: the others have no clock but their host's
     addresses: dict[str, _Clock] = {}
     seconds = rate = 0.0
