@@ -73,7 +73,8 @@ class LogDisplay:
 class LiveDisplay:
     """A panel at the bottom of the terminal, with the log scrolling above it."""
 
-    def __init__(self, title: str, folder: Path) -> None:
+    def __init__(self, title: str, folder: Path | None = None) -> None:
+        """``folder``: of the crawl that is summed up at its end."""
         self.beat_seconds = LIVE_SECONDS
         self._title = title
         self._folder = folder
@@ -115,7 +116,7 @@ class LiveDisplay:
         width = self._live.console.width
         self._live.stop()
         _point_log_to_stderr()
-        if 0 < _log_bytes(self._folder) <= _SUMMED_UP_BYTES:
+        if self._folder is not None and 0 < _log_bytes(self._folder) <= _SUMMED_UP_BYTES:
             for line in summarise(self._folder).lines():
                 say(*wrap(line, width, subsequent_indent=_BELOW_TEXT, break_on_hyphens=False), error=True)
 
