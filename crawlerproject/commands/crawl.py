@@ -103,7 +103,7 @@ class Command(ScrapyCrawl):
             return True
         try:
             return self.settings is not None and hasattr(get_spider_loader(self.settings).load(name), "answered")
-        except (KeyError, ImportError):
+        except Exception:  # a spider that is unknown or cannot be imported: Scrapy says so in a moment
             return False
 
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:

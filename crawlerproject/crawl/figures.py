@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.crawl.troubles import free_at
 from crawlerproject.frontier.host_table import queue_of
 from crawlerproject.frontier.progress import Progress
+from crawlerproject.frontier.workbench import Stage
 from crawlerproject.rules.pace_limits import Limits, Queue, limits
 
 if TYPE_CHECKING:
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.host import Host
 
 # Where a host is counted that is about to be asked, by its stage; the others wait, rest, or lack a lease.
-_STAGES = ["", "", "looked_up", "in_line", "in_flight", "looked_up"]
+_ABOUT_TO = {
+    Stage.LOOKED_UP: "looked_up",
+    Stage.BEHIND: "looked_up",
+    Stage.IN_LINE: "in_line",
+    Stage.IN_FLIGHT: "in_flight",
+}
+_STAGES = [_ABOUT_TO.get(stage, "") for stage in Stage]
 # A host that only keeps its pause and is asked again so soon needs no explanation (ours).
 _SOON_SECONDS = 10.0
 # Hosts whose limits are worked out in one look: 50 ms.

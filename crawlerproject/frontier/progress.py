@@ -41,7 +41,7 @@ def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds:
     """The same in lines for a panel: what was done, by whom, what is left, and why nothing moves."""
     rate = f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s"
     if progress.ceiling_per_second is not None:
-        rate += f" (politeness allows {progress.ceiling_per_second:.1f})"
+        rate += f" (politeness allows {progress.ceiling_per_second:.1f} now)"
     eta = NOTHING_LEFT if progress.eta_seconds is None else human_seconds(progress.eta_seconds)
     lines = [
         f"{progress.pages:,} pages · {rate} · {human_bytes(progress.bytes)}",
