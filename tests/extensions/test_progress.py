@@ -1,5 +1,7 @@
 """The progress extension: when it shows, what it shows, and that it gives the terminal back."""
 
+import io
+import json
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -181,3 +183,29 @@ def test_the_panel_gives_stderr_back(
     assert sys.stderr is before
     assert handler.stream is before
     assert "7 pages" in capsys.readouterr().err
+
+
+def test_the_panel_ends_with_ten_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where a crawl was, its summary stands below the last panel; not that of a log too long to read in a moment."""
+    handler = logging.StreamHandler(io.StringIO())
+    monkeypatch.setattr(module, "get_scrapy_root_handler", lambda: handler)
+    monkeypatch.setenv("COLUMNS", "80")
+    log = tmp_path / "log" / "requests-2026-11-22.jsonl"
+    log.parent.mkdir()
+    times = {"time": "2026-11-22T10:00:00Z", "end": "2026-11-22T10:00:01Z"}
+    log.write_text(json.dumps({**times, "status": 200, "host": "a.test", "ip": "192.0.2.1", "bytes": 7}) + "\n")
+
+    def shown() -> list[str]:
+        display = LiveDisplay("scrapy crawl web", tmp_path)
+        display.start()
+        display.show(["1 pages"])
+        display.stop()
+        return capsys.readouterr().err.rpartition("╯")[2].strip().splitlines()
+
+    assert [line.split()[0] for line in shown() if not line.startswith(" ")] == [
+        "Pages", "Hosts", "Statuses", "Bytes", "Errors", "Time", "Pauses", "WARC", "Index", "Log",
+    ]  # fmt: skip
+    monkeypatch.setattr(module, "_SUMMED_UP_BYTES", 10)
+    assert shown() == []
