@@ -16,6 +16,7 @@ from crawlerproject.crawl.figures import Allowed
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
+from crawlerproject.crawl.totals import TotalsBook
 from crawlerproject.crawl.troubles import Troubles
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
@@ -117,6 +118,7 @@ class Crawl:
         store, fleet = self.store, self.fleet
         clean = store.fact(_CLEAN_FACT)
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
+        self.totals = TotalsBook(self)
         self.resolver = resolver_for(self.crawler)
         self.certificates = CertificateBook(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))

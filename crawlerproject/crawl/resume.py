@@ -58,14 +58,15 @@ class Resumed:
     new_seeds: int
     recrawl: bool = False  # its known pages are visited again
 
-    def say_queued(self, urls: int, hosts: int) -> None:
-        """What an earlier start left; known when all of it is taken up."""
+    def say_queued(self, urls: int, hosts: int, pages: int) -> None:
+        """What earlier starts have done and left; known when all of it is taken up."""
         if not self.continued or self.recrawl:
             return
+        done = f"{counted(pages, 'page')} done, " if pages else ""  # of an older version's folder that is not known
         if urls:
-            logger.info("In the queue from before: %s of %s", counted(urls, "URL"), counted(hosts, "host"))
+            logger.info("From before: %s%s of %s queued", done, counted(urls, "URL"), counted(hosts, "host"))
         elif not self.new_seeds:
-            logger.info("Nothing is queued: this crawl has ended before. %s", _WHAT_NEXT)
+            logger.info("From before: %snothing queued: this crawl has ended. %s", done, _WHAT_NEXT)
 
     def say_end(self, folder: Path, reason: str, progress: Progress) -> None:
         """What a start came to that had nothing to do, and what is left for another one."""

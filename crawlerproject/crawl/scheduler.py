@@ -113,7 +113,7 @@ class FrontierScheduler:
     def _say_queued(self) -> None:
         frontier = self.crawl.frontier
         hosts = sum(host.work for host in frontier.hosts()) + frontier.on_disk.hosts
-        self.crawl.resumed.say_queued(max(0, frontier.waiting_urls), hosts)
+        self.crawl.resumed.say_queued(max(0, frontier.waiting_urls), hosts, self.crawl.totals.now().pages)
 
     def open_addresses(self) -> None:
         """In a fleet: share IP addresses with the other workers."""

@@ -28,20 +28,25 @@ def resumed(*, continued: bool = True, new_seeds: int = 0, recrawl: bool = False
 
 def test_what_waits_from_before_is_counted(said: pytest.LogCaptureFixture) -> None:
     """URLs and hosts, when all of them are taken up."""
-    resumed().say_queued(1930, 54)
+    resumed().say_queued(1930, 54, 214)
 
-    assert said.messages == ["In the queue from before: 1,930 URLs of 54 hosts"]
+    resumed().say_queued(1, 1, 0)
+
+    assert said.messages == [
+        "From before: 214 pages done, 1,930 URLs of 54 hosts queued",
+        "From before: 1 URL of 1 host queued",
+    ]
 
 
 def test_a_crawl_that_has_ended_says_so_at_its_start(said: pytest.LogCaptureFixture) -> None:
     """With what to do; not where new seeds are on their way, nor where known pages are visited again."""
-    resumed().say_queued(0, 0)
-    resumed(new_seeds=1).say_queued(0, 0)
-    resumed(recrawl=True).say_queued(0, 0)
-    resumed(continued=False).say_queued(0, 0)
+    resumed().say_queued(0, 0, 214)
+    resumed(new_seeds=1).say_queued(0, 0, 214)
+    resumed(recrawl=True).say_queued(0, 0, 214)
+    resumed(continued=False).say_queued(0, 0, 214)
 
     assert len(said.messages) == 1
-    assert said.messages[0].startswith("Nothing is queued: this crawl has ended before.")
+    assert said.messages[0].startswith("From before: 214 pages done, nothing queued: this crawl has ended.")
     assert "-a mode=recrawl" in said.messages[0]
 
 

@@ -135,6 +135,6 @@ def test_a_second_start_says_what_is_new_and_what_is_left(crawled: Crawled) -> N
     """None of the seeds is new, one URL waits from before, and there was nothing else to fetch."""
     assert "Continues the crawl in" in crawled.again
     assert f"{NAMES + 2} seeds, none of them new" in crawled.again
-    assert "In the queue from before: 1 URL of 1 host" in crawled.again
+    assert f"From before: {3 * NAMES} pages done, 1 URL of 1 host queued" in crawled.again
     assert "Nothing was left to fetch" in crawled.again
     assert "-a mode=recrawl" in crawled.again
