@@ -37,6 +37,7 @@ MAY_IMPORT = {
         "reasons",
         "fetch.wire",
         "fetch.decoding",
+        "fetch.name_addresses",
         "batch",
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",
