@@ -85,7 +85,7 @@ class Hooks:
 
     def _event(self, scheduler: FrontierScheduler, name: str, reason: str) -> dict[str, Any]:
         crawl = scheduler.crawl
-        now = progress(crawl)
+        now, totals = progress(crawl), crawl.totals.now()
         return {
             "event": name,
             "reason": reason,
@@ -94,8 +94,8 @@ class Hooks:
             "machine": socket.gethostname(),
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "counts": {
-                "pages": crawl.limits.pages,
-                "bytes": crawl.limits.received_bytes,
+                "pages": totals.pages,
+                "bytes": totals.bytes,
                 "pages_since_start": now.pages,
                 "errors_since_start": now.errors,
                 "queued_urls": now.queued_urls,

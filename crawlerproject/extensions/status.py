@@ -122,7 +122,6 @@ class StatusFile:
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
             "given_up_hosts": crawl.frontier.given_up_hosts,
             "orders_read": crawl.control.version,
-            "totals": {"pages": crawl.limits.pages, "bytes": crawl.limits.received_bytes},
             "limit": crawl.limits.reached(),
             "nevercrawl_read": getattr(crawl.gates.never_crawl, "read_version", None),
             "leases": [
