@@ -13,7 +13,7 @@ from crawlerproject.clock import steady
 from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.figures import Allowed
-from crawlerproject.crawl.limits import CrawlLimits
+from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
 from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
@@ -136,6 +136,8 @@ class Crawl:
         self.certificates = CertificateBook(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
         self.traps = TrapDesk(store, allowed)
+        if fleet is not None:
+            refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
         self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
         self.troubles = Troubles(self.resumed.hosts)
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]

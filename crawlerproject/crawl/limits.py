@@ -15,15 +15,12 @@ class CrawlLimits:
     """Pages and bytes count over all starts and are committed with what they count; time counts from this start."""
 
     def __init__(self, crawl: Crawl, limits: Limits) -> None:
-        """Raises OperatorError for several workers, which have no common count: for them only the time is limited."""
+        """Raises OperatorError as ``refuse_sums``."""
         self._crawl = crawl
         self._limits = limits
         self._any = any(limits)
-        if crawl.fleet is not None and (limits.pages or limits.bytes):
-            raise OperatorError(
-                "max_pages and max_bytes count what one process fetches, and this crawl has several; use max_time, or "
-                "limits of each host: max_pages_per_host, max_bytes_per_host."
-            )
+        if crawl.fleet is not None:
+            refuse_sums(limits)
 
     def reached(self) -> str:
         """The limit that is reached, as ``max_pages=100``; "" while none is."""
@@ -40,3 +37,12 @@ class CrawlLimits:
         if most and self._crawl.totals.now().pages + under_way >= most:
             return False
         return not self.reached()
+
+
+def refuse_sums(limits: Limits) -> None:
+    """Raise OperatorError for what several workers cannot hold: none of them knows what all have fetched."""
+    if limits.pages or limits.bytes:
+        raise OperatorError(
+            "max_pages and max_bytes count what one process fetches, and this crawl has several; use max_time, or "
+            "limits of each host: max_pages_per_host, max_bytes_per_host."
+        )

@@ -12,20 +12,10 @@ import pytest
 from crawlerproject.crawl_file import CRAWL_FILE
 from crawlerproject.stores.looking import STATUS_FILE, FrontierView, read_facts
 from tests.commands.crawled import ask
+from tests.crawls.spoken_to import asked, chain, crawling
 from tests.crawls.test_resume import run
-from tests.hostile.arena import Arena, Asked, arena, page
-
-
-def chain(web: Arena, name: str, pages: int = 40) -> str:
-    """A site whose pages link to the next five; its front page's URL."""
-
-    def make(asked: Asked) -> bytes | None:
-        at = 0 if asked.path == "/" else int(asked.path.strip("/")) if asked.path.strip("/").isdigit() else pages
-        links = [f"/{near}" for near in range(at + 1, min(at + 6, pages))]
-        said = " ".join(f"{name}x{'abcdefghij'[at % 10] * (at // 10 + 1)}x{place}" for place in range(50))
-        return page(*links, text=said) if at < pages else None
-
-    return web.site(name, make)
+from tests.hostile.arena import arena
+from tests.web.waiting import wait_until
 
 
 def ended(folder: Path) -> str:
@@ -38,11 +28,6 @@ def totals(folder: Path) -> tuple[int, int]:
     with FrontierView(folder / "frontier") as store:
         pages, received, *_ = json.loads(store.fact("totals") or b"[0, 0]")
         return pages, received
-
-
-def asked(web: Arena, *hosts: str) -> int:
-    """Pages that these hosts were asked for."""
-    return sum(len(web.paths(host)) for host in hosts)
 
 
 def test_pages_are_counted_over_all_starts_and_never_exceeded(tmp_path: Path) -> None:
@@ -158,3 +143,22 @@ def test_what_would_silently_not_hold_is_refused(tmp_path: Path, arguments: list
     assert refused.returncode == 2
     assert sentence in refused.stderr
     assert not re.search("Traceback", refused.stderr)
+
+
+def test_a_kill_exceeds_a_limit_by_no_more_than_was_on_its_way(tmp_path: Path) -> None:
+    """Killed twice in the middle: the count that is committed never lags behind what is archived."""
+    with arena(tmp_path) as web:
+        hosts = [f"h{number}.test" for number in range(4)]
+        seeds = "seeds=" + ",".join(chain(web, name, 200) for name in hosts)
+        for goal in (10, 20):
+            with crawling(web, "-a", seeds, "-a", "max_pages=40") as process:
+                wait_until(lambda goal=goal: asked(web, *hosts) >= goal, f"{goal} pages", seconds=60)
+                process.kill()
+        with crawling(web) as process:
+            assert process.wait(timeout=60) == 0
+
+        pages = sum(len(set(web.paths(host))) for host in hosts)
+        again = asked(web, *hosts) - pages
+    assert totals(tmp_path / "crawl")[0] == 40
+    assert pages == 40  # what a crash forgot was fetched again, and counted once
+    assert again <= 2 * 4 * 12  # of each kill: at most what four hosts are asked in a beat, and a bit

@@ -4,67 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from crawlerproject.stores.control import CONTROL
 from crawlerproject.stores.looking import STATUS_FILE, read_facts
 from tests.commands.crawled import scrapy
-from tests.commands.running import scrapy as here
-from tests.crawls.test_limits import chain
-from tests.hostile.arena import SETTINGS, Arena, arena, most_late_seconds
+from tests.crawls.spoken_to import after, chain, crawling, log_of, moved_on, quick
+from tests.hostile.arena import arena, most_late_seconds
 from tests.stores.redis_servers import RedisServer
-from tests.web.running import IDENTITY, PROJECT
 from tests.web.waiting import wait_until
-
-
-@contextlib.contextmanager
-def crawling(web: Arena, *arguments: str, settings: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
-    """A crawl in a process of its own; killed on leaving when it has not ended."""
-    given = {
-        **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
-        "CRAWL_DIR": str(web.folder / "crawl"), "SCOPE_MAX_DEPTH": "10000", **(settings or {}),
-    }  # fmt: skip
-    options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    command = [sys.executable, "-m", "scrapy", "crawl", "web", *arguments, *options]
-    with (web.folder / "log.txt").open("a") as log:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log, text=True)
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-
-
-def log_of(web: Arena) -> str:
-    """What the crawls have said."""
-    return (web.folder / "log.txt").read_text()
-
-
-def quick(folder: Path, *arguments: str) -> Any:
-    """What a command answers with ``--json``; in this process, since starting one takes longer than most commands."""
-    ended = here(*arguments, "--json", "-s", f"CRAWL_DIR={folder}")
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
-
-
-def after(web: Arena, host: str, moment: float) -> list[str]:
-    """What a host was asked after a moment."""
-    return [visit.path for visit in web.of(host) if visit.start > moment]
-
-
-def moved_on(web: Arena, host: str, count: int = 3) -> None:
-    """Wait until the host was asked so often again."""
-    before = len(web.of(host))
-    wait_until(lambda: len(web.of(host)) >= before + count, f"{count} more of {host}", seconds=30)
 
 
 def test_a_host_is_paused_over_a_kill_and_goes_on_when_it_is_let(tmp_path: Path) -> None:
