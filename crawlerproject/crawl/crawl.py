@@ -15,6 +15,7 @@ from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
+from crawlerproject.crawl.tallies import Tallies
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
@@ -59,6 +60,7 @@ class Crawl:
         self.pages = 0  # these three since this process started, as in Progress
         self.bytes = 0
         self.errors = 0
+        self.tallies = Tallies()  # likewise
         self._epoch = steady() - time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")

@@ -1,0 +1,76 @@
+"""The hosts in memory, looked at some hundred at a time: how many are in which state, and the first ones of each order.
+
+A crawl may have a hundred thousand hosts in memory, and the event loop has a millisecond to spare.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable
+from heapq import nlargest
+from math import inf
+from typing import NamedTuple
+
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.host_table import HostRow, host_row
+
+FIRST_ROWS = 50
+"""Of each order (ours): what a person reads; all hosts: ``scrapy hosts``."""
+
+_WITH_WORK = frozenset({"in-flight", "waiting", "free"})
+
+
+def _left(row: HostRow) -> float:
+    return row.eta_seconds or 0.0
+
+
+ORDERS: dict[str, Callable[[HostRow], float]] = {
+    "left": _left,
+    "slowest": lambda row: row.pace_seconds if row.queued else 0.0,
+    "largest": lambda row: float(row.queued),
+    "done": lambda row: float(row.done),
+    "failing": lambda row: float(row.failures),
+}
+"""By what a table of hosts can be ordered, the largest first; a host with nothing of it is left out."""
+
+
+class Surveyed(NamedTuple):
+    """One whole look."""
+
+    at: float  # epoch seconds, its end
+    hosts: Counter[str]  # by state
+    allowed: float  # answers a second that politeness allows, over all hosts with work
+    first: dict[str, list[HostRow]]  # by the names of ORDERS
+
+
+class Survey:
+    """One look, from its first slice to its ``result``."""
+
+    def __init__(self, ip_pause_seconds: float) -> None:
+        """``ip_pause_seconds``: between two requests to one address; 0 where addresses have no pause."""
+        self._ip_pause_seconds = ip_pause_seconds
+        self._states: Counter[str] = Counter()
+        self._first: dict[str, list[HostRow]] = {name: [] for name in ORDERS}
+        self._allowed: defaultdict[str, float] = defaultdict(float)  # by address, those without one together
+
+    def look(self, hosts: Iterable[Host], now: float, leased: Collection[str]) -> None:
+        """The next slice."""
+        rows = []
+        for host in hosts:
+            row = host_row(host, now, leased=host.name in leased)
+            self._states[row.state] += 1
+            # One that is free in an hour is asked once an hour for now, whatever its pace.
+            cycle = max(row.pace_seconds + (row.response_seconds or 0.0), row.free_in_seconds)
+            if row.queued and row.state in _WITH_WORK and cycle > 0:
+                self._allowed[host.address] += 1 / cycle
+            rows.append(row)
+        for name, key in ORDERS.items():
+            candidates = [row for row in rows if key(row) > 0]
+            self._first[name] = nlargest(FIRST_ROWS, (*self._first[name], *candidates), key=key)
+
+    def result(self, now: float) -> Surveyed:
+        """What was seen."""
+        most = 1 / self._ip_pause_seconds if self._ip_pause_seconds > 0 else inf
+        # Names that were not looked up yet are not known to share an address.
+        allowed = sum(rate if not address else min(rate, most) for address, rate in self._allowed.items())
+        return Surveyed(now, self._states, allowed, self._first)
