@@ -7,9 +7,6 @@ since they give it. The process ends with its crawl, which closes its input.
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import io
 import os
 import signal
 import sys
@@ -19,9 +16,9 @@ from typing import Any
 import orjson
 from scrapy.settings import Settings
 
-from crawlerproject.commands.why import Command as WhyCommand
+from crawlerproject.commands.why import found_of, lines, plain
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.onlooker import LookingCommand
+from crawlerproject.onlooker import Onlooker
 from crawlerproject.stores.log_tail import last_of_host
 from crawlerproject.stores.robots_copies import robots_versions
 from crawlerproject.terminal import json_text
@@ -48,7 +45,7 @@ def main() -> None:
 
 
 def answer(settings: Settings, kind: str, text: str) -> dict[str, Any]:
-    """What a command says, or ``{"error": SENTENCE}``."""
+    """What is asked for, or ``{"error": SENTENCE}``."""
     try:
         return _why(settings, text) if kind == "why" else _host(settings, text)
     except (OperatorError, StorageError) as error:
@@ -56,8 +53,9 @@ def answer(settings: Settings, kind: str, text: str) -> dict[str, Any]:
 
 
 def _why(settings: Settings, text: str) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(_said(WhyCommand(), settings, text))
-    return found
+    """What ``scrapy why`` says with ``--json``, and without."""
+    found = found_of(Onlooker(settings), text)
+    return {"answer": plain(found), "lines": lines(found)}
 
 
 def _host(settings: Settings, name: str) -> dict[str, Any]:
@@ -65,10 +63,9 @@ def _host(settings: Settings, name: str) -> dict[str, Any]:
         raise OperatorError("A host is a name, with its port when that is not the scheme's default.")
     logs = Path(settings["CRAWL_DIR"]) / "log"
     name = name.lower()
-    facts = _why(settings, name)
     rows = last_of_host(logs, name, _LAST_REQUESTS)
     return {
-        "facts": facts,
+        **_why(settings, name),
         "requests": [{field: row.get(field) for field in _FIELDS} for row in rows],
         "robots": [found for scheme in ("https", "http") if (found := _robots(logs / "robots", f"{scheme}://{name}"))],
     }
@@ -85,18 +82,6 @@ def _robots(folder: Path, origin: str) -> dict[str, Any] | None:
         cut = bool(file.read(1))
     text = body.decode("utf-8", "backslashreplace")
     return {"origin": origin, "since": since.timestamp(), "versions": len(versions), "text": text, "cut": cut}
-
-
-def _said(command: LookingCommand, settings: Settings, text: str) -> str:
-    """What the command prints with ``--json``."""
-    command.settings = settings
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("args", nargs="*")
-    command.add_options(parser)
-    opts = parser.parse_args(["--json", "--", text])
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        command.answer([text], opts)
-    return printed.getvalue()
 
 
 if __name__ == "__main__":

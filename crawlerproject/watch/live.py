@@ -12,7 +12,7 @@ from crawlerproject.watch.last_hour import Row
 from crawlerproject.watch.survey import Surveyed
 
 # What binds a crawl, in the word that its page begins with.
-_STATES = {"disk": "paused", "rests": "resting", "nothing": "idle"}
+_STATES = {"rests": "resting", "nothing": "idle"}
 
 
 def live_facts(
@@ -27,7 +27,7 @@ def live_facts(
     return {
         **facts,
         "time": status["time"],
-        "state": _STATES.get(bound.what, "crawling"),
+        "state": "paused" if status["progress"]["paused"] else _STATES.get(bound.what, "crawling"),
         "bound": bound._asdict(),
         "progress": status["progress"],
         "pages_per_second": status["pages_per_second"],

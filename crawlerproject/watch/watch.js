@@ -273,22 +273,24 @@ function more() {
 
 const TONES = { "in-flight": "mark", free: "mark", waiting: "mark", resting: "warn", parked: "bad", "left-alone": "bad",
   done: "good", leased: "mark", retry: "warn", refused: "bad", failed: "bad" };
-const words = (name) => name.replace(/_seconds$/, "").replaceAll("_", " ");
 const pill = (state) => h("span", { class: `pill ${TONES[state] || ""}` }, state);
 
-function facts(found, without) {
-  const named = Object.entries(found).filter(([name, value]) => !without.includes(name) && value !== null && value !== "");
-  return h("dl", { class: "facts" }, named.map(([name, value]) => [
-    h("dt", {}, words(name)),
-    h("dd", {}, name.endsWith("_seconds") ? seconds(value) : typeof value === "number" ? count(value) : typeof value === "object" ? JSON.stringify(value) : value)]));
+// The facts of `scrapy why`, a line each: "name: text", as the command prints them below the verdict.
+function said(found) {
+  return found.lines.slice(2).map((line) => {
+    const at = line.indexOf(": ");
+    return at < 0 ? ["", line.trim()] : [line.slice(0, at).trim(), line.slice(at + 2)];
+  });
 }
+const facts = (pairs) => h("dl", { class: "facts" }, pairs.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
 
 function hostView(name, found) {
-  const box = by("host"), said = found.facts;
-  const heading = h("div", { class: "spread" }, h("h2", { class: "url" }, name), pill(said.state || "unknown"), h("a", { href: "#/", "data-key": "back" }, "All hosts"));
-  const rests = said.rests_until ? h("p", { class: "verdict warn" }, `Rests until ${said.rests_until}.`) : null;
+  const box = by("host"), pairs = said(found), answer = found.answer;
+  const heading = h("div", { class: "spread" }, h("h2", { class: "url" }, name), pill(answer.state || "unknown"), h("a", { href: "#/", "data-key": "back" }, "All hosts"));
+  const rest = pairs.find(([word]) => word === "rests until");
+  const rests = rest ? h("p", { class: "verdict warn" }, `Rests until ${rest[1]}.`) : null;
   fill(box, heading, rests, h("div", { class: "cards" },
-    h("section", { class: "card" }, h("h2", {}, "Pace and queue"), facts(said, ["host", "state"])),
+    h("section", { class: "card" }, h("h2", {}, "Pace and queue"), facts(pairs)),
     h("section", { class: "card" }, h("h2", {}, "Pauses before its last requests"), h("div", { class: "chart", id: "pauses" })),
     h("section", { class: "card wide" }, h("h2", {}, "Last requests"), requests(found.requests)),
     h("section", { class: "card wide" }, h("h2", {}, "robots.txt"), found.robots.length ? found.robots.map(robots) : h("p", { class: "note" }, "No copy is kept: it has none, or was not asked yet."))));
@@ -348,11 +350,13 @@ const robots = (file) => h("details", { open: true },
   h("pre", {}, file.text || "(empty)"), file.cut ? h("p", { class: "note" }, "Only its beginning is shown.") : null);
 
 function whyView(found) {
-  const rule = found.rule || found.excluded;
+  const { answer } = found, pairs = said(found), rule = pairs.find(([name]) => name === "rule" || name === "excluded");
+  const host = answer.url ? /^https?:\/\/([^/?#]+)/.exec(answer.url)?.[1] : null;
   fill(by("why"), h("section", { class: "card" },
-    h("div", { class: "spread" }, h("h2", { class: "url" }, found.url || found.host), pill(found.state), found.reason ? h("code", {}, found.reason) : null),
-    rule ? h("p", { class: "verdict" }, rule) : null,
-    facts(found, ["url", "host", "state", "reason", "rule", "excluded"])));
+    h("div", { class: "spread" }, h("h2", { class: "url" }, answer.url || answer.host), pill(answer.state), answer.reason ? h("code", {}, answer.reason) : null),
+    rule ? h("p", { class: "verdict" }, rule[1]) : null,
+    facts(pairs.filter((pair) => pair !== rule)),
+    host ? h("p", { class: "note" }, "Its host: ", hostLink(host)) : null));
 }
 
 function message(view, text) { fill(by(view), h("p", { class: "card" }, text)); }
@@ -395,7 +399,7 @@ function head() {
   document.title = `${live.progress ? count(live.progress.pages) + " pages · " : ""}${shown(live.folder)}`;
   document.body.classList.remove("stale");
   by("bound").className = live.state === "paused" ? "warn" : "dim";
-  fill(by("bound"), document.createTextNode(shown(live.state === "paused" ? live.progress.paused : live.bound ? `Bound by ${live.bound.text}.` : "The crawl has not begun.")));
+  fill(by("bound"), document.createTextNode(shown(live.state === "paused" ? live.progress.paused : live.bound ? [`Bound by ${live.bound.text}.`, ...(live.progress.standing || [])].join(" ") : "The crawl has not begun.")));
   fill(by("foot"), h("span", {}, live.started ? `Started ${new Date(live.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC; all counts since then` : ""),
     h("span", {}, live.build ? `crawlerproject ${live.build.version}, Scrapy ${live.build.scrapy}, Python ${live.build.python}` : ""),
     h("a", { href: "status.json", "data-key": "status" }, "status.json"), h("a", { href: "metrics", "data-key": "metrics" }, "metrics"));

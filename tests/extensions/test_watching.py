@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.watch.last_hour import LAST_HOUR_FILE, Row
 from tests.commands.browser import Window, window
-from tests.commands.crawled import ask
+from tests.commands.crawled import ask, scrapy
 from tests.crawls.raw_server import raw_server
 from tests.web.graph import Answer
 from tests.web.ports import free_port
@@ -249,7 +249,9 @@ def test_why_is_what_the_command_says(watched: Watched) -> None:
     urls = [f"http://{evil}/", f"http://{evil}/secret", "http://excluded.test/", "mailto:me@example.org", "no url"]
 
     for url in urls:
-        assert watched.json(f"/why.json?q={quote(url, safe='')}") == ask(watched.folder, "why", url)
+        found = watched.json(f"/why.json?q={quote(url, safe='')}")
+        assert found["answer"] == ask(watched.folder, "why", url)
+        assert found["lines"] == scrapy("why", url, folder=watched.folder).stdout.splitlines()
     with window(390) as seen:
         seen.page.goto(watched.url())
         seen.page.fill("#q", urls[1])
