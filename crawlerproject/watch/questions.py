@@ -33,7 +33,7 @@ class Questions:
         """``settings``: those of the crawl, as it was started."""
         self._settings = settings
         self._one = asyncio.Lock()
-        self._waiting = 0
+        self.waiting = 0  # questions that have no answer yet
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: asyncio.StreamReader | None = None
         self._asked: asyncio.StreamWriter | None = None
@@ -44,20 +44,23 @@ class Questions:
         """The answer to ``why`` or ``host``. Raises NoAnswer."""
         if self._closed:
             raise NoAnswer("The crawl ends.")
-        if self._waiting >= _MOST_WAITING:
+        if self.waiting >= _MOST_WAITING:
             raise NoAnswer("Too many questions at once; ask again in a moment.")
-        self._waiting += 1
+        self.waiting += 1
         try:
             async with asyncio.timeout(_MOST_SECONDS), self._one:
+                if self._closed:
+                    raise EOFError
                 return await self._asked_one(kind, text)
         except TimeoutError:
             self._end()
             raise NoAnswer(f"No answer within {_MOST_SECONDS:.0f} s; scrapy {kind} has more time.") from None
         except (OSError, EOFError, ValueError):
             self._end()
-            raise NoAnswer("The process that answers has ended; ask again.") from None
+            why = "The crawl ends." if self._closed else "The process that answers has ended; ask again."
+            raise NoAnswer(why) from None
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
     def close(self) -> None:
         """No more."""
