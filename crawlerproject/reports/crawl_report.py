@@ -14,8 +14,8 @@ from crawlerproject.stores.log_query import open_log, rows
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Points of a plot over time; more than a screen shows.
-_POINTS = 120
+# Points of a plot over time: more than a screen shows, and few enough that a pause of some seconds is no gap.
+_MOST_POINTS, _LEAST_POINTS, _LEAST_SECONDS = 120, 12, 5.0
 # Rows of a table: what is not among the first is no news.
 _FIRST = 25
 # A host's pages before it can be listed as repeating itself, and the largest share of new ones with which it is (ours).
@@ -111,6 +111,10 @@ def _totals(log: DuckDBPyConnection) -> CrawlReport:
 
 def _over_time(log: DuckDBPyConnection) -> tuple[list[Moment], float]:
     """Moments and how long each is, seconds."""
+    (span,) = rows(
+        log, "SELECT epoch(max(CAST(time AS TIMESTAMPTZ))) - epoch(min(CAST(time AS TIMESTAMPTZ))) AS s FROM a"
+    )
+    points = max(_LEAST_POINTS, min(_MOST_POINTS, int(span["s"] / _LEAST_SECONDS)))
     found = rows(
         log,
         "WITH t AS (SELECT epoch(CAST(time AS TIMESTAMPTZ)) AS moment, * FROM a),"
@@ -121,7 +125,7 @@ def _over_time(log: DuckDBPyConnection) -> tuple[list[Moment], float]:
         " SELECT strftime(to_timestamp(first + i.n * width) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S') AS time,"
         " coalesce(pages, 0) AS pages, coalesce(bytes, 0) AS bytes, coalesce(rendered, 0) AS rendered, width"
         " FROM range($points) AS i(n) LEFT JOIN b ON b.n = i.n, w ORDER BY i.n",
-        {"points": _POINTS},
+        {"points": points},
     )
     width = found[0]["width"]
     return [Moment(row["time"], row["pages"], row["bytes"], row["rendered"]) for row in found], float(width)

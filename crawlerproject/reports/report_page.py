@@ -15,6 +15,8 @@ from crawlerproject.reports.svg import Bar, bars, line
 STYLE = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
 """What a crawl's live page has as well, and the report's own."""
 
+# Of a figure in large letters.
+_SHORT_LETTERS, _LONG = 12, ' class="long"'
 _PERCENT = re.compile(r"\d+ ?%")
 # Below so many a second an axis counts by the minute.
 _FEW_A_SECOND = 0.5
@@ -31,7 +33,10 @@ def page(title: str, report: CrawlReport, states: Mapping[str, int], traps: Sequ
         ("From (UTC)", _time(report.began)),
         ("To (UTC)", _time(report.ended)),
     ]
-    cards = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in head)
+    cards = "".join(
+        f"<div><dt>{name}</dt><dd{_LONG if len(value) > _SHORT_LETTERS else ''}>{escape(value)}</dd></div>"
+        for name, value in head
+    )
     sections = "".join(_sections(report, states, traps))
     body = f'<h1>{escape(title)}</h1><dl class="figures">{cards}</dl><main class="cards">{sections}</main>'
     return document(title, body)

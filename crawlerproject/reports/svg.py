@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 _HUNDRED = 100  # units of every canvas: a mark's place is its share
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of an axis, times a power of ten
-_MARKS = 3  # of an axis, about
+_MARKS = 4  # of an axis, about
 
 
 class Bar(NamedTuple):

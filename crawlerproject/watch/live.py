@@ -40,7 +40,7 @@ def live_facts(
         "short_pauses": status["short_pauses"],
         "errors": errors_by_reason(stats),
         "refused": _by_reason(stats, "refused/"),
-        "hosts": hosts_by_state(status["progress"], surveyed),
+        "hosts": hosts_by_state(status, surveyed),
         "allowed": None if surveyed is None else round(surveyed.allowed, 3),
     }
 
@@ -50,11 +50,11 @@ def errors_by_reason(stats: Mapping[str, Any]) -> list[tuple[str, int]]:
     return [(reason, count) for reason, count in _by_reason(stats, "pages/") if reason not in ANSWERED]
 
 
-def hosts_by_state(progress: Mapping[str, Any], surveyed: Surveyed | None) -> dict[str, int]:
-    """In memory as they were surveyed, and those with work that wait on disk."""
+def hosts_by_state(status: Mapping[str, Any], surveyed: Surveyed | None) -> dict[str, int]:
+    """In memory as they were surveyed; on disk with work; given up, which may have left memory."""
     hosts = dict(surveyed.hosts) if surveyed is not None else {}
-    on_disk = progress.get("hosts_on_disk", 0)
-    return {**hosts, "on-disk": on_disk} if on_disk else hosts
+    apart = {"on-disk": status["progress"].get("hosts_on_disk", 0), "parked": status["given_up_hosts"]}
+    return hosts | {state: max(count, hosts.get(state, 0)) for state, count in apart.items() if count}
 
 
 def host_table(surveyed: Surveyed | None, order: str, most: int) -> dict[str, Any]:

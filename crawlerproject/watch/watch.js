@@ -74,7 +74,7 @@ const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : 
 // --- charts -------------------------------------------------------------------------------------
 
 function ticks(most) {
-  const rough = most / 3 || 1, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = most / 4 || 1, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough);
   const found = [];
   for (let at = step; at <= most * 1.0001; at += step) found.push(at);
@@ -312,7 +312,7 @@ function pauses(box, requested) {
   const found = paused(requested).filter((row) => row.kept !== null && row.delay_seconds !== null);
   if (!found.length) return fill(box, h("p", { class: "note" }, "It was not asked twice of late."));
   const promised = found.map((row) => row.delay_seconds);
-  const most = Math.max(...promised) * 1.6, { found: marks, top } = ticks(most);
+  const most = Math.max(...promised) * 1.3, { found: marks, top } = ticks(most);
   fill(box, h("div", { class: "legend" }, h("span", {}, h("span", { class: "key block" }), "kept"), h("span", {}, h("span", { class: "key second" }), "promised ", h("b", {}, seconds(promised.at(-1))))), h("div", { class: "plot" }));
   const plot = box.querySelector(".plot"), width = plot.clientWidth, height = plot.clientHeight, base = height - 20;
   const y = (value) => base - Math.min(value, top) / top * (base - 14), left = 48, wide = (width - left) / Math.max(found.length, 12);
