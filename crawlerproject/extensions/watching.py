@@ -17,7 +17,7 @@ from crawlerproject.settings import OURS
 from crawlerproject.stores.looking import RUN_FILE, read_facts, write_facts
 from crawlerproject.watch.last_hour import LAST_HOUR_FILE, STEP_SECONDS, Levels, Totals, read_last_hour
 from crawlerproject.watch.live import host_table, live_facts
-from crawlerproject.watch.pages import Pages, Served, Unfit, json_page, json_question, one, static
+from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page, json_question, one, static
 from crawlerproject.watch.questions import Questions
 from crawlerproject.watch.survey import FIRST_ROWS, ORDERS
 from crawlerproject.watch.surveyor import Surveyor
@@ -70,7 +70,8 @@ class Watching(Listener):
             "status.json": json_page(lambda _: self._status()),
             "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=lambda _: text()),
         }
-        return Site(Pages(served, _OWN_NAMES | {self._address}))  # type: ignore[no-untyped-call]  # Twisted's
+        pages = Pages(served, _OWN_NAMES | {self._address})
+        return Site(pages, requestFactory=Bodiless)  # type: ignore[no-untyped-call]  # Twisted's
 
     def begun(self) -> None:
         """Say where, and begin to look."""

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET
+from twisted.web.server import NOT_DONE_YET, Request
 
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.terminal import json_text
@@ -73,6 +73,21 @@ def one(asked: Mapping[str, str], name: str) -> str:
     if not text or len(text) > _MOST_TEXT:
         raise Unfit(f"Ask with ?{name}=…, in at most {_MOST_TEXT:,} letters.")
     return text
+
+
+class Bodiless(Request):
+    """A request whose body is not read: any page that a browser shows could send one, to fill a disk."""
+
+    def gotLength(self, length: int | None) -> None:
+        """Before the body; None: its length is not said."""
+        super().gotLength(0)  # type: ignore[no-untyped-call]  # Twisted's
+        channel: Any = self.channel
+        if length != 0 and channel is not None:
+            channel.write(b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            channel.loseConnection()
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """What was on its way is not kept."""
 
 
 def _file(kind: str, body: bytes) -> Served:

@@ -29,9 +29,10 @@ class NoAnswer(Exception):
 class Questions:
     """One process at a time, started when something is asked; questions wait for each other."""
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        """``settings``: those of the crawl, as it was started."""
+    def __init__(self, settings: Mapping[str, Any], *, idle_seconds: float = _IDLE_SECONDS) -> None:
+        """``settings``: those of the crawl, as it was started; ``idle_seconds``: how long the process outlives one."""
         self._settings = settings
+        self._idle_seconds = idle_seconds
         self._one = asyncio.Lock()
         self.waiting = 0  # questions that have no answer yet
         self._process: subprocess.Popen[bytes] | None = None
@@ -62,6 +63,11 @@ class Questions:
         finally:
             self.waiting -= 1
 
+    @property
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None
+
     def close(self) -> None:
         """No more."""
         self._closed = True
@@ -83,7 +89,7 @@ class Questions:
         except BaseException:
             self._end()  # it may be in the middle of an answer
             raise
-        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._end)
+        self._idle = asyncio.get_running_loop().call_later(self._idle_seconds, self._end)
         found: dict[str, Any] = orjson.loads(answer)
         return found
 

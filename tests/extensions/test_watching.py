@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from crawlerproject.rules.printable import printable
 from crawlerproject.watch.last_hour import LAST_HOUR_FILE, Row
 from tests.commands.browser import Window, window
 from tests.commands.crawled import ask, scrapy
@@ -42,12 +43,18 @@ class Watched:
         self.names = names  # host keys by name
 
     def ask(
-        self, path: str, method: str = "GET", host: str = "", address: str = "127.0.0.1", **headers: str
+        self,
+        path: str,
+        method: str = "GET",
+        host: str = "",
+        address: str = "127.0.0.1",
+        body: bytes = b"",
+        **headers: str,
     ) -> tuple[int, bytes, str]:
         """Status, body and the content security policy."""
         connection = http.client.HTTPConnection(address, self.port, timeout=40)
         named = {"Host": host or f"127.0.0.1:{self.port}"}
-        connection.request(method, path, headers=named | {k.replace("_", "-"): v for k, v in headers.items()})
+        connection.request(method, path, body, headers=named | {k.replace("_", "-"): v for k, v in headers.items()})
         answer = connection.getresponse()
         return answer.status, answer.read(), answer.getheader("Content-Security-Policy") or ""
 
@@ -284,10 +291,25 @@ def test_what_strangers_wrote_is_text(watched: Watched) -> None:
         assert seen.page.evaluate("(() => { try { document.body.innerHTML = '<b>'; } catch { return 'refused' } })()")
 
 
+def test_the_page_and_the_terminal_escape_alike(watched: Watched) -> None:
+    """What moves, hides or re-orders text is the same set of characters in both."""
+    wanted = [code for code in range(0x110000) if printable(chr(code)) != chr(code)]
+    with window(390) as seen:
+        seen.page.goto(watched.url())
+        found = seen.page.evaluate(
+            """() => Array.from({ length: 0x110000 }, (_, code) => code)
+              .filter((code) => { const letter = String.fromCodePoint(code); return shown(letter) !== letter; })"""
+        )
+
+    assert found == wanted
+
+
 def test_it_is_read_only_and_for_this_machine(watched: Watched) -> None:
     """No method changes anything; another name (DNS rebinding) and other sites' pages are refused."""
     assert watched.ask("/", "POST")[0] == 405
     assert watched.ask("/", "DELETE")[0] == 501
+    assert watched.ask("/", "POST", body=b"a" * 200_000)[0] == 413
+    assert watched.ask("/", body=b"a")[0] == 413
     assert watched.ask("/", host="evil.example")[0] == 403
     assert watched.ask("/why.json?q=x", Sec_Fetch_Site="cross-site")[0] == 403
     assert watched.ask("/", Sec_Fetch_Site="cross-site")[0] == 200  # a link that leads here

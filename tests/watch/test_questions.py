@@ -61,3 +61,18 @@ def test_who_goes_away_leaves_no_half_answer(tmp_path: Path) -> None:
             questions.close()
 
     asyncio.run(run())
+
+
+def test_the_process_ends_when_nobody_asks(tmp_path: Path) -> None:
+    """Its memory is the crawl's; the next question starts another."""
+
+    async def run() -> None:
+        questions = Questions({"CRAWL_DIR": str(tmp_path / "none")}, idle_seconds=0.05)
+        try:
+            for _ in range(2):
+                assert "error" in await questions.ask("why", "http://example.org/")
+                await eventually(lambda: not questions.running)
+        finally:
+            questions.close()
+
+    asyncio.run(run())
