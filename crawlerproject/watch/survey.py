@@ -65,8 +65,11 @@ class Survey:
                 self._allowed[host.address] += 1 / cycle
             rows.append(row)
         for name, key in ORDERS.items():
-            candidates = [row for row in rows if key(row) > 0]
-            self._first[name] = nlargest(FIRST_ROWS, (*self._first[name], *candidates), key=key)
+            first = self._first[name]
+            least = key(first[-1]) if len(first) == FIRST_ROWS else 0.0
+            better = [row for row in rows if key(row) > least]
+            if better:
+                self._first[name] = nlargest(FIRST_ROWS, (*first, *better), key=key)
 
     def result(self, now: float) -> Surveyed:
         """What was seen."""
