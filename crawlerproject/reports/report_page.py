@@ -59,7 +59,7 @@ def _over_time(report: CrawlReport) -> str:
         "Pages and bytes over time",
         _note(f"Means over {seconds:,.3g} s each; robots.txt is no page, bytes are those on the wire. {_day(report)}")
         + _rates("Pages over time", ends, [moment.pages / seconds for moment in over], "pages")
-        + line("Bytes over time", ends, received, lambda value: f"{_bytes(value)}/s")
+        + line("Bytes over time", ends, received, lambda value: f"{_bytes(value)}/s", whole=True)
         + _details(["time (UTC)", "pages", "bytes"], [[m.time, m.pages, m.bytes] for m in over]),
         wide=True,
     )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 _HUNDRED = 100  # units of every canvas: a mark's place is its share
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of an axis, times a power of ten
+_WHOLE_STEPS = (1.0, 2.0, 5.0, 10.0)  # of one that counts whole things
 _MARKS = 4  # of an axis, about
 
 
@@ -39,9 +40,14 @@ def bars(rows: Sequence[Bar]) -> str:
     return f'<ul class="bars">{"".join(parts)}</ul>'
 
 
-def line(title: str, ends: tuple[str, str], values: Sequence[float], label: Callable[[float], str]) -> str:
-    """Values at equal distances from zero up; ``ends``: labels of the first and the last, ``label``: a value's text."""
-    marks = ticks(max(values, default=0.0))
+def line(
+    title: str, ends: tuple[str, str], values: Sequence[float], label: Callable[[float], str], *, whole: bool = False
+) -> str:
+    """Values at equal distances from zero up; ``ends``: labels of the first and the last, ``label``: a value's text.
+
+    ``whole``: what is counted has no halves, so the axis has none.
+    """
+    marks = ticks(max(values, default=0.0), whole=whole)
     top = max(marks[-1], *values) if values else marks[-1]
     step = _HUNDRED / max(1, len(values) - 1)
     points = " ".join(f"{i * step:.2f},{_HUNDRED - _HUNDRED * value / top:.2f}" for i, value in enumerate(values))
@@ -58,11 +64,12 @@ def line(title: str, ends: tuple[str, str], values: Sequence[float], label: Call
     )
 
 
-def ticks(most: float) -> list[float]:
+def ticks(most: float, *, whole: bool = False) -> list[float]:
     """Round marks of an axis from zero to ``most``, zero left out; at least one."""
     rough = (most or 1.0) / _MARKS
     power = 10.0 ** floor(log10(rough))
-    step = next(step * power for step in _STEPS if step * power >= rough * 0.999)
+    step = next(step * power for step in (_WHOLE_STEPS if whole else _STEPS) if step * power >= rough * 0.999)
+    step = max(step, 1.0) if whole else step
     return [step * number for number in range(1, max(1, int(most / step + 0.001)) + 1)]
 
 

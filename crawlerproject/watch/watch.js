@@ -73,10 +73,11 @@ const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : 
 
 // --- charts -------------------------------------------------------------------------------------
 
-function ticks(most) {
-  const rough = most / 4 || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough);
-  const found = [];
+// Round marks from zero up; of what is counted in whole numbers, whole ones.
+function ticks(most, whole) {
+  const rough = most / 4, power = 10 ** Math.floor(Math.log10(rough));
+  const found = [], steps = whole ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
+  const step = Math.max(whole ? 1 : 0, steps.map((n) => n * power).find((n) => n >= rough * 0.999));
   for (let at = step; at <= most * 1.0001; at += step) found.push(at);
   return { found, top: Math.max(most * 1.08, found.at(-1) || step) };
 }
@@ -105,7 +106,7 @@ function path(values, x, y) {
 }
 
 // One card: a legend with the figures of now (or of where the pointer is), and the last hour below.
-function chart(box, rows, now, { lines, unit, format }) {
+function chart(box, rows, now, { lines, unit, format, least, whole }) {
   const plot = box.querySelector(".plot") || box.appendChild(h("div", { class: "plot" }));
   const width = plot.clientWidth, height = plot.clientHeight;
   if (!width || !height) return;
@@ -116,7 +117,7 @@ function chart(box, rows, now, { lines, unit, format }) {
   const own = Math.max(0, ...means[0].filter((value) => value !== null));
   const beside = means[1] ? Math.max(0, ...means[1].filter((value) => value !== null)) : 0;
   const above = own > 0 && beside > 4 * own; // beside it the line itself would lie on the ground
-  const { found, top } = ticks(Math.max(own, above ? 0 : beside) || 1);
+  const { found, top } = ticks(Math.max(own, above ? 0 : beside) || least, whole);
   const foot = 20, base = height - foot, x = (at) => (at + 0.5) / many * width, y = (value) => base - value / top * (base - 14);
   const parts = [];
   for (const at of found) {
@@ -204,12 +205,12 @@ function overview() {
     figure("Asked just now", plural(progress.hosts_in_flight, "host"), progress.next_free_seconds === null ? "no host waits" : `next free in ${seconds(progress.next_free_seconds)}`),
     figure("Pauses too short", count(live.short_pauses), "must stay 0", live.short_pauses > 0));
   chart(by("pages"), rows, live.time, {
-    unit: " pages/s", format: rate,
+    unit: " pages/s", format: rate, least: 1,
     lines: [{ name: "Fetched", value: (row) => row.pages, now: live.pages_per_second },
       { name: "Politeness allows", value: (row) => row.allowed, now: live.allowed }],
   });
-  chart(by("bytes"), rows, live.time, { unit: "/s", format: bytes, lines: [{ name: "Received", value: (row) => row.bytes, now: live.bytes_per_second }] });
-  chart(by("queue"), rows, live.time, { unit: " URLs", format: count, lines: [{ name: "Queued", value: (row) => row.queued, now: progress.queued_urls }] });
+  chart(by("bytes"), rows, live.time, { unit: "/s", format: bytes, least: 1000, whole: true, lines: [{ name: "Received", value: (row) => row.bytes, now: live.bytes_per_second }] });
+  chart(by("queue"), rows, live.time, { unit: " URLs", format: count, least: 4, whole: true, lines: [{ name: "Queued", value: (row) => row.queued, now: progress.queued_urls }] });
   states();
   fill(by("errors"), barList(live.errors.slice(0, 8), "No attempt has failed since the start."),
     live.refused.length ? h("details", { "data-keep": "refused", open: by("errors").querySelector("details")?.open }, h("summary", { "data-key": "refused" }, `${count(live.refused.reduce((sum, pair) => sum + pair[1], 0))} URLs were refused`), barList(live.refused.slice(0, 12), "")) : null);
@@ -312,7 +313,7 @@ function pauses(box, requested) {
   const found = paused(requested).filter((row) => row.kept !== null && row.delay_seconds !== null);
   if (!found.length) return fill(box, h("p", { class: "note" }, "It was not asked twice of late."));
   const promised = found.map((row) => row.delay_seconds);
-  const most = Math.max(...promised) * 1.3, { found: marks, top } = ticks(most);
+  const most = Math.max(...promised) * 1.3, { found: marks, top } = ticks(most || 1);
   fill(box, h("div", { class: "legend" }, h("span", {}, h("span", { class: "key block" }), "kept"), h("span", {}, h("span", { class: "key second" }), "promised ", h("b", {}, seconds(promised.at(-1))))), h("div", { class: "plot" }));
   const plot = box.querySelector(".plot"), width = plot.clientWidth, height = plot.clientHeight, base = height - 20;
   const y = (value) => base - Math.min(value, top) / top * (base - 14), left = 48, wide = (width - left) / Math.max(found.length, 12);

@@ -212,6 +212,10 @@ def test_the_page_in_a_browser(watched: Watched, width: int, scheme: str) -> Non
         assert "pages/s" in seen.page.inner_text("#pages")
         assert "Politeness allows" in seen.page.inner_text("#pages")
         assert seen.page.locator("#pages svg path.line").count() == 1
+        for chart in ("pages", "bytes", "queue"):
+            marks = seen.page.locator(f"#{chart} svg text:not([text-anchor])").all_text_contents()
+            assert len(set(marks)) == len(marks) > 0
+            assert all(re.search(r"\d.*(pages/s|B/s|URLs)$", mark) for mark in marks)
         assert "connect-refused" in seen.page.inner_text("#errors")
         assert "200 OK" in seen.page.inner_text("#answers")
         assert contrast_faults(seen) == []

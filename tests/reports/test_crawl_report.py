@@ -101,6 +101,14 @@ def test_marks_of_an_axis_are_round(most: float) -> None:
     assert marks[-1] <= max(most, marks[0])
 
 
+def test_marks_of_whole_things_are_whole() -> None:
+    """No axis says 2 twice."""
+    for most in (0.3, 1, 2, 7, 10, 26, 999):
+        marks = ticks(most, whole=True)
+        assert all(mark == int(mark) for mark in marks)
+        assert len(set(marks)) == len(marks)
+
+
 def test_heads_stand_as_their_numbers_do() -> None:
     """Shares too."""
     shown = table(["host", "pages", "share"], [["a.test", 1234, "12%"]])
