@@ -45,6 +45,7 @@ class Watching(Listener):
 
         scheduler = scheduler_of(self._crawler)
         if scheduler is None:
+            logger.warning("WATCH_PORT does nothing: this spider is not crawled by this project's scheduler.")
             return None
         self._scheduler: FrontierScheduler = scheduler
         crawl, settings = scheduler.crawl, self._crawler.settings

@@ -14,12 +14,15 @@ _CGROUP_MOST = Path("/sys/fs/cgroup/memory.max")  # cgroup v2, as a container se
 
 def machine_facts(folder: Path, min_free_bytes: int) -> dict[str, int]:
     """Bytes, of this process and of the disk on which ``folder`` is; a few system calls."""
-    disk = shutil.disk_usage(folder)
+    try:
+        total, _, free = shutil.disk_usage(folder)
+    except OSError:  # the crawl notices by itself
+        total = free = 0
     return {
         "rss_bytes": _rss_bytes(),
         "memory_bytes": _memory_bytes(),
-        "disk_bytes": disk.total,
-        "disk_free_bytes": disk.free,
+        "disk_bytes": total,
+        "disk_free_bytes": free,
         "disk_min_free_bytes": min_free_bytes,
     }
 

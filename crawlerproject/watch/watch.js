@@ -392,11 +392,14 @@ async function look() {
   if (number === asked) timer = setTimeout(look, document.hidden ? HIDDEN_MS : LOOK_MS);
 }
 
+// A text that is read aloud when it changes.
+function say(id, text) { if (by(id).textContent !== shown(text)) fill(by(id), document.createTextNode(shown(text))); }
+
 function head() {
   const [word, tone] = LIFE[live.state] || [live.state, ""];
   fill(by("folder"), document.createTextNode(shown(`Crawl ${live.folder}`)));
   by("state").className = `pill ${tone}`;
-  fill(by("state"), document.createTextNode(word));
+  say("state", word);
   document.title = `${live.progress ? count(live.progress.pages) + " pages · " : ""}${shown(live.folder)}`;
   document.body.classList.remove("stale");
   by("bound").className = live.state === "paused" ? "warn" : "dim";
@@ -418,7 +421,7 @@ function draw() {
 function lost() {
   document.body.classList.add("stale");
   by("state").className = "pill bad";
-  fill(by("state"), document.createTextNode("No answer"));
+  say("state", "No answer");
   by("bound").className = "warn";
   const ago = seen ? `This is how it stood ${seconds((Date.now() - seen) / 1000)} ago` : "Nothing has been seen of it";
   fill(by("bound"), document.createTextNode(`The crawl has ended, or cannot be reached. ${ago}.`));
