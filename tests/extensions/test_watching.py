@@ -98,8 +98,8 @@ def earlier_hour(now: float) -> dict[str, Any]:
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """A slow crawl of the small web and of a hostile site, which says that it can be watched."""
     folder = tmp_path_factory.mktemp("watched")
-    port = free_port()
     with synthetic_web(folder / "web") as web, raw_server(evil_answers()) as evil:
+        port = free_port()
         settings = {**small_settings(web), "PACE_PRESET": "fixed5", "WATCH_PORT": str(port)}
         (folder / "crawl").mkdir()
         (folder / "crawl" / LAST_HOUR_FILE).write_text(json.dumps(earlier_hour(time.time())))
