@@ -17,11 +17,13 @@ from crawlerproject.frontier.host_table import HostRow, host_row
 FIRST_ROWS = 50
 """Of each order (ours): what a person reads; all hosts: ``scrapy hosts``."""
 
+_MOMENT_SECONDS = 0.001
 _WITH_WORK = frozenset({"in-flight", "waiting", "free"})
 
 
 def _left(row: HostRow) -> float:
-    return row.eta_seconds or 0.0
+    """Seconds; one whose only URL may be asked for at once has a moment left."""
+    return 0.0 if row.eta_seconds is None else max(row.eta_seconds, _MOMENT_SECONDS)
 
 
 ORDERS: dict[str, Callable[[HostRow], float]] = {
