@@ -15,6 +15,8 @@ from crawlerproject.reports.svg import Bar, bars, line
 STYLE = "".join((files("crawlerproject.reports") / name).read_text() for name in ("look.css", "report.css"))
 """What a crawl's live page has as well, and the report's own."""
 
+# A smaller one is rounded to nothing, which it is not.
+_LEAST_SHARE = 0.005
 # Of a figure in large letters.
 _SHORT_LETTERS, _LONG = 12, ' class="long"'
 _PERCENT = re.compile(r"\d+ ?%")
@@ -147,7 +149,7 @@ def _plot(title: str, counts: Sequence[Count], note: str, kind: Callable[[str], 
     total = sum(count.number for count in counts)
     if not total:
         return section(title, "<p>None.</p>")
-    rows = [Bar(name, count, f"{count:,} ({count / total:.0%})", kind(name)) for name, count in counts]
+    rows = [Bar(name, count, f"{count:,} ({_share(count / total)})", kind(name)) for name, count in counts]
     return section(title, _note(note) + bars(rows))
 
 
@@ -185,6 +187,10 @@ def _details(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def _time(text: str) -> str:
     return text[:19].replace("T", " ")
+
+
+def _share(part: float) -> str:
+    return f"{part:.0%}" if part >= _LEAST_SHARE or not part else "<1%"
 
 
 def _status(code: str) -> str:
