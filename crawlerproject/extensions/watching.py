@@ -58,10 +58,9 @@ class Watching(Listener):
         }
         asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(crawl.folder.absolute())}
         self._questions = Questions(asked)
-        pause = settings.getfloat("PACE_IP_SECONDS") if settings.getbool("PACE_PER_IP") else 0.0
-        self._surveyor = Surveyor(scheduler, pause)
+        self._surveyor = Surveyor(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder, LAST_HOUR_FILE), crawl.now())
-        text = metrics(self._status, lambda: last.allowed if (last := self._surveyor.last) else None)
+        text = metrics(self._status)
         served = {
             **static(),
             "live.json": json_page(self._live),
@@ -106,13 +105,14 @@ class Watching(Listener):
         return host_table(self._surveyor.last, order, FIRST_ROWS)
 
     def _add_row(self) -> None:
-        crawl, status, surveyed = self._scheduler.crawl, self._status(), self._surveyor.last
+        crawl, status = self._scheduler.crawl, self._status()
         if not status or crawl.closed:
             return
+        progress = status["progress"]
         levels = Levels(
-            None if surveyed is None else round(surveyed.allowed, 3),
-            status["progress"]["queued_urls"],
-            status["progress"]["hosts_in_flight"],
+            progress["ceiling_per_second"],
+            progress["queued_urls"],
+            progress["hosts_in_flight"],
             status["machine"]["rss_bytes"],
         )
         self._hour.add(crawl.now(), Totals(crawl.pages, crawl.bytes, crawl.errors), levels)

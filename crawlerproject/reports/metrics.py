@@ -22,7 +22,11 @@ _COUNTERS = {
     "pace/guard_refused": ("crawler_pace_guard_refused", "Requests that the pace guard did not send; must stay 0"),
     "errors/ours": ("crawler_own_errors", "Errors of the program itself"),
 }
-_STATES = ("in_flight", "ready", "waiting", "resting", "on_disk")
+_KNOWN_AT_TIMES = {
+    "eta_seconds": ("crawler_left_seconds", "What the queue takes at the promised pace"),
+    "ceiling_per_second": ("crawler_allowed_answers_per_second", "What politeness allows now, to all hosts with work"),
+}
+_STATES = ("in_flight", "ready", "waiting", "in_line", "looked_up", "resting", "on_disk")
 _HISTOGRAMS = {
     "first_byte_seconds": ("crawler_first_byte_seconds", "From the request sent to the first byte of its answer"),
     "pause_excess_seconds": (
@@ -39,9 +43,8 @@ _MACHINE = {
 
 
 class _Crawl(Collector):
-    def __init__(self, status: Callable[[], Mapping[str, Any]], allowed: Callable[[], float | None]) -> None:
+    def __init__(self, status: Callable[[], Mapping[str, Any]]) -> None:
         self._status = status
-        self._allowed = allowed
 
     def collect(self) -> Iterator[Metric]:
         """The figures of this moment."""
@@ -51,19 +54,12 @@ class _Crawl(Collector):
         yield from _counted(status)
         yield from _answers(status)
         yield from _levels(status)
-        allowed = self._allowed()
-        if allowed is not None:
-            yield GaugeMetricFamily(
-                "crawler_allowed_answers_per_second", "What politeness allows now, over all hosts with work", allowed
-            )
 
 
-def metrics(
-    status: Callable[[], Mapping[str, Any]], allowed: Callable[[], float | None] = lambda: None
-) -> Callable[[], bytes]:
-    """Who gives the text of the metrics; ``status`` and ``allowed`` (answers a second) are asked each time."""
+def metrics(status: Callable[[], Mapping[str, Any]]) -> Callable[[], bytes]:
+    """Who gives the text of the metrics; ``status`` is asked each time."""
     registry = CollectorRegistry()
-    registry.register(_Crawl(status, allowed))
+    registry.register(_Crawl(status))
     ProcessCollector(registry=registry)  # process_resident_memory_bytes, process_cpu_seconds_total and their like
     return lambda: generate_latest(registry)
 
@@ -106,10 +102,9 @@ def _levels(status: Mapping[str, Any]) -> Iterator[Metric]:
         hosts.add_metric([state], progress[f"hosts_{state}"])
     yield hosts
     yield GaugeMetricFamily("crawler_paused", "1 while nothing is asked at all", value=bool(progress["paused"]))
-    if progress["eta_seconds"] is not None:
-        yield GaugeMetricFamily(
-            "crawler_left_seconds", "What the queue takes at the promised pace", value=progress["eta_seconds"]
-        )
+    for key, (name, text) in _KNOWN_AT_TIMES.items():
+        if progress[key] is not None:
+            yield GaugeMetricFamily(name, text, value=progress[key])
     for key, (name, text) in _MACHINE.items():
         yield GaugeMetricFamily(name, text, value=status["machine"][key])
     yield GaugeMetricFamily("crawler_loop_lag_seconds", "How late the loop's beat comes", value=status["lag_seconds"])

@@ -41,7 +41,7 @@ def live_facts(
         "errors": errors_by_reason(stats),
         "refused": _by_reason(stats, "refused/"),
         "hosts": hosts_by_state(status, surveyed),
-        "allowed": None if surveyed is None else round(surveyed.allowed, 3),
+        "allowed": status["progress"]["ceiling_per_second"],
     }
 
 

@@ -5,10 +5,9 @@ A crawl may have a hundred thousand hosts in memory, and the event loop has a mi
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from heapq import nlargest
-from math import inf
 from typing import NamedTuple
 
 from crawlerproject.frontier.host import Host
@@ -18,7 +17,6 @@ FIRST_ROWS = 50
 """Of each order (ours): what a person reads; all hosts: ``scrapy hosts``."""
 
 _MOMENT_SECONDS = 0.001
-_WITH_WORK = frozenset({"in-flight", "waiting", "free"})
 
 
 def _left(row: HostRow) -> float:
@@ -41,19 +39,15 @@ class Surveyed(NamedTuple):
 
     at: float  # epoch seconds, its end
     hosts: Counter[str]  # by state
-    allowed: float  # answers a second that politeness allows, over all hosts with work
     first: dict[str, list[HostRow]]  # by the names of ORDERS
 
 
 class Survey:
     """One look, from its first slice to its ``result``."""
 
-    def __init__(self, ip_pause_seconds: float) -> None:
-        """``ip_pause_seconds``: between two requests to one address; 0 where addresses have no pause."""
-        self._ip_pause_seconds = ip_pause_seconds
+    def __init__(self) -> None:
         self._states: Counter[str] = Counter()
         self._first: dict[str, list[HostRow]] = {name: [] for name in ORDERS}
-        self._allowed: defaultdict[str, float] = defaultdict(float)  # by address, those without one together
 
     def look(self, hosts: Iterable[Host], now: float, leased: Collection[str]) -> None:
         """The next slice."""
@@ -61,10 +55,6 @@ class Survey:
         for host in hosts:
             row = host_row(host, now, leased=host.name in leased)
             self._states[row.state] += 1
-            # One that is free in an hour is asked once an hour for now, whatever its pace.
-            cycle = max(row.pace_seconds + (row.response_seconds or 0.0), row.free_in_seconds)
-            if row.queued and row.state in _WITH_WORK and cycle > 0:
-                self._allowed[host.address] += 1 / cycle
             rows.append(row)
         for name, key in ORDERS.items():
             first = self._first[name]
@@ -75,7 +65,4 @@ class Survey:
 
     def result(self, now: float) -> Surveyed:
         """What was seen."""
-        most = 1 / self._ip_pause_seconds if self._ip_pause_seconds > 0 else inf
-        # Names that were not looked up yet are not known to share an address.
-        allowed = sum(rate if not address else min(rate, most) for address, rate in self._allowed.items())
-        return Surveyed(now, self._states, allowed, self._first)
+        return Surveyed(now, self._states, self._first)

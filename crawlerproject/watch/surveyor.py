@@ -24,10 +24,9 @@ _LEAST_SECONDS = 2.0
 class Surveyor:
     """``last`` is the last whole look; None before the first has ended."""
 
-    def __init__(self, scheduler: FrontierScheduler, ip_pause_seconds: float) -> None:
+    def __init__(self, scheduler: FrontierScheduler) -> None:
         self.last: Surveyed | None = None
         self._scheduler = scheduler
-        self._ip_pause_seconds = ip_pause_seconds
         self._timer: asyncio.TimerHandle | None = None
         self._spent = 0.0  # seconds of the processor in this look
 
@@ -45,7 +44,7 @@ class Surveyor:
         began = time.thread_time()
         hosts = iter(list(self._scheduler.crawl.frontier.hosts()))  # it changes while it is looked through
         self._spent += time.thread_time() - began
-        self._go_on(Survey(self._ip_pause_seconds), hosts)
+        self._go_on(Survey(), hosts)
 
     def _go_on(self, survey: Survey, hosts: Iterator[Host]) -> None:
         crawl = self._scheduler.crawl

@@ -60,7 +60,7 @@ def test_errors_are_attempts_without_an_answer() -> None:
 
 def test_hosts_are_counted_wherever_they_are() -> None:
     """In memory, on disk, and given up, which leaves memory."""
-    survey = Survey(0.5)
+    survey = Survey()
     survey.look([Host("a.test", 5.0), Host("b.test", 5.0)], 0.0, ())
     crawl = status(hosts_on_disk=7) | {"given_up_hosts": 3}
 
@@ -72,7 +72,7 @@ def test_a_table_is_json_whatever_a_host_is_called() -> None:
     """Rows have names for programs; nothing in a name ends a string."""
     host = Host('"</script>\u202e.test', 5.0)
     host.rows = 1
-    survey = Survey(0.5)
+    survey = Survey()
     survey.look([host], 0.0, ())
 
     found = host_table(survey.result(0.0), "left", 50)

@@ -21,7 +21,7 @@ def host(name: str, rows: int = 1, pace: float = 5.0, fetched: int = 0, failures
 
 def surveyed(hosts: list[Host], slice_hosts: int = 7, leased: tuple[str, ...] = ()) -> Surveyed:
     """A whole look, some at a time."""
-    survey = Survey(ip_pause_seconds=0.5)
+    survey = Survey()
     for at in range(0, len(hosts), slice_hosts):
         survey.look(hosts[at : at + slice_hosts], NOW, leased)
     return survey.result(NOW)
