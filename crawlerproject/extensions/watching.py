@@ -60,7 +60,7 @@ class Watching(Listener):
         self._questions = Questions(asked)
         self._surveyor = Surveyor(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder, LAST_HOUR_FILE), crawl.now())
-        text = metrics(self._status)
+        text = metrics(self._counted)
         served = {
             **static(),
             "live.json": json_page(self._live),
@@ -94,9 +94,14 @@ class Watching(Listener):
         extension = self._crawler.get_extension(StatusFile)
         return extension.last if extension is not None else {}
 
+    def _counted(self) -> Mapping[str, Any]:
+        """The status, with what the whole crawl has done."""
+        status = self._status()
+        return status and {**status, "totals": self._scheduler.crawl.totals.now()._asdict()}
+
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.now())
-        return live_facts(self._status(), self._run, self._surveyor.last, rows)
+        return live_facts(self._counted(), self._run, self._surveyor.last, rows)
 
     def _hosts(self, asked: Mapping[str, str]) -> dict[str, Any]:
         order = asked.get("by", "left")

@@ -27,6 +27,11 @@ _KNOWN_AT_TIMES = {
     "ceiling_per_second": ("crawler_allowed_answers_per_second", "What politeness allows now, to all hosts with work"),
 }
 _STATES = ("in_flight", "ready", "waiting", "in_line", "looked_up", "resting", "on_disk")
+_OF_ALL_STARTS = {
+    "pages": ("crawler_whole_crawl_pages", "Pages since the crawl's first start"),
+    "bytes": ("crawler_whole_crawl_received_bytes", "Bytes on the wire since the crawl's first start"),
+    "errors": ("crawler_whole_crawl_errors", "Attempts without an answer since the crawl's first start"),
+}
 _HISTOGRAMS = {
     "first_byte_seconds": ("crawler_first_byte_seconds", "From the request sent to the first byte of its answer"),
     "pause_excess_seconds": (
@@ -65,7 +70,7 @@ def metrics(status: Callable[[], Mapping[str, Any]]) -> Callable[[], bytes]:
 
 
 def _counted(status: Mapping[str, Any]) -> Iterator[Metric]:
-    """What only grows while the process lives."""
+    """What only grows: since the process began, or the whole crawl."""
     progress, stats = status["progress"], status["stats"]
     for prefix, (name, text) in _BY_REASON.items():
         yield _labelled(name, text, "reason", _below(stats, prefix))
@@ -74,6 +79,8 @@ def _counted(status: Mapping[str, Any]) -> Iterator[Metric]:
     for key, (name, text) in _COUNTERS.items():
         yield CounterMetricFamily(name, text, value=stats.get(key, 0))
     yield CounterMetricFamily("crawler_pages", "Answers, robots.txt left out", value=progress["pages"])
+    for key, (name, text) in _OF_ALL_STARTS.items():
+        yield CounterMetricFamily(name, text, value=status["totals"][key])
 
 
 def _answers(status: Mapping[str, Any]) -> Iterator[Metric]:

@@ -30,6 +30,7 @@ def live_facts(
         "state": "paused" if status["progress"]["paused"] else _STATES.get(bound.what, "crawling"),
         "bound": bound._asdict(),
         "progress": status["progress"],
+        "totals": status["totals"],
         "pages_per_second": status["pages_per_second"],
         "bytes_per_second": status["bytes_per_second"],
         "cpu_share": status["cpu_share"],

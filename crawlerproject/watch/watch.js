@@ -193,15 +193,18 @@ const meter = (name, text, share) => h("li", {}, h("span", { class: "name" }, na
 let rows = [], columns = [], live = null, order = "left", table = null, all = false;
 
 function overview() {
-  const { progress, machine } = live;
+  const { progress, machine, totals } = live;
+  // A crawl that was started again has more behind it than this start.
+  const since = (name, text) => totals[name] === progress[name] ? null : `${text(progress[name])} since this start`;
+  const notes = (...parts) => parts.filter((part) => part).join("; ");
   const total = Object.values(live.statuses).reduce((sum, number) => sum + number, 0);
   const figure = (name, value, note, alarm) => h("div", { class: alarm ? "alarm" : null },
     h("dt", {}, name), h("dd", {}, value, note ? h("small", {}, note) : null));
   fill(by("figures"),
-    figure("Pages", count(progress.pages), `${rate(live.pages_per_second)} pages/s in the last minute`),
-    figure("Received", bytes(progress.bytes), `${bytes(live.bytes_per_second)}/s in the last minute`),
+    figure("Pages", count(totals.pages), notes(`${rate(live.pages_per_second)} pages/s in the last minute`, since("pages", count))),
+    figure("Received", bytes(totals.bytes), notes(`${bytes(live.bytes_per_second)}/s in the last minute`, since("bytes", bytes))),
     figure("Queued", plural(progress.queued_urls, "URL"), progress.eta_seconds === null ? "nothing left" : `at least ${seconds(progress.eta_seconds)} at the promised pace`),
-    figure("Errors", count(progress.errors), total ? `beside ${plural(total, "answer")}` : ""),
+    figure("Errors", count(totals.errors), since("errors", count) || (total ? `beside ${plural(total, "answer")}` : "")),
     figure("Asked just now", plural(progress.hosts_in_flight, "host"), progress.next_free_seconds === null ? "no host waits" : `next free in ${seconds(progress.next_free_seconds)}`),
     figure("Pauses too short", count(live.short_pauses), "must stay 0", live.short_pauses > 0));
   chart(by("pages"), rows, live.time, {
@@ -400,11 +403,11 @@ function head() {
   fill(by("folder"), document.createTextNode(shown(`Crawl ${live.folder}`)));
   by("state").className = `pill ${tone}`;
   say("state", word);
-  document.title = `${live.progress ? count(live.progress.pages) + " pages · " : ""}${shown(live.folder)}`;
+  document.title = `${live.progress ? count(live.totals.pages) + " pages · " : ""}${shown(live.folder)}`;
   document.body.classList.remove("stale");
   by("bound").className = live.state === "paused" ? "warn" : "dim";
   fill(by("bound"), document.createTextNode(shown(live.state === "paused" ? live.progress.paused : live.bound ? [`Bound by ${live.bound.text}.`, ...(live.progress.standing || [])].join(" ") : "The crawl has not begun.")));
-  fill(by("foot"), h("span", {}, live.started ? `Started ${new Date(live.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC; all counts since then` : ""),
+  fill(by("foot"), h("span", {}, live.started ? `Started ${new Date(live.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC; charts by reason and status count since then` : ""),
     h("span", {}, live.build ? `crawlerproject ${live.build.version}, Scrapy ${live.build.scrapy}, Python ${live.build.python}` : ""),
     h("a", { href: "status.json", "data-key": "status" }, "status.json"), h("a", { href: "metrics", "data-key": "metrics" }, "metrics"));
 }

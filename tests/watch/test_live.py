@@ -23,7 +23,8 @@ PROGRESS = {
 def status(**progress: Any) -> dict[str, Any]:
     """A status file of a crawl that stands so."""
     return {
-        "time": 1.0, "progress": PROGRESS | progress, "pages_per_second": 0.0, "bytes_per_second": 0.0,
+        "time": 1.0, "totals": {"pages": 50, "bytes": 9000, "errors": 2, "since": 0.5},
+        "progress": PROGRESS | progress, "pages_per_second": 0.0, "bytes_per_second": 0.0,
         "cpu_share": 0.0, "lag_seconds": 0.0, "max_in_flight": 100, "given_up_hosts": 0, "statuses": {"200": 5},
         "short_pauses": 0, "machine": {}, "build": {}, "stats": {"pages/fetched": 5, "pages/dns-not-found": 1},
     }  # fmt: skip
