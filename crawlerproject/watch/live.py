@@ -12,7 +12,7 @@ from crawlerproject.watch.last_hour import Row
 from crawlerproject.watch.survey import Surveyed
 
 # What binds a crawl, in the word that its page begins with.
-_STATES = {"rests": "resting", "nothing": "idle"}
+_STATES = {"rests": "resting", "nothing": "idle", "start": "starting"}
 
 
 def live_facts(

@@ -37,6 +37,7 @@ def status(**progress: Any) -> dict[str, Any]:
         ({"hosts_resting": 3, "queued_urls": 3}, "resting"),
         ({"hosts_waiting": 3, "queued_urls": 3}, "crawling"),
         ({"hosts_in_flight": 1}, "crawling"),
+        ({"queued_urls": 9}, "starting"),
         ({}, "idle"),
     ],
 )
