@@ -35,7 +35,8 @@ class Command(LookingCommand):
         parser.add_argument("--via", metavar="PAGE", help="ask as a link of this page, which the crawl has fetched")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        found = found_of(self.look(), one_argument(args, "a URL or a host", self.example), opts.via)
+        text = one_argument(args, "a URL or a host", self.example)
+        found = found_of(self.look(), text, opts.via)
         if opts.json:
             say_json(plain(found))
         else:
