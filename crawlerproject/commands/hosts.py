@@ -31,7 +31,9 @@ class Command(LookingCommand):
         super().add_options(parser)
         columns = ", ".join(HostRow._fields)
         parser.add_argument("--sort", default="eta_seconds", metavar="COLUMN", help=f"one of {columns}")
-        parser.add_argument("--state", help="only: in-flight, free, waiting, resting, parked, left-alone or done")
+        parser.add_argument(
+            "--state", help="only: in-flight, free, waiting, resting, paused, limited, parked, left-alone or done"
+        )
         parser.add_argument("--limit", type=int, default=0, metavar="N", help="the first N rows (default: all)")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -127,6 +127,7 @@ class StatusFile:
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
             "given_up_hosts": crawl.frontier.given_up_hosts,
+            "held_hosts": dict(crawl.frontier.books.held_hosts),
             "orders_read": crawl.control.version,
             "limit": crawl.limits.reached(),
             "nevercrawl_read": getattr(crawl.gates.never_crawl, "read_version", None),

@@ -6,11 +6,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from crawlerproject.frontier.holds import LIMITED, PAUSED
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.host_state import host_state
 from crawlerproject.rules.pace_limits import Queue, limits
 
 _UNDONE = frozenset({"in-flight", "waiting", "free"})
+
+
+_NOT_TO_COME = frozenset({"parked", PAUSED, LIMITED})
 
 
 class HostRow(NamedTuple):
@@ -26,7 +30,7 @@ class HostRow(NamedTuple):
     free_in_seconds: float
     rests_seconds: float  # left of a rest that the host asked for or that a failure brought
     failures: int  # in a row
-    eta_seconds: float | None  # its queue at its pace; None when nothing is queued or it is parked
+    eta_seconds: float | None  # its queue at its pace; None when nothing is queued, or it is parked or held
     address: str = ""  # where it was asked last in this run; "" when that is not known here
 
     def as_dict(self) -> dict[str, object]:
@@ -72,7 +76,7 @@ def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
         free_in,
         max(0.0, host.rest_until - now),
         host.failures,
-        free_in + max(0.0, turns) if host.rows and state != "parked" else None,
+        free_in + max(0.0, turns) if host.rows and state not in _NOT_TO_COME else None,
         host.address,
     )
 

@@ -52,9 +52,10 @@ def errors_by_reason(stats: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def hosts_by_state(status: Mapping[str, Any], surveyed: Surveyed | None) -> dict[str, int]:
-    """In memory as they were surveyed; on disk with work; given up, which may have left memory."""
+    """In memory as they were surveyed; on disk with work; given up or held, which may have left memory."""
     hosts = dict(surveyed.hosts) if surveyed is not None else {}
     apart = {"on-disk": status["progress"].get("hosts_on_disk", 0), "parked": status["given_up_hosts"]}
+    apart |= status.get("held_hosts", {})
     return hosts | {state: max(count, hosts.get(state, 0)) for state, count in apart.items() if count}
 
 

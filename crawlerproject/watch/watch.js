@@ -7,6 +7,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}\ud800-\udfff]/gu;
 const STATES = {
   "in-flight": "being asked", free: "may be asked", waiting: "keep their pause", resting: "rest", parked: "parked",
+  paused: "paused by the operator", limited: "have had their share",
   "left-alone": "left alone", "on-disk": "wait on disk", done: "nothing queued",
 };
 const ORDERS = { left: "Longest to go", slowest: "Slowest", largest: "Largest queue", done: "Most done", failing: "Failing" };
@@ -275,7 +276,7 @@ function more() {
 
 // --- one host, one URL ----------------------------------------------------------------------------
 
-const TONES = { "in-flight": "mark", free: "mark", waiting: "mark", resting: "warn", parked: "bad", "left-alone": "bad",
+const TONES = { "in-flight": "mark", free: "mark", waiting: "mark", resting: "warn", paused: "warn", limited: "warn", parked: "bad", "left-alone": "bad",
   done: "good", leased: "mark", retry: "warn", refused: "bad", failed: "bad" };
 const pill = (state) => h("span", { class: `pill ${TONES[state] || ""}` }, state);
 
