@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import ScrapyDeprecationWarning, UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from crawlerproject.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.setting_limits import check_scrapys, check_values
 from crawlerproject.setting_values import list_of
 from crawlerproject.terminal import say
 
@@ -46,6 +48,9 @@ class Manners(_Command):
         settings = self.settings
         assert settings is not None
         try:
+            apply_of_folder(settings)
+            check_scrapys(settings)
+            check_values(settings)
             identity(settings)
             preset_of(settings)
             list_of(settings, "FETCH_ALLOW_NETWORKS")

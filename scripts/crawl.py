@@ -21,6 +21,7 @@ from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 SPIDER = "web"
+REFUSED = 2  # Scrapy's exit status for what the operator must mend before a crawl can start
 DEMO_DIR = Path("crawls/demo")
 DEMO_WEB_DIR = Path("crawls/demo-web")
 DEMO_LOCK = Path("crawls/.demo.lock")
@@ -51,7 +52,8 @@ def main(arguments: list[str]) -> int:
 def crawl_seeds(seeds: str, extra: Sequence[str]) -> int:
     """The real thing."""
     status = run_scrapy(seeds, {}, extra)
-    report(crawl_dir(extra, default=Path("crawls") / SPIDER))
+    if status != REFUSED:  # its sentence is the last thing on the screen, not what an earlier crawl has done
+        report(crawl_dir(extra, default=Path("crawls") / SPIDER))
     return status
 
 
@@ -72,7 +74,8 @@ def crawl_demo(extra: Sequence[str]) -> int:
                 "NEVERCRAWL_FILE": str(DEMO_WEB_DIR / "nevercrawl.txt"),
             }
             status = run_scrapy(str(DEMO_WEB_DIR / "seeds.txt"), settings, extra)
-        report(crawl_dir(extra, default=DEMO_DIR))
+        if status != REFUSED:
+            report(crawl_dir(extra, default=DEMO_DIR))
     return status
 
 

@@ -11,22 +11,39 @@ from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
-from scrapy.settings import Settings
+from scrapy.settings import BaseSettings, Settings
 
 from crawlerproject.batch.plans import plan_and_depth
-from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
+from crawlerproject.crawl_file import apply, apply_of_folder, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.promised_settings import keep_addon
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.setting_limits import check_scrapys
 
 logger = logging.getLogger(__name__)
 
+_REFUSED = "The crawl does not start: %s"
 # What the operator can mend, as Scrapy's UsageError ends it.
 _EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
 _ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed"})
+
+
+def log_refusal(settings: BaseSettings, sentence: str) -> None:
+    """Write a refusal into LOG_FILE: of a job that a daemon starts nobody sees more than its log."""
+    path = settings.get("LOG_FILE")
+    if not path or not sentence:
+        return
+    try:
+        with open(path, "a", encoding=settings.get("LOG_ENCODING") or "utf-8") as file:
+            handler = logging.StreamHandler(file)
+            handler.setFormatter(logging.Formatter(settings["LOG_FORMAT"], settings["LOG_DATEFORMAT"]))
+            record = logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (sentence,), None)
+            handler.handle(record)
+    except (OSError, LookupError, ValueError):
+        return  # that is what the sentence says
 
 
 class _Engine(ExecutionEngine):
@@ -65,7 +82,7 @@ class _Crawler(Crawler):
             await super().crawl_async(*args, **kwargs)
         except (OperatorError, StorageError) as error:
             self.refused = True
-            logger.error("The crawl does not start: %s", error)
+            logger.error(_REFUSED, error)
 
     def _create_engine(self) -> ExecutionEngine:
         return _Engine(self, lambda _: self.stop_async())
@@ -78,11 +95,16 @@ class Command(ScrapyCrawl):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""
-        super().process_options(args, opts)
-        if args == ["web"]:
-            self._check(opts)
-        elif args == ["plan"]:
-            self._check_plan(opts)
+        assert self.settings is not None
+        try:
+            super().process_options(args, opts)
+            if args == ["web"]:
+                self._check(opts)
+            elif args == ["plan"]:
+                self._check_plan(opts)
+        except UsageError as refused:
+            log_refusal(self.settings, str(refused))
+            raise
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Crawl, and set the exit status."""
@@ -104,6 +126,7 @@ class Command(ScrapyCrawl):
         assert self.settings is not None
         try:
             plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
+            apply_of_folder(self.settings, "plan")
             check(self.settings, crawl_folder(self.settings, "plan"))
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
@@ -111,6 +134,7 @@ class Command(ScrapyCrawl):
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
         try:
+            check_scrapys(self.settings)
             folder = crawl_folder(self.settings, "web")
             file = read_crawl_file(folder)
             apply(file, self.settings)

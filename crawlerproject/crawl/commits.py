@@ -28,7 +28,7 @@ class Commits:
         state = crawl.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         learnt = crawl.traps.facts() + crawl.certificates.facts() + crawl.frontier.renders.take_facts()
-        learnt += crawl.revisits.take_facts() + crawl.frontier.domains.facts()
+        learnt += crawl.revisits.take_facts() + crawl.frontier.domains.facts() + crawl.totals.facts()
         return crawl.frontier.take_changes(), facts + learnt
 
     def end(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
@@ -39,6 +39,7 @@ class Commits:
         crawl.traps.stored()
         crawl.frontier.domains.stored()
         crawl.certificates.stored()
+        crawl.totals.stored(facts)
         stats = crawl.crawler.stats
         assert stats is not None
         for reason, count in crawl.frontier.take_refused().items():

@@ -15,6 +15,7 @@ from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
+from crawlerproject.crawl.totals import TotalsBook
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
@@ -114,6 +115,7 @@ class Crawl:
         store, fleet = self.store, self.fleet
         clean = store.fact(_CLEAN_FACT)
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
+        self.totals = TotalsBook(self)
         self.resolver = resolver_for(self.crawler)
         self.certificates = CertificateBook(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))

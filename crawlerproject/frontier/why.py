@@ -248,11 +248,8 @@ class Why:
 
     def _excluded_name(self, name: str) -> str:
         listed = self._gates.never_crawl
-        number = listed.current(self._now).line_of(name)
-        if number is None:
-            return ""
-        path, line = getattr(listed, "path", "NeverCrawl.txt"), getattr(listed, "line", None)
-        return f"line {number} of {path}" + (f": {line(number)}" if callable(line) else "")
+        listing = listed.listing(name, self._now)
+        return "" if listing is None else f"line {listing.line} of {listing.path}: {listing.text}"
 
     def _robots_refusal(self, address: Address, host: Host) -> str | None:
         """The line of robots.txt that forbids the URL; None when none does or no copy is known."""
