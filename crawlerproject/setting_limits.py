@@ -115,7 +115,7 @@ def _check_boolean(name: str, value: Any) -> None:
 def _check_number(name: str, value: Any, *, whole: bool, negative: bool = False) -> None:
     try:
         number = int(value) if whole else float(value)
-        if whole and number != float(value):
+        if number != value and not isinstance(value, str):  # a fraction, from a file
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         kind = "a whole number" if whole else "a number"

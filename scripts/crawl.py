@@ -166,7 +166,9 @@ def report(folder: Path) -> None:
         return
     from crawlerproject.reports.summary import summarise
     from crawlerproject.rules.printable import printable_line
+    from crawlerproject.terminal import guard_streams
 
+    guard_streams()
     print(f"\nWARC files  {folder}/warc/\nIndex       {folder}/index/\nRequest log {folder}/log/\n")
     print("\n".join(map(printable_line, summarise(folder).lines())), flush=True)
 

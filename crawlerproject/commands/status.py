@@ -95,7 +95,8 @@ def worker_facts(crawl: Onlooker, workers: Sequence[AtWork]) -> dict[str, Any]:
         }
         for worker in workers
     ]
-    return {**sums, "workers": rows, "running": crawl.running or bool(workers)}
+    known = {"totals": None} if elsewhere else {}  # what the folders here say is not all
+    return {**sums, **known, "workers": rows, "running": crawl.running or bool(workers)}
 
 
 def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
@@ -106,7 +107,8 @@ def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list
         lines.append(f"Worker    {worker['name']}: {worker['partitions']:,} partitions, {where}, reported {ago} ago")
     if facts["totals"]:
         lines.append(f"Done      {_counts(facts['totals'])} since {_minute(facts['totals']['since'])}")
-        lines.append(f"          {_counts(facts)} since the last start")
+        if any(facts["totals"][name] != facts[name] for name in ("pages", "bytes", "errors")):
+            lines.append(f"          {_counts(facts)} since the last start")
     else:  # of a version that did not count beyond a start
         lines.append(f"Done      {_counts(facts)} since the last start")
     if facts["paused"]:
@@ -122,8 +124,8 @@ def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list
     lines.append(f"Left      {ahead.queued:,} URLs: {_eta(ahead)}")
     for place, row in enumerate(ahead.slowest):
         lines.append(
-            f"{'          ' if place else 'Slowest   '}{row.host}: {row.queued:,} URLs, one every {human_seconds(row.pace_seconds)}, "
-            f"{human_seconds(row.eta_seconds or 0.0)}"
+            f"{'' if place else 'Slowest':10}{row.host}: {row.queued:,} URLs, "
+            f"one every {human_seconds(row.pace_seconds)}, {human_seconds(row.eta_seconds or 0.0)}"
         )
     if ahead.resting_queued:
         ends = human_seconds(ahead.rests_end_in_seconds or 0.0)
@@ -162,7 +164,7 @@ def _eta(ahead: Outlook) -> str:
 
 def _stale(crawl: Onlooker) -> bool:
     """Whether the running crawl has said nothing for long: a stopped process, a disk that takes nothing."""
-    return crawl.now - crawl.status.get("time", crawl.now) > _SILENT_SECONDS
+    return crawl.now - float(crawl.status.get("time", crawl.now)) > _SILENT_SECONDS
 
 
 def _counts(done: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ class TotalsBook:
 
     def facts(self) -> list[tuple[str, bytes]]:
         """For the next commit."""
-        packed = orjson.dumps(self.now())
+        packed = orjson.dumps(tuple(self.now()))
         return [(_FACT, packed)] if packed != self._stored else []
 
     def stored(self, facts: list[tuple[str, bytes]]) -> None:
