@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
 
 from crawlerproject.commands.requests import iso
@@ -50,7 +51,7 @@ def letter(crawl: Onlooker, story: HostStory, *, listed: bool) -> Iterator[str]:
     info, contact = crawl.settings["CRAWLER_INFO_URL"], crawl.settings["CRAWLER_CONTACT"]
     yield f"Subject: {who.token} at {story.host}"
     yield f"Hello,\n\nthank you for writing about {story.host}."
-    if not story.visits:
+    if not story.reached:
         yield (
             f"We looked through our request log of the last {crawl.settings['LOG_KEEP_DAYS']} days: {who.token} "
             f"has not asked {story.host} for anything. Somebody else may use our name. If you send us some lines of "
@@ -65,10 +66,11 @@ def letter(crawl: Onlooker, story: HostStory, *, listed: bool) -> Iterator[str]:
 
 
 def _what_was_asked(token: str, story: HostStory) -> str:
-    first, last = (story.visits[at].attempt["time"][:16].replace("T", " ") for at in (0, -1))
-    counts = ", ".join(f"{count:,} × {name}" for name, count in story.statuses.most_common(4))
+    first, last = (story.reached[at].attempt["time"][:16].replace("T", " ") for at in (0, -1))
+    answers = Counter(str(visit.attempt["status"] or visit.attempt["reason"]) for visit in story.reached)
+    counts = ", ".join(f"{count:,} × {name}" for name, count in answers.most_common(4))
     text = (
-        f"Yes, that was us: between {first} and {last} UTC {token} made {len(story.visits):,} requests, "
+        f"Yes, that was us: between {first} and {last} UTC {token} made {len(story.reached):,} requests, "
         f"one at a time, and received {human_bytes(story.received_bytes)} ({counts})."
     )
     if story.pauses:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,32 @@ def test_bad_input_is_one_sentence(options: list[str], sentence: str, tmp_path: 
     assert ended.returncode == 2
     assert sentence in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "There are no seeds"),
+        (["-a", "seeds=https://example.org/", "-s", "HOST_PACE_FILE=/nope"], "HOST_PACE_FILE /nope cannot be read"),
+        (["-a", "seeds=https://example.org/", "-s", "WATCH_PORT=99999"], "WATCH_PORT is 99999"),
+        (["-a", "seeds=https://example.org/", "-s", "LOG_LEVEL=FOO"], "LOG_LEVEL is 'FOO'"),
+        (["-a", "seeds"], "Invalid -a value"),
+    ],
+)
+def test_a_refusal_stands_in_the_log_file(options: list[str], sentence: str, tmp_path: Path) -> None:
+    """Of a job that a daemon starts the operator sees no more than its log: one line, as the log writes them."""
+    log = tmp_path / "job.log"
+    log.write_text("an earlier line\n")
+
+    ended = crawl(*options, "-s", f"CRAWL_DIR={tmp_path}/crawl", "-s", f"LOG_FILE={log}")
+
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
+    earlier, line = log.read_text().splitlines()
+    assert earlier == "an earlier line"
+    assert re.match(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[crawlerproject\.commands\.crawl\] ERROR: The crawl does not", line
+    )
+    assert sentence in line
 
 
 def test_a_list_that_is_not_where_the_crawl_runs_is_missed(tmp_path: Path) -> None:
