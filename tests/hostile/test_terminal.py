@@ -179,7 +179,6 @@ def test_no_command_needs_more_than_ascii(crawled: tuple[Arena, Path]) -> None:
         where = ["-s", f"CRAWL_DIR={folder}"] if not any("CRAWL_DIR=" in part for part in calls[0]) else []
         done = scrapy(name, *calls[0], *where, "-s", "CRAWLER_CONTACT=a@b.c", encoding="ascii")
         assert "Traceback" not in done.stderr, (name, done.stderr)
-        assert done.stdout or done.stderr, name
         seen += done.stdout + done.stderr
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     for command in (["hosts"], ["crawl", "web", "-a", "seeds=…"]):
