@@ -40,6 +40,8 @@ class Commits:
         crawl.frontier.domains.stored()
         crawl.certificates.stored()
         crawl.totals.stored(facts)
+        if crawl.fleet is not None:
+            crawl.fleet.settle()
         stats = crawl.crawler.stats
         assert stats is not None
         for reason, count in crawl.frontier.take_refused().items():
