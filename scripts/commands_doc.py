@@ -54,32 +54,37 @@ option.
 
 
 # Of ``scrapy why --json``; tests/commands/test_looking.py holds it to its word.
-WHY_JSON = """With `--json` every number is a number, every moment ISO 8601 in UTC (names end with `_at` or `_until`), every
-duration in seconds (`_seconds`), and what is not known is `null` or left out. Of a URL:
+WHY_JSON = """With `--json` every number is a number, every moment ISO 8601 in UTC (`_at`, `_until`), every duration in
+seconds (`_seconds`), and what is not known is `null` or left out. Of a URL:
 
 | name | meaning |
 |---|---|
-| `url`, `state`, `reason` | `state`: `never-seen`, `refused`, `waiting`, `retry`, `leased`, `done` or `failed`; `reason`: a word of [reasons.md](reasons.md) |
+| `url`, `state` | `never-seen`, `refused`, `waiting`, `retry`, `leased`, `done` or `failed` |
+| `reason` | a word of [reasons.md](reasons.md) |
 | `rule` | the rule or line behind a refusal, as it stands there |
 | `list_file`, `list_line` | where a never-crawl list has it |
 | `robots_fetched_at` | of the robots.txt with the rule |
 | `setting`, `limit`, `value` | the bound that was met: its name, what it allows, what there is |
 | `decided_at`, `status` | when it was fetched or refused, and the HTTP status |
-| `depth`, `via`, `named_by`, `tries` | how it was found; the domain that named it where its own host did not |
+| `depth`, `via`, `tries` | how it was found, how often it was asked for |
+| `named_by` | the domain that named it where its own host did not |
 | `place`, `before_it` | in its host's queue |
-| `free_at`, `free_in_seconds`, `pace_seconds`, `rests_until` | its host's clock |
-| `pace_source` | `start`, `response-time` (`response_mean_seconds`, `response_answers`), `robots` or `left-alone` (`robots_pause_seconds`) |
+| `free_at`, `free_in_seconds`, `rests_until` | its host's clock |
+| `pace_seconds`, `pace_source` | `start`, `response-time`, `robots` or `left-alone` |
+| `response_mean_seconds`, `response_answers` | with `response-time` |
+| `robots_pause_seconds` | with `robots` and `left-alone` |
 | `leased_at`, `ip` | while it is being asked |
 | `before_at`, `before_reason` | an earlier visit of one that is queued again |
-| `attempts`, `last_attempt_at`, `_reason`, `_status`, `_error`, `location` | from the request log |
-| `last_of_host_at`, `_url`, `_reason`, `_status`, `_error` | the host's last attempt, where that is what the URL waits for |
+| `attempts`, `location` | from the request log |
+| `last_attempt_at`, `_reason`, `_status`, `_error` | the same |
+| `last_of_host_at`, `_url`, `_reason`, `_status`, `_error` | the host's last attempt, where the URL waits for that |
 | `warc`, `offset`, `length` | its latest capture: file, first byte and bytes of the gzip member |
 | `wanted_by` | the page that wanted it in the browser |
 
-Of a host: `host`, `state` (as `scrapy hosts` has it), its clock as above, `queued`, `fetched`, `known`, `max_urls`, `failures`,
-`next`, `ports` (0 is the scheme's own), `certificate_error`, `certificate_seen_at`, `hub_asked_at`, `hub_proven_at`, the line of a
-list as above, and `robots_http` and `robots_https`: `reached`, `status`, `bytes`, `fetched_at`, `crawl_delay_seconds`,
-`request_rate_seconds`, or `asked_again_at`."""
+Of a host: `host`, `state` (as `scrapy hosts` has it), its clock as above, `queued`, `fetched`, `known`, `max_urls`,
+`failures`, `next`, `ports` (0 is the scheme's own), `certificate_error`, `certificate_seen_at`, `hub_asked_at`,
+`hub_proven_at`, the line of a list as above, and `robots_http` and `robots_https`: `reached`, `status`, `bytes`,
+`fetched_at`, `crawl_delay_seconds`, `request_rate_seconds`, or `asked_again_at`."""
 
 
 class Run(NamedTuple):
