@@ -79,7 +79,8 @@ def check_values(settings: BaseSettings) -> None:
         _check_dns_server(server)
     if "/" in str(settings["WARC_PREFIX"]):
         raise OperatorError(f"WARC_PREFIX is {settings['WARC_PREFIX']!r}; it begins files' names and has no slash.")
-    make_context(settings["FETCH_CA_FILE"] or "")
+    if settings["FETCH_CA_FILE"]:
+        make_context(settings["FETCH_CA_FILE"])
 
 
 def check_scrapys(settings: BaseSettings) -> None:

@@ -12,6 +12,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings, Settings
+from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.crawl_file import apply, apply_of_folder, differences, read_crawl_file, refuse_differences
@@ -19,7 +20,7 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.promised_settings import keep_addon
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.setting_limits import check_scrapys
+from crawlerproject.setting_limits import check_scrapys, check_values
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +103,8 @@ class Command(ScrapyCrawl):
                 self._check(opts)
             elif args == ["plan"]:
                 self._check_plan(opts)
+            elif args:
+                self._check_other(args[0])
         except UsageError as refused:
             log_refusal(self.settings, str(refused))
             raise
@@ -121,6 +124,18 @@ class Command(ScrapyCrawl):
             spidercls = self.crawler_process.spider_loader.load(spidercls)
         self._ours = _Crawler(spidercls, cast("Settings", self.settings))
         return super()._create_crawler(cast("Any", self._ours))  # it may be a crawler, which is taken as it is
+
+    def _check_other(self, name: str) -> None:
+        """Another spider's start; what it sets itself is not known yet."""
+        assert self.settings is not None
+        spiders = sorted(get_spider_loader(self.settings).list())
+        try:
+            if name not in spiders:
+                raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
+            check_scrapys(self.settings)
+            check_values(self.settings)
+        except OperatorError as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
 
     def _check_plan(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None

@@ -273,6 +273,24 @@ def on_a_terminal(command: list[str], columns: int) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r", "")
 
 
+def test_a_crawl_file_that_is_newer_than_the_last_start_counts(crawled: Crawled) -> None:
+    """Edited after the crawl has ended, before the next start: the commands judge as that start will."""
+    path, far = crawled.folder / "crawl.toml", f"http://plain1.test:{crawled.web.port}/{'x' * 300}"
+    before = path.read_text()
+    assert ask(crawled.folder, "why", far)["state"] == "never-seen"
+
+    path.write_text(before + "SCOPE_MAX_URL_LENGTH = 200\n")
+
+    try:
+        refused = ask(crawled.folder, "why", far)
+        asked_otherwise = ask(crawled.folder, "why", far, "-s", "SCOPE_MAX_URL_LENGTH=3000")
+    finally:
+        path.write_text(before)
+    assert (refused["reason"], refused["setting"], refused["limit"]) == ("url-too-long", "SCOPE_MAX_URL_LENGTH", 200)
+    assert refused["value"] == len(far)
+    assert asked_otherwise["state"] == "never-seen"
+
+
 def test_forecast_needs_no_crawl(crawled: Crawled, tmp_path: Path) -> None:
     """Seeds, pace, ceiling and times, before anything is sent or made."""
     seeds = tmp_path / "seeds.txt"
