@@ -38,7 +38,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A crawl during which the trap's owner asks to be left alone."""
     folder = tmp_path_factory.mktemp("complaints")
     with synthetic_web(folder / "web") as web:
-        settings = {**small_settings(web), "SCOPE_MAX_DEPTH": "1000"}
+        # Slow enough that it still runs when the command has started, on a busy machine too.
+        settings = {**small_settings(web), "SCOPE_MAX_DEPTH": "1000", "PACE_MIN_SECONDS": "1"}
         command = crawl_command(web.folder / "seeds.txt", folder / "crawl", web.folder / "hosts", settings)
         with (folder / "crawl.log").open("wb") as output:
             process = start(command, output)
