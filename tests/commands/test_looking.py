@@ -200,7 +200,8 @@ def test_status_after_it_ended(crawled: Crawled) -> None:
     assert "ended" in text
     assert "parked hosts wait for the next start" in text
     assert "waits for\n" not in text + crawled.text
-    assert re.search(r"^Left .* if nothing new is found\nSlowest   \S+: [\d,]+ URLs, one every ", crawled.text, re.MULTILINE)
+    left = r"^Left .* if nothing new is found\nSlowest   \S+: [\d,]+ URLs, one every "
+    assert re.search(left, crawled.text, re.MULTILINE)
     assert {name: status["totals"][name] for name in ("pages", "bytes", "errors")} == {
         name: status[name] for name in ("pages", "bytes", "errors")
     }
