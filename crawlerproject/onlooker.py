@@ -24,6 +24,7 @@ from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why
 from crawlerproject.identity import identity
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.settings import given
 from crawlerproject.stores.crawl_folder import FRONTIER
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
 from crawlerproject.stores.redis_client import without_password
@@ -140,7 +141,7 @@ class LookingCommand(ScrapyCommand):
 
     requires_project = True
     requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
+    default_settings = {"LOG_ENABLED": False, **given()}
     example = ""
     crawl_file: CrawlFile | None = None  # of the crawl that CRAWL_DIR names
 

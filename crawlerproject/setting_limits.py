@@ -65,13 +65,14 @@ _MAY_BE_MISSING = {name: OURS[name] for name in (USER_LIST, "FETCH_HOSTS_FILE")}
 def check_values(settings: BaseSettings) -> None:
     """Ours: kinds, bounds, addresses and files. Raises OperatorError."""
     for name, default in OURS.items():
-        value = settings[name]
+        if (value := settings[name]) is None:  # of another project, which has no word of ours
+            continue
         if isinstance(default, bool):
             _check_boolean(name, value)
         elif isinstance(default, (int, float)):
             _check_number(name, value, whole=isinstance(default, int) and not _may_have_fractions(name))
     for name in ("WATCH_ADDRESS", "WEBSUB_ADDRESS"):
-        _check_address(name, str(settings[name]))
+        _check_address(name, str(settings[name] or "127.0.0.1"))
     for name in _FILES:
         _check_file(settings, name)
     _check_host_paces(str(settings["HOST_PACE_FILE"] or ""))

@@ -1,6 +1,7 @@
 """Every knob, with its unit and its reason. What each means to an operator: docs/settings.md."""
 
 import os as _os
+from typing import Any as _Any
 
 from crawlerproject.rules.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
 from crawlerproject.user_settings import UserSettings as _UserSettings
@@ -164,7 +165,7 @@ ITEM_PIPELINES = {
     "crawlerproject.pipelines.dedup.DedupPipeline": 200,
     "crawlerproject.pipelines.warc.WarcPipeline": 900,
 }
-# Of Scrapy's own: the others only look and tell less than the progress line, or are for feeds, or are off; and
+# Of Scrapy's own: the others only look and tell less than the progress line, or are replaced below, or are off; and
 # Scrapy imports every one in this list, switched off or not (remote control brings aiohttp, 0.1 s of each start).
 EXTENSIONS_BASE = {
     "scrapy.extensions.corestats.CoreStats": 0,
@@ -178,6 +179,8 @@ EXTENSIONS = {
     "crawlerproject.extensions.status.StatusFile": 510,
     "crawlerproject.extensions.watching.Watching": 520,
     "crawlerproject.extensions.hub_listener.HubListener": 530,
+    "crawlerproject.extensions.feeds.CrawlFeeds": 540,
+    "scrapy.extensions.feedexport.FeedExporter": None,  # in whose place that one stands
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }
@@ -221,3 +224,8 @@ globals().update(_USER.items())
 def user() -> _UserSettings:
     """What of them stands in the operator's file and environment."""
     return _USER
+
+
+def given() -> dict[str, _Any]:
+    """Ours, with what the operator has set for all crawls: the defaults where a project's settings are not these."""
+    return {name: globals()[name] for name in OURS}

@@ -37,6 +37,7 @@ MAY_IMPORT = {
         "rules",
         "preflight",
         "promised_settings",
+        "settings",
         "crawl_file",
         "setting_limits",
         "user_settings",
@@ -48,6 +49,7 @@ MAY_IMPORT = {
         "reasons",
         "fetch.wire",
         "fetch.decoding",
+        "fetch.name_addresses",
         "batch",
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",

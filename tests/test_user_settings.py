@@ -51,7 +51,7 @@ def test_a_crawl_is_asked_about_before_its_first_start(config: Path, tmp_path: P
 
     told = scrapy("forecast", folder=tmp_path)
 
-    assert "2 seeds on 1 hosts" in told.stdout, told.stderr
+    assert "2 seeds on 1 host " in told.stdout, told.stderr
     assert "one request to a host every 1 min 10 s" in told.stdout
 
 

@@ -44,6 +44,7 @@ class Commits:
             crawl.fleet.settle()
         stats = crawl.crawler.stats
         assert stats is not None
+        crawl.troubles.refused(crawl.frontier.take_refused_seeds())
         for reason, count in crawl.frontier.take_refused().items():
             stats.inc_value(f"refused/{reason}", count)
 
