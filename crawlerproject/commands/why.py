@@ -8,7 +8,7 @@ from typing import Any
 
 from crawlerproject.archived_page import ArchivedPage
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.verdict import Answer, Said, State, sentences
+from crawlerproject.frontier.verdict import Answer, Said, State, for_programs, sentences
 from crawlerproject.frontier.why import Via
 from crawlerproject.identity import identity
 from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
