@@ -16,6 +16,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
+from crawlerproject.crawl_file import CRAWL_FILE, CrawlFile, apply, apply_of_folder, read_crawl_file
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import Gates, gates_of
 from crawlerproject.frontier.holds import Holds
@@ -31,6 +32,7 @@ from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.scope import Patterns
 from crawlerproject.rules.seed_rules import host_limits
+from crawlerproject.settings import given
 from crawlerproject.stores.control import Pauses, read_pauses
 from crawlerproject.stores.crawl_folder import FRONTIER
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
@@ -44,7 +46,7 @@ View = FrontierView | RedisView
 
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 # Settings that name a file of the operator's: relative to where the crawl was started.
-_PATHS = ("NEVERCRAWL_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
+_PATHS = ("NEVERCRAWL_FILE", "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE", "FETCH_CA_FILE")
 
 
 class Onlooker:
@@ -61,7 +63,7 @@ class Onlooker:
             raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
         self.now = time.time()
         alone = (self.folder / RUN_FILE).exists() and not shared(settings)
-        self.workers = [] if alone else workers_below(self.folder, self.now)
+        self.workers = [] if alone else workers_below(self.folder)
         if self.workers:
             self.run = max((worker.run for worker in self.workers), key=lambda run: float(run.get("started", 0.0)))
             self.status = together(self.workers)
@@ -69,7 +71,8 @@ class Onlooker:
         else:
             self.run = read_facts(self.folder, RUN_FILE)
             self.status = read_facts(self.folder, STATUS_FILE)
-            self.running = running(self.status, self.now)
+            self.running = running(self.status, self.folder)
+        self._file = self._changed_since()
         self.settings = self._as_started(settings)
 
     @property
@@ -101,20 +104,28 @@ class Onlooker:
     def gates(self, store: View) -> Gates:
         """The gates of the crawl as it was started."""
         traps = TrapDesk(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
-        arguments = self.run.get("arguments", {})
-        include, exclude = (globs(arguments.get(name) or []) for name in ("include", "exclude"))
+        include, exclude = (globs(self._arguments.get(name) or []) for name in ("include", "exclude"))
         known = KnownSeeds(store)
         hosts = {*self.run.get("seed_hosts", []), *known.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()}
         patterns = Patterns(include, exclude, known.rules())
-        gates = gates_of(self.settings, self.run.get("scope", "any"), hosts, traps, patterns)
+        scope = self._file.scope if self._file is not None else self.run.get("scope", "any")
+        gates = gates_of(self.settings, scope, hosts, traps, patterns)
         for seed, place in moves_of(store):
             gates.scope.move(seed, place)
         return gates
 
     def holds(self, store: View) -> Holds:
         """The hosts that are not asked though they have work."""
-        limits = limits_of(self.run.get("arguments", {}).get("limits", {}), per_host=True)
+        limits = limits_of(self._arguments.get("limits", {}), per_host=True)
         return Holds(limits, host_limits(KnownSeeds(store).rules()), self.pauses.hosts)
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """Patterns and limits, of the last start or of a ``crawl.toml`` that is newer."""
+        if (file := self._file) is not None:
+            return {"include": file.include, "exclude": file.exclude, "limits": file.limits}
+        arguments: dict[str, Any] = self.run.get("arguments", {})
+        return arguments
 
     @property
     def pauses(self) -> Pauses:
@@ -138,10 +149,21 @@ class Onlooker:
         token = identity(self.settings).token
         return Why(store, self.gates(store), token, self.now, self.leases(), self.holds(store), self.halted())
 
+    def _changed_since(self) -> CrawlFile | None:
+        """The crawl's file where the next start is the first that reads it as it is now."""
+        path = self.folder / CRAWL_FILE
+        if self.running or not path.exists() or path.stat().st_mtime < float(self.run.get("started", 0.0)):
+            return None
+        return read_crawl_file(self.folder)
+
     def _as_started(self, settings: BaseSettings) -> BaseSettings:
-        """The settings of the crawl's last start; what this command line says wins."""
+        """The settings of the crawl's last start; this command line wins, and a ``crawl.toml`` that is newer."""
         merged = settings.copy()
+        apply(self._file, merged)
+        newer = self._file.settings if self._file is not None else {}
         for name, value in self.run.get("settings", {}).items():
+            if name in newer:
+                continue
             if ":***@" in str(value) and value == without_password(str(merged[name])):
                 continue  # the folder has no passwords, the settings may
             if (merged.getpriority(name) or 0) < _CMDLINE:
@@ -162,8 +184,9 @@ class LookingCommand(ScrapyCommand):
 
     requires_project = True
     requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
+    default_settings = {"LOG_ENABLED": False, **given()}
     example = ""
+    crawl_file: CrawlFile | None = None  # of the crawl that CRAWL_DIR names
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,7 +201,9 @@ class LookingCommand(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="for programs: JSON instead of text")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
         try:
+            self.crawl_file = apply_of_folder(self.settings)
             self.answer(args, opts)
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None

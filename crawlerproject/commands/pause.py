@@ -96,13 +96,13 @@ def taken_up(crawl: Onlooker, took: dict[str, Any]) -> str:
 def _running(crawl: Onlooker) -> Iterator[Path]:
     """The folders of the processes that are to take it up."""
     folders = [worker.folder for worker in crawl.workers] or [crawl.folder]
-    return (folder for folder in folders if running(read_facts(folder, STATUS_FILE), time.time()))
+    return (folder for folder in folders if running(read_facts(folder, STATUS_FILE), folder))
 
 
 def _has_read(folder: Path, version: int) -> bool:
     """Whether it has; a process that has ended meanwhile is not waited for."""
     status = read_facts(folder, STATUS_FILE)
-    return int(status.get("orders_read") or 0) >= version or not running(status, time.time())
+    return int(status.get("orders_read") or 0) >= version or not running(status, folder)
 
 
 def known_hosts(hosts: list[str], paused: Pauses) -> None:
