@@ -26,6 +26,7 @@ from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.preflight import check_settings, crawl_folder, take_lock
 from crawlerproject.reading.reader import Reader
+from crawlerproject.stores.frontier_folder import put_in_place, refuse_gone
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_CLEAN_FACT = "clean"
+CLEAN_FACT = "clean"
+"""Whether the last run ended in good order (b"1"); b"0" after a crash."""
 
 
 class Crawl:
@@ -89,6 +91,8 @@ class Crawl:
             self._epoch = self.fleet.begin()
             self.store: AheadStore | RocksStore = self.fleet.store
         else:
+            put_in_place(self.folder)
+            refuse_gone(self.folder)
             self.store = RocksStore(self.folder / "frontier")
         self._begin(settings, spider)
 
@@ -112,7 +116,7 @@ class Crawl:
 
     def _begin(self, settings: BaseSettings, spider: Any) -> None:
         store, fleet = self.store, self.fleet
-        clean = store.fact(_CLEAN_FACT)
+        clean = store.fact(CLEAN_FACT)
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
         self.resolver = resolver_for(self.crawler)
         self.certificates = CertificateBook(store)
@@ -130,7 +134,7 @@ class Crawl:
         if fleet is not None and settings.getint("WEBSUB_PORT"):
             logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
         # From here on a start that does not find "1" again follows a crash.
-        store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
+        store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
 
     def close(self) -> None:
         """The last commit; then everything is closed under its final name."""
@@ -145,7 +149,7 @@ class Crawl:
             self.frontier.add_again(self.now())
             self.commits.whole()
             self.archive.close()
-            self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))
+            self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))
             self.store.sync()
             if self.fleet is not None:
                 self.fleet.close()

@@ -77,10 +77,14 @@ def resume(folder: Path, store: FrontierStore, spider: Any, *, continued: bool) 
     _say(folder, seeds, len(new), continued=continued)
     hosts = sorted({*hosts, *(seed.host for seed in seeds)})
     _remember(folder, file, spider, scope, settings, accepted)
-    marks = known + b"".join(seed.key[-_MARK_BYTES:] for seed in new)
-    facts = [(_SCOPE_FACT, orjson.dumps((scope, hosts))), (_SEEDS_FACT, marks)]
-    store.apply(Changes(facts=facts))
+    store.apply(Changes(facts=facts_of(scope, hosts, new, known)))
     return Resumed(scope, hosts, continued, len(new))
+
+
+def facts_of(scope: str, hosts: list[str], seeds: Iterable[Address], known: bytes = b"") -> list[tuple[str, bytes]]:
+    """What a frontier keeps of its crawl: the scope, the host keys of all seeds, and which seeds are ``known``."""
+    marks = known + b"".join(seed.key[-_MARK_BYTES:] for seed in seeds)
+    return [(_SCOPE_FACT, orjson.dumps((scope, hosts))), (_SEEDS_FACT, marks)]
 
 
 def _say(folder: Path, seeds: list[Address], new: int, *, continued: bool) -> None:

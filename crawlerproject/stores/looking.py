@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
-from rocksdict import AccessType, Rdict, ReadOptions
+from rocksdict import AccessType, Options, Rdict, ReadOptions
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import rocks_options as tables
@@ -58,6 +58,7 @@ class FrontierView(RocksStore):
         while rows.valid():
             yield rows.key().decode(), rows.value()
             rows.next()
+        self._require_end(rows)
 
     def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Every crawl-wide fact whose name begins with ``prefix``, in order of name."""
@@ -66,6 +67,7 @@ class FrontierView(RocksStore):
         while rows.valid() and (name := rows.key().decode()).startswith(prefix):
             yield name, rows.value()
             rows.next()
+        self._require_end(rows)
 
     def queue(self, host: str) -> Iterator[QueuedPage]:
         """The host's whole queue in order."""
@@ -77,6 +79,7 @@ class FrontierView(RocksStore):
         while rows.valid():
             yield unpack_queued(host, rows.key(), rows.value())
             rows.next()
+        self._require_end(rows)
 
     def apply(self, changes: Changes) -> None:
         """Refused: this only looks."""
@@ -90,8 +93,7 @@ class FrontierView(RocksStore):
         options.create_if_missing(False)
         options.create_missing_column_families(False)
         options.set_max_open_files(_KEEP_OPEN)
-        shown = tables.table_options()
-        del shown[tables.DUE]  # says nothing that is not in the others, and older folders have none
+        shown = self._shown()
         with TemporaryDirectory(prefix="frontier-") as here:
             for left in reversed(range(_TRIES)):
                 _link_files(Path(self._folder).absolute(), Path(here))
@@ -102,6 +104,12 @@ class FrontierView(RocksStore):
                         raise StorageError(str(error).replace(here, self._folder)) from error
                 time.sleep(_BETWEEN_SECONDS)
         raise AssertionError("unreachable")
+
+    def _shown(self) -> dict[str, Options]:
+        """The tables that are looked at."""
+        shown = tables.table_options()
+        del shown[tables.DUE]  # says nothing that is not in the others, and older folders have none
+        return shown
 
     def _opened(self, database: Rdict) -> Tables:
         return Tables(database, viewed=True)
