@@ -44,10 +44,10 @@ class Command(OnFolder, ScrapyCommand):
         return (
             "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both "
             "indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
-            "this: the next start of the crawl mends what it left. A frontier that is damaged or gone is made again from "
-            "the WARC files and the request log, beside the old one, which is kept. Exit status 0 when scrapy verify "
-            "finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages over which the process "
-            "died another chance, and nothing else. A worker that never comes back: "
+            "this: the next start of the crawl mends what it left. A frontier that is damaged or gone is made again "
+            "from the WARC files and the request log, beside the old one, which is kept. Exit status 0 when scrapy "
+            "verify finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages "
+            "over which the process died another chance, and nothing else. A worker that never comes back: "
             "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
         )
 

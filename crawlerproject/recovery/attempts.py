@@ -128,14 +128,15 @@ def attempts(folder: Path, progress: Progress) -> Iterator[Attempt]:
     logged = (_place(line, numbers) for line in read_log(folder / "log"))
     yield from captures.before(next((place for place in logged if place is not None and place[0] != _GONE), _FIRST))
     for line in read_log(folder / "log"):
-        if not isinstance(line.get("url"), str) or not isinstance(line.get("end"), str):
+        url = line.get("url")
+        if not isinstance(url, str) or not isinstance(line.get("end"), str):
             continue
         place = _place(line, numbers)
         if place is None:
             yield Attempt(line, None)
             continue
         yield from captures.before(place)
-        if (found := captures.take(place, line["url"])) is not None:
+        if (found := captures.take(place, url)) is not None:
             yield Attempt(line, found)
         elif place[0] == _GONE or place > captures.last:
             yield Attempt(line, None)

@@ -49,7 +49,6 @@ class _WholeView(FrontierView):
             column = self._tables.database.get_column_family(name) if name else self._tables.database
             options = ReadOptions()
             options.set_total_order_seek(True)
-            options.fill_cache(False)
             rows = column.iter(options)
             rows.seek_to_first()
             while rows.valid():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from crawlerproject.archived_response import archived_response, archived_wire
 from crawlerproject.fetch.wire import Wire
@@ -36,6 +35,16 @@ if TYPE_CHECKING:
     from crawlerproject.recovery.placed_store import PlacedStore
     from crawlerproject.recovery.replay import Replay
 
+# What an answer can be called that was read; any other reason is why it was not.
+_READ = (
+    Reason.FETCHED,
+    Reason.REDIRECT,
+    Reason.HTTP_ERROR,
+    Reason.RATE_LIMITED,
+    Reason.NOT_MODIFIED,
+    Reason.CHALLENGE,
+)
+_FAILURES = frozenset(map(str, Reason)) - frozenset(map(str, _READ))
 _RENDERED_TYPE = "text/html; charset=utf-8"
 
 
@@ -102,7 +111,10 @@ class Answers:
         response = archived_response(lease.row.url, wire, self._max_bytes, original)
         page = page_of(lease, response, wire)
         page.digest = sha1_of(member.field("warc-payload-digest"))
-        await self._read(page, response, attempt, crawl)
+        if not lease.is_robots and (failed := _failure(attempt)) is not None:
+            page.reason = failed
+        else:
+            await self._read(page, response, attempt, crawl)
         return page
 
     def _original(self, revisit: Member) -> Member:
@@ -188,9 +200,15 @@ def _failed(lease: Lease, attempt: Attempt) -> Page:
     if lease.is_render:
         raise Unreadable("not rendered")  # another time, maybe
     page = Page(lease, lease.row.url, reason, error=str(attempt.told("error") or ""))
-    page.wire = Wire(ip=lease.address, ended_at=attempt.ended_at)
+    page.wire = Wire(ip=lease.address, ended_at=attempt.ended_at, ttfb_seconds=attempt.told("ttfb_seconds"))
     page.unusable = reason is Reason.MIDDLEWARE and lease.is_robots
     return page
+
+
+def _failure(attempt: Attempt) -> Reason | None:
+    """Why an answer was not read, if the log says so: it broke off within."""
+    told = attempt.told("reason")
+    return Reason(told) if told in _FAILURES else None
 
 
 def _duplicate(attempt: Attempt) -> Duplicate | None:

@@ -17,6 +17,7 @@ from crawlerproject.crawl.resume import facts_of
 from crawlerproject.crawl_file import CRAWL_FILE, CrawlFile, apply, read_crawl_file
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.shelf import Counts
 from crawlerproject.preflight import seeds_and_scope
 from crawlerproject.recovery.attempts import Attempt, attempts
 from crawlerproject.recovery.placed_store import PlacedStore
@@ -24,13 +25,25 @@ from crawlerproject.recovery.replay import Replay
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.frontier_folder import BUILDING, finish, put_in_place
 from crawlerproject.stores.looking import RUN_FILE, read_facts
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.protocols import (
+    DUE_FACT,
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_RENDER,
+    FLAG_ROBOTS,
+    Changes,
+    QueuedPage,
+)
 from crawlerproject.stores.request_log import log_files
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.stores.warc_reading import Progress
+
+# Rows of known pages that wait all the same.
+_WAITS_AGAIN = FLAG_RECRAWL | FLAG_RENDER | FLAG_ROBOTS | FLAG_HUB
+_ROWS_AT_A_TIME = 1000
 
 
 @dataclass(slots=True)
@@ -64,7 +77,7 @@ def rebuild(settings: BaseSettings, folder: Path, progress: Progress) -> Rebuilt
         replay = Replay(settings, folder, store, file.scope, sorted(hosts))
         asyncio.run(_replayed(replay, seeds, attempts(folder, progress)))
         store.apply(Changes(facts=[*facts_of(file.scope, sorted(hosts), seeds), (CLEAN_FACT, b"0")]))
-        _count(store, rebuilt)
+        _sweep(store, rebuilt)
         store.sync()
     finally:
         logging.disable(logging.NOTSET)
@@ -126,12 +139,36 @@ def _unheard(count: int) -> None:
     """No progress: it is told when the files are read again."""
 
 
-def _count(store: PlacedStore, rebuilt: Rebuilt) -> None:
+def _sweep(store: PlacedStore, rebuilt: Rebuilt) -> None:
+    """Count what is there; no row of a page that was fetched stays, whatever order it was named and fetched in."""
     rebuilt.pages = sum(1 for _ in store.pages())
     for name in store.hosts_with_work():
         packed = store.host(name)
-        rebuilt.hosts += 1
-        rebuilt.waiting += Host.unpack(name, packed).rows if packed is not None else 0
+        host = Host(name, 0.0) if packed is None else Host.unpack(name, packed)
+        done: list[QueuedPage] = []
+        waiting, after = 0, None
+        while rows := store.head(name, _ROWS_AT_A_TIME, after):
+            after = rows[-1].priority, rows[-1].arrival
+            fetched = [row for row in rows if not row.flags & _WAITS_AGAIN and store.page(row.page_key) is not None]
+            waiting += len(rows) - len(fetched)
+            done += fetched
+        rebuilt.waiting += waiting
+        rebuilt.hosts += waiting > 0
+        if done:
+            _remove(store, host, done)
+
+
+def _remove(store: PlacedStore, host: Host, rows: list[QueuedPage]) -> None:
+    changes = Changes(removed=rows)
+    counts = Counts.unpack(store.fact(DUE_FACT))
+    if host.on_disk:
+        counts.add(host, -1)
+    host.rows -= len(rows)
+    if host.on_disk:
+        counts.add(host)
+        changes.facts.append((DUE_FACT, counts.pack()))
+    changes.hosts.append((host.name, host.pack()))
+    store.apply(changes)
 
 
 def _say_missing(folder: Path, rebuilt: Rebuilt) -> None:
@@ -143,6 +180,7 @@ def _say_missing(folder: Path, rebuilt: Rebuilt) -> None:
         missing.append("attempts without an answer, and how quickly hosts answered: there is no request log")
     missing.append("subscriptions to hubs (WebSub)")
     if counts["lost"]:
-        missing.append(f"{counts['lost']:,} answers that the log tells of and the archive does not have any more: they are asked for again")
+        gone = "answers that the log tells of and that are not archived: they are asked for again"
+        missing.append(f"{counts['lost']:,} {gone}")
     odd = {what: count for what, count in counts.items() if what not in ("captures", "failures", "lost")}
     missing.extend(f"{count:,} attempts: {what}" for what, count in odd.items())

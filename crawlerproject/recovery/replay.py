@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from crawlerproject.items import Page
     from crawlerproject.recovery.attempts import Attempt
     from crawlerproject.recovery.placed_store import PlacedStore
+    from crawlerproject.rules.request_line import Attempt as LogAttempt
     from crawlerproject.rules.urls import Address
     from crawlerproject.stores.archive import Written
     from crawlerproject.stores.warc_files import OpenFile
-    from crawlerproject.rules.request_line import Attempt as LogAttempt
 
 # Pages whose ends are stored together.
 _COMMIT_PAGES = 500
@@ -181,7 +181,7 @@ class Replay:
             return
         lease = self._lease(attempt)
         if lease is None:
-            self.counts["unknown"] += 1
+            await self._follow(attempt)
             return
         try:
             page = await self.answers.page(lease, attempt, self)
@@ -198,9 +198,26 @@ class Replay:
             self.commit()
             self._open()
 
+    async def _follow(self, attempt: Attempt) -> None:
+        """Take in the links of a render that this frontier would not have asked for; nothing else is known of it."""
+        if not attempt.rendered or attempt.capture is None:
+            self.counts["for an address or a reason that is not known"] += 1
+            return
+        address = parse(attempt.url)
+        row = QueuedPage(
+            address.host, address.key, address.url, 0, 0, attempt.depth, attempt.hops, attempt.via, 0, FLAG_RENDER
+        )
+        lease = Lease(row, self.frontier.books.host(address.host), "", self._now, 0.0)
+        self._add((await self.answers.page(lease, attempt, self)).found)
+
+    def _add(self, found: list[Found]) -> int:
+        return sum(
+            self.frontier.add(found[start : start + _LINKS_AT_A_TIME], self._now)
+            for start in range(0, len(found), _LINKS_AT_A_TIME)
+        )
+
     def _finish(self, page: Page, attempt: Attempt) -> None:
-        for start in range(0, len(page.found), _LINKS_AT_A_TIME):
-            page.new_links += self.frontier.add(page.found[start : start + _LINKS_AT_A_TIME], self._now)
+        page.new_links = self._add(page.found)
         if page.changed:
             self.announcements.changed(page.changed, self._now)
         capture = attempt.capture
@@ -224,11 +241,11 @@ class Replay:
             row: QueuedPage | None = robots_row(host, address.scheme, books.next_arrival(host, self._now))
             stored = False
         else:
-            row = self._row(url, robots=hops.rstrip("R") == _ROBOTS)
-            stored = True
-            if attempt.rendered and (row is None or not row.flags & FLAG_RENDER):
-                return None
-            if row is None and hops.rstrip("R") != _ROBOTS:
+            robots = hops.rstrip("R") == _ROBOTS
+            row, stored = self._row(url, robots=robots), True
+            if row is not None and attempt.rendered != bool(row.flags & FLAG_RENDER):
+                row = None
+            if row is None and not robots and not attempt.rendered:
                 row = self._made(attempt, address)
         if row is None:
             return None
@@ -236,6 +253,8 @@ class Replay:
         host.given_up = False  # it was, until a start
         if stored:
             books.take(row, host)
+        if row.flags & FLAG_STRANGER:  # as when it was handed out: the host's own word for it is no news any more
+            books.recent.add([row.page_key])
         books.leased += 1
         member = attempt.capture.member if attempt.capture is not None else None
         ip = str(attempt.told("ip") or (member.field("warc-ip-address") if member else ""))
@@ -290,9 +309,7 @@ class Replay:
             self.frontier.domains.taken_up(address.host)
         host = books.host(address.host)
         arrival = books.next_arrival(host, self._now)
-        row = QueuedPage(
-            address.host, found.queue_key, address.url, place, arrival, depth, hops, via, 0, flags, note
-        )
+        row = QueuedPage(address.host, found.queue_key, address.url, place, arrival, depth, hops, via, 0, flags, note)
         host.rows += 1
         host.known += 0 if pages or flags & FLAG_STRANGER else 1
         self.store.apply(Changes(queued=[row], pages=pages, hosts=[(host.name, host.pack())]))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import orjson
 from rocksdict import AccessType, Options, Rdict, ReadOptions
@@ -45,7 +45,7 @@ class FrontierView(RocksStore):
             raise OperatorError(f"{Path(folder).parent} is not the folder of a crawl; set CRAWL_DIR to one.")
         super().__init__(folder)
 
-    def __enter__(self) -> FrontierView:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
