@@ -10,13 +10,13 @@ from rocksdict import Options, Rdict, ReadOptions
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.frontier.host import Host
 from crawlerproject.stores import rocks_options as tables
+from crawlerproject.stores.crawl_folder import FRONTIER
 from crawlerproject.stores.frontier_folder import has_frontier
 from crawlerproject.stores.looking import FrontierView
 from crawlerproject.stores.rocks_folder import damaged
 from crawlerproject.stores.rows import host_of, unpack_queued, unpack_record
 from crawlerproject.stores.warc_reading import Progress
 
-FRONTIER = "frontier"
 # Of rows: the progress is told of them together.
 _BYTES_AT_A_TIME = 1 << 20
 
@@ -40,7 +40,9 @@ def damage_of(folder: Path, progress: Progress) -> str:
 
 
 class _WholeView(FrontierView):
-    """Reads the table of hosts that are due as well, where there is one."""
+    """Reads the table of hosts that are due as well, where there is one. No crawl runs: its files stay as they are."""
+
+    tries = 1
 
     def read_all(self, progress: Progress) -> None:
         """Every row. Raises FrontierDamaged, or what a row raises that is none."""

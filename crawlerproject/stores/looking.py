@@ -40,6 +40,8 @@ _KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
 class FrontierView(RocksStore):
     """The questions of a ``FrontierStore`` and none of its changes."""
 
+    tries = _TRIES
+
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not Path(folder, "CURRENT").is_file():
             raise OperatorError(f"{Path(folder).parent} is not the folder of a crawl; set CRAWL_DIR to one.")
@@ -95,7 +97,7 @@ class FrontierView(RocksStore):
         options.set_max_open_files(_KEEP_OPEN)
         shown = self._shown()
         with TemporaryDirectory(prefix="frontier-") as here:
-            for left in reversed(range(_TRIES)):
+            for left in reversed(range(self.tries)):
                 _link_files(Path(self._folder).absolute(), Path(here))
                 try:
                     return Rdict(here, options, shown, access_type=AccessType.read_only(False))

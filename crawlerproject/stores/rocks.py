@@ -9,7 +9,7 @@ from threading import Lock
 
 from rocksdict import Rdict, RdictIter, ReadOptions, WriteBatch
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import rocks_options as options
 from crawlerproject.stores.ahead import ROWS_AHEAD, Row, RowsAhead
@@ -287,6 +287,8 @@ class RocksStore:
     def _open(self) -> None:
         try:
             database = self._database_opened()
+        except FrontierDamaged:
+            raise
         except Exception as error:
             raise opening_error(self._folder, str(error)) from error
         self._tables = self._opened(database)
