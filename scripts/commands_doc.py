@@ -77,6 +77,7 @@ def runs(port: int) -> list[Run]:
         Run(f"parse --nocolour http://rules.test:{port}/", "during"),
         Run(f"view http://excluded.test:{port}/", "during", "Here refused; otherwise a browser opens."),
         Run('never trap.test --why "asked by their webmaster"', "during"),
+        Run(f"shell --archived http://plain1.test:{port}/gone.html -c response", "after", "Captured; no network."),
         Run(f"why http://trap.test:{port}/calendar/2", "after"),
         Run(f"why http://rules.test:{port}/private/1", "after"),
         Run(f"why http://down.test:{port}/", "after"),

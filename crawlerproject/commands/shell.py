@@ -30,6 +30,9 @@ class Command(Manners, ScrapyShell):
 
     _archived: Response | None = None  # to be shown first
 
+    def syntax(self) -> str:
+        return "[url|file] [--archived [--at T]]"
+
     def long_desc(self) -> str:
         return (
             "Interactive console for one page, under every polite rule (robots.txt, NeverCrawl, pace, addresses). "

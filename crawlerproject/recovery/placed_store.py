@@ -15,6 +15,7 @@ from xxhash import xxh3_128_digest
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import FLAG_ROBOTS, Changes, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks_folder import make_folder
 from crawlerproject.stores.rocks_options import MIB
 
 LISTS_SUFFIX = ".lists"
@@ -35,6 +36,7 @@ class PlacedStore(RocksStore):
         for left in (folder, self._lists_folder):
             shutil.rmtree(left, ignore_errors=True)
         super().__init__(folder)
+        make_folder(str(self._lists_folder))
         options = Options(raw_mode=True)
         options.create_if_missing(True)
         options.set_write_buffer_size(_BUFFER_BYTES)
