@@ -22,7 +22,16 @@ from typing import IO
 
 from benchmarks.kill_loop.webs import Target, real, small
 from crawlerproject.reports.warc_walk import check_file
-from tests.web.judge import Verdict, judge_captures, judge_pauses, judge_references, read_captures, read_visits, show
+from tests.web.judge import (
+    Verdict,
+    judge_captures,
+    judge_pauses,
+    judge_references,
+    read_attempts,
+    read_captures,
+    read_visits,
+    show,
+)
 from tests.web.running import crawl_command, finish, many_files, measured, start
 
 _LEAST_LIFE_SECONDS = 1.0  # a start takes about this long: kills come from the opening of the stores on
@@ -119,7 +128,9 @@ def judge(target: Target, crawl_dir: Path, alone: Captures, since: float, given:
             verdict.faults.append(f"{path.name} was left open")
     verdict.add(judge_references(crawl_dir / "warc"))
     visits = [visit for visit in read_visits(target.log) if visit.start >= since]
-    verdict.add(judge_pauses(visits, host_seconds=given.pace, ip_seconds=given.pace, floors=target.floors, kills=True))
+    logged = read_attempts(crawl_dir / "log")
+    promises = {"host_seconds": given.pace, "ip_seconds": given.pace, "floors": target.floors}
+    verdict.add(judge_pauses(visits, **promises, logged=logged))
     again = len(visits) - sum(sum(found.values()) for found in captures.values())
     verdict.facts.append(f"{again} answers were lost to kills and asked for again, or had nothing to archive")
     return verdict

@@ -39,6 +39,8 @@ class Commits:
         crawl.traps.stored()
         crawl.frontier.domains.stored()
         crawl.certificates.stored()
+        if crawl.fleet is not None:
+            crawl.fleet.settle()
         stats = crawl.crawler.stats
         assert stats is not None
         for reason, count in crawl.frontier.take_refused().items():

@@ -9,7 +9,6 @@ import orjson
 from crawlerproject.frontier import letters
 from crawlerproject.frontier.recrawl import again, by_depth, by_rank, due
 from crawlerproject.rules.refetch import DAY_SECONDS
-from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.ranks import RANKED_PAGES, Ranks
 from crawlerproject.stores.rocks import LETTERS_FACT
 
@@ -29,7 +28,7 @@ def read_letters(crawl: Crawl) -> None:
         for letter in orjson.loads(packed) if packed else ():
             crawl.frontier.read(letters.unpack(orjson.dumps(letter)), crawl.now())
         if packed:
-            store.apply(Changes(facts=[(name, b"")]))
+            crawl.frontier.keep_fact(name, b"")
 
 
 def queue_revisits(crawl: Crawl, budget: int | None) -> int:

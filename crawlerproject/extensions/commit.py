@@ -100,6 +100,10 @@ class CommitLoop:
                 await asyncio.to_thread(crawl.store.sync if crawl.fleet is None else crawl.fleet.store.reach)
             if crawl.check_room():
                 scheduler.resume()
+            if crawl.fleet is not None:
+                await crawl.fleet.read(crawl.frontier, crawl.now)
+                if crawl.lost:
+                    return
             changes, facts = crawl.commits.begin()
             if not (changes or crawl.frontier.refused) and crawl.fleet is None:
                 return

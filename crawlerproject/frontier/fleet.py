@@ -68,6 +68,7 @@ class Fleet:
         self.workers = 1
         self.doubt_seconds = _DOUBT_SECONDS
         self.outbox: list[Found] = []
+        self._answered: dict[int, int] = {}  # partition -> letters read, whose effects are in no commit yet
         self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for those who look on
         self._life_file = life_file
         self._lease_seconds = lease_seconds
@@ -149,7 +150,10 @@ class Fleet:
     # --- each beat ------------------------------------------------------------------------------
 
     async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Take in what was found for hosts of ours, here and elsewhere; send what was found for others'."""
+        """Take in what was found here for hosts of ours; send what was found for others'.
+
+        To be called between the beginning of a commit and its end: what pages of the commit name goes with it.
+        """
         found, self.outbox = self.outbox, []
         try:
             while found:
@@ -158,7 +162,6 @@ class Fleet:
                 self._busy = True
                 if found:
                     await asyncio.to_thread(self.store.sync)
-            await self._read(frontier, clock)
         except StorageError:
             self.outbox = found + self.outbox
             raise
@@ -179,8 +182,9 @@ class Fleet:
             for start in range(0, len(items), _LINKS_A_LETTER):
                 self.store.post(partition, pack(Links(items[start : start + _LINKS_A_LETTER])))
 
-    async def _read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        ours = [partition for partition in self._since if partition not in self._leaving]
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
+        ours = [partition for partition in self._since if partition not in self._leaving | self._answered.keys()]
         inboxes = await asyncio.to_thread(self.store.letters, ours, _LETTERS)
         if not inboxes:
             return
@@ -190,7 +194,13 @@ class Fleet:
             for letter in letters:
                 frontier.read(letter, clock())
                 await asyncio.sleep(0)
-            self.store.letters_read(partition, len(letters))
+            self._answered[partition] = len(letters)
+
+    def settle(self) -> None:
+        """The commit that holds what came of the letters is applied: with it they are gone from the inboxes."""
+        for partition, count in self._answered.items():
+            self.store.letters_read(partition, count)
+        self._answered.clear()
 
     def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Letter]]:
         """The letters, and the answers about the pages in them at hand. In a thread."""
@@ -294,6 +304,7 @@ class Fleet:
     def _forget(self, partition: int) -> None:
         self._leaving.discard(partition)
         del self._since[partition]
+        self._answered.pop(partition, None)
         self._valid.pop(partition, None)
         self._left.append(partition)
         self._busy = True

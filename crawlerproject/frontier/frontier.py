@@ -196,6 +196,10 @@ class Frontier:
         """Everything decided since the last call, to be applied once its archive bytes are durable."""
         return self.books.take_changes()
 
+    def keep_fact(self, name: str, packed: bytes) -> None:
+        """Store a fact of the worker's with the next commit, together with all that was decided before."""
+        self.books.changes.facts.append((name, packed))
+
     def apply(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Commit ``changes`` and ``facts`` atomically. On StorageError nothing has changed; call again later."""
         self.books.apply(changes, facts)

@@ -106,21 +106,23 @@ def pauses(visits: Iterable[Visit], key: str) -> dict[str, Pauses]:
 
 def judge_pauses(
     visits: list[Visit], *, host_seconds: float, ip_seconds: float, floors: Mapping[str, float] | None = None,
-    tolerance: float = TOLERANCE_SECONDS, kills: bool = False,
+    tolerance: float = TOLERANCE_SECONDS, logged: Mapping[str, list[Attempt]] | None = None,
 ) -> Verdict:  # fmt: skip
     """Faults for every pause below the promise: per host (with ``floors`` and Retry-After), per IP address.
 
-    After ``kills`` a robots.txt may be asked for again because its answer died with the process that had it: nobody
-    knew then which floor it sets.
+    ``logged``: after kills, the request logs as the crawl kept them. An answer that is in none of them died with its
+    process: its Retry-After, or the floor of its robots.txt, was never known.
     """
     verdict, asked = Verdict(), floors or {}
+    known = None if logged is None else _answers(logged)
     for key, least in (("host", host_seconds), ("ip", ip_seconds)):
         last: dict[str, tuple[float, float, str]] = {}
         for visit in visits:
             name = getattr(visit, key)
             end, rest, path = last.get(name, (float("-inf"), 0.0, ""))
-            lost = kills and path == visit.path == "/robots.txt"
-            promised = max(least, 0.0 if lost else asked.get(name, 0.0), rest if key == "host" else 0.0)
+            lost = known is not None and end not in known[visit.host, path]
+            floor = 0.0 if lost and path == visit.path == "/robots.txt" else asked.get(name, 0.0)
+            promised = max(least, floor, rest if key == "host" and not lost else 0.0)
             pause = visit.start - end
             if pause < promised - tolerance:
                 what = f"{'overlap' if pause < 0 else 'pause'} at {key} {name}"
@@ -132,6 +134,30 @@ def judge_pauses(
         counts = f"{len(seen)} {key}s, {len(visits)} requests"
         verdict.facts.append(f"{counts}, smallest pause {smallest:.4f} s, {overlaps} overlaps")
     return verdict
+
+
+class _Ends:
+    """The moments at which answers to one URL ended, by our log."""
+
+    def __init__(self) -> None:
+        self._spans: list[tuple[float, float]] = []
+
+    def add(self, attempt: Attempt) -> None:
+        self._spans.append((attempt.start - TOLERANCE_SECONDS, attempt.end + TOLERANCE_SECONDS))
+
+    def __contains__(self, end: float) -> bool:
+        return any(start <= end <= last for start, last in self._spans)
+
+
+def _answers(logged: Mapping[str, list[Attempt]]) -> Mapping[tuple[str, str], _Ends]:
+    """By host, without port, and path."""
+    ends: dict[tuple[str, str], _Ends] = defaultdict(_Ends)
+    for url, attempts in logged.items():
+        parts = urlsplit(url)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        for attempt in attempts:
+            ends[parts.hostname or "", path].add(attempt)
+    return ends
 
 
 def read_attempts(*folders: Path) -> dict[str, list[Attempt]]:
@@ -277,13 +303,14 @@ def judge_folder(
     world = json.loads((folder / "world.json").read_text())
     visits = read_visits(folder / "server.jsonl")
     forbidden = (folder / "forbidden.txt").read_text().splitlines()
-    known = {"floors": world["floors"], "tolerance": tolerance, "kills": not log}
-    verdict = judge_pauses(visits, host_seconds=host_seconds, ip_seconds=ip_seconds, **known)
+    attempts = read_attempts(*(each / "log" for each in crawls))
+    logged = attempts if crawls and not log else None
+    promises = {"host_seconds": host_seconds, "ip_seconds": ip_seconds, "floors": world["floors"]}
+    verdict = judge_pauses(visits, **promises, tolerance=tolerance, logged=logged)
     asked = {f"http://{visit.host}:{world['port']}{visit.path}" for visit in visits}
     verdict.faults += [f"asked for, though forbidden: {url}" for url in sorted(asked.intersection(forbidden))]
     if crawls:
         if log:
-            attempts = read_attempts(*(each / "log" for each in crawls))
             verdict.add(judge_log(visits, attempts, world["port"], tolerance))
         expected = set((folder / "expected.txt").read_text().splitlines())
         known = {"aliases": world["aliases"], "optional": world["optional"], "endless": world["endless"]}

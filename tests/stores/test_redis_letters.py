@@ -1,0 +1,80 @@
+"""Letters between workers: gone from the inbox only together with what came of them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any, cast
+
+from crawlerproject.frontier.fleet import Fleet
+from crawlerproject.frontier.letters import RobotsWanted, pack
+from crawlerproject.frontier.trap_desk import TrapDesk
+from crawlerproject.stores.redis_ahead import AheadStore
+from crawlerproject.stores.redis_fleet import RedisFleet
+from crawlerproject.stores.redis_store import RedisStore
+from tests.frontier.conftest import Bench
+from tests.stores.redis_crawls import LEASE_MS, opened
+from tests.stores.redis_servers import RedisServer
+
+HOST = "files.test"
+WANTED = RobotsWanted("http://a.test", f"http://{HOST}/a-robots.txt", "PR", "http://a.test/robots.txt")
+
+
+class Worker:
+    """One worker that holds every partition, without the crawl around it."""
+
+    def __init__(self, store: RedisStore, folder: Path) -> None:
+        self.store = store
+        self.ahead = AheadStore(store)
+        part = RedisFleet(store.link, store.crawl, store.worker, LEASE_MS)
+        seconds = LEASE_MS / 1000
+        self.fleet = Fleet(
+            self.ahead, part, folder / "life.json", lease_seconds=seconds, answer_seconds=1.0, rng=random.Random(1)
+        )
+        self.fleet.begin()
+        self.bench = Bench(cast("Any", self.ahead))
+        self.frontier = self.bench.frontier
+        self.frontier.books.territory = self.fleet
+
+    async def take_all(self) -> None:
+        """Report until every partition is held."""
+        while len(self.store.held) < self.store.partitions:
+            await self.fleet.turn(self.frontier, TrapDesk(self.ahead), idle=False)
+
+    async def read(self) -> None:
+        """What a beat does before its commit begins."""
+        await self.fleet.read(self.frontier, lambda: self.bench.now)
+
+    def commit(self) -> None:
+        """What a beat does in the end, but for sending it."""
+        self.frontier.apply(self.frontier.take_changes(), [])
+        self.fleet.settle()
+
+    def inbox(self) -> list[bytes]:
+        """The letters that would be there for the next holder."""
+        partition = self.store.partition(HOST)
+        return self.store.letters([partition], 9).get(partition, [])
+
+
+def test_a_letter_stays_until_what_came_of_it_is_stored(server: RedisServer, tmp_path: Path) -> None:
+    """Whatever is sent in between: killed at any moment, a worker leaves the letter or the page that it asks for."""
+
+    async def beats() -> None:
+        worker = Worker(opened(server.url, take=False), tmp_path)
+        await worker.take_all()
+        worker.store.post([(worker.store.partition(HOST), pack(WANTED))])
+
+        await worker.read()
+        worker.ahead.sync()
+        assert worker.inbox() == [pack(WANTED)]
+        assert worker.store.head(HOST, 9) == []
+        await worker.read()  # not once more
+
+        worker.commit()
+        worker.ahead.sync()
+        assert worker.inbox() == []
+        assert [row.url for row in worker.store.head(HOST, 9)] == [WANTED.target]
+        worker.store.close()
+
+    asyncio.run(beats())
