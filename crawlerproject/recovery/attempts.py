@@ -128,15 +128,14 @@ def attempts(folder: Path, progress: Progress) -> Iterator[Attempt]:
     logged = (_place(line, numbers) for line in read_log(folder / "log"))
     yield from captures.before(next((place for place in logged if place is not None and place[0] != _GONE), _FIRST))
     for line in read_log(folder / "log"):
-        url = line.get("url")
-        if not isinstance(url, str) or not isinstance(line.get("end"), str):
+        if not all(isinstance(line.get(name), str) for name in ("url", "time", "end")):
             continue
         place = _place(line, numbers)
         if place is None:
             yield Attempt(line, None)
             continue
-        yield from captures.before(place)
-        if (found := captures.take(place, url)) is not None:
+        yield from captures.before(place, line)
+        if (found := captures.take(place, line)) is not None:
             yield Attempt(line, found)
         elif place[0] == _GONE or place > captures.last:
             yield Attempt(line, None)
@@ -162,15 +161,15 @@ class _Captures:
         self._next = next(found, None)
         self.last: Place = (-1, 0)  # that was given out
 
-    def before(self, place: Place) -> Iterator[Attempt]:
-        """Those that stand before a place: the log does not tell of them."""
-        while self._next is not None and self._next.place < place:
+    def before(self, place: Place, line: Line | None = None) -> Iterator[Attempt]:
+        """Those that stand before a place, up to that of ``line``: the log does not tell of them."""
+        while self._next is not None and self._next.place < place and not _same(self._next, line):
             yield Attempt(None, self._taken(self._next))
 
-    def take(self, place: Place, url: str) -> Capture | None:
-        """The one at a place; None when there is none, or that of another attempt: after a crash places come again."""
+    def take(self, place: Place, line: Line) -> Capture | None:
+        """That of a line; None when there is none, or that of another attempt: after a crash places come again."""
         capture = self._next
-        if capture is None or capture.place != place or capture.url != url:
+        if capture is None or not (_same(capture, line) or (capture.place == place and capture.url == line["url"])):
             return None
         return self._taken(capture)
 
@@ -178,6 +177,14 @@ class _Captures:
         self.last = capture.place
         self._next = next(self._found, None)
         return capture
+
+
+def _same(capture: Capture, line: Line | None) -> bool:
+    """Whether a line tells of a capture, wherever that stands since something before it was cut out of its file."""
+    if line is None or capture.url != line["url"]:
+        return False
+    moment: str = line["end" if capture.rendered else "time"]
+    return capture.member.field("warc-date") == moment
 
 
 def _place(line: Line, numbers: dict[str, int]) -> Place | None:

@@ -9,8 +9,10 @@ import orjson
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import attempts
 from crawlerproject.rules.request_line import Attempt, line
+from crawlerproject.rules.warc_members import Member
 from crawlerproject.rules.warc_records import Context
 from crawlerproject.stores.archive import Archive, Written
+from crawlerproject.stores.warc_reading import members
 from tests.commands.running import archive_of
 from tests.warc_samples import STARTED_AT, exchange
 
@@ -22,7 +24,7 @@ def url(name: str) -> str:
 
 def captured(made: Archive, name: str) -> Written:
     """A capture without a line in the log."""
-    return made.write(exchange(), Context(url(name), url("via"), "LL"))
+    return made.write(exchange(ended_at=STARTED_AT + 0.1234), Context(url(name), url("via"), "LL"))
 
 
 def logged(made: Archive, name: str, written: Written | None, ended: float = 0.0) -> None:
@@ -96,6 +98,20 @@ def test_a_place_that_comes_again(tmp_path: Path) -> None:
 
     assert told(tmp_path) == [("cut", True, False), ("second", True, True), ("gone", True, False)]
     assert [attempt.lost for attempt in found] == [True, False, True]
+
+
+def test_a_file_that_was_mended(tmp_path: Path) -> None:
+    """What was cut out of it moved all that follows: line and capture are told by page and moment."""
+    made = archive_of(tmp_path)
+    for name in ("one", "two", "three"):
+        logged(made, name, captured(made, name))
+    made.close()
+    (warc,) = (tmp_path / "warc").iterdir()
+    records = [member for member in members(warc) if isinstance(member, Member)]
+    data = warc.read_bytes()
+    warc.write_bytes(data[: records[1].offset] + data[records[4].offset :])
+
+    assert told(tmp_path) == [("one", True, False), ("two", True, True), ("three", True, True)]
 
 
 def test_odd_lines_and_files(tmp_path: Path) -> None:
