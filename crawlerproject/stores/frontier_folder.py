@@ -23,15 +23,19 @@ DAMAGED = "frontier.damaged"
 def put_in_place(folder: Path) -> Path | None:
     """Make a new frontier that is whole the crawl's; where the old one is kept now, if there was any.
 
-    Does nothing when there is no new one. The folder's lock is held. StorageError.
+    Does nothing when there is no new one. The folder's lock is held. Raises OperatorError when the disk refuses.
     """
     built, frontier = folder / BUILT, folder / FRONTIER
     if not built.is_dir():
         return None
-    with storage_errors(frontier):
+    try:
         kept = _moved_aside(frontier)
         built.rename(frontier)
         sync_folder(folder)
+    except OSError as error:
+        raise OperatorError(
+            f"{built} cannot be put in the place of {frontier} ({error.strerror}); check the permissions of {folder}."
+        ) from error
     return kept
 
 
