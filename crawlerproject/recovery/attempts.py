@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,9 @@ Place = tuple[int, int]
 _ANSWERS = frozenset({"response", "revisit", "conversion"})
 _FIRST: Place = (0, 0)
 _END: Place = (1 << 60, 0)
+_NEEDED = ("url", "time", "end")
+# Lines and captures are written in one order, but for pages that waited for room on the disk.
+_LINES_AHEAD = 1000
 _GONE = -1  # the number of a file that is not there
 _FIELD = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
 
@@ -44,6 +49,11 @@ class Capture:
     def url(self) -> str:
         """The address that was asked."""
         return self.member.field("warc-target-uri").strip("<>")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Page and WARC-Date."""
+        return self.url, self.member.field("warc-date")
 
     @property
     def rendered(self) -> bool:
@@ -124,22 +134,21 @@ def attempts(folder: Path, progress: Progress) -> Iterator[Attempt]:
     """
     warcs = in_order(folder / "warc")
     numbers = {path.name: number for number, path in enumerate(warcs)}
-    captures = _Captures(_walked(warcs, progress))
+    captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder / "log"))
     logged = (_place(line, numbers) for line in read_log(folder / "log"))
-    yield from captures.before(next((place for place in logged if place is not None and place[0] != _GONE), _FIRST))
-    for line in read_log(folder / "log"):
-        if not all(isinstance(line.get(name), str) for name in ("url", "time", "end")):
-            continue
+    began = next((place for place in logged if place is not None and place[0] != _GONE), _FIRST)
+    yield from captures.before(began, lines)
+    for line in lines:
         place = _place(line, numbers)
         if place is None:
             yield Attempt(line, None)
             continue
-        yield from captures.before(place, line)
+        yield from captures.before(place, lines, line)
         if (found := captures.take(place, line)) is not None:
             yield Attempt(line, found)
         elif place[0] == _GONE or place > captures.last:
             yield Attempt(line, None)
-    yield from captures.before(_END)
+    yield from captures.before(_END, lines)
 
 
 def in_order(folder: Path) -> list[Path]:
@@ -153,6 +162,35 @@ def in_order(folder: Path) -> list[Path]:
     return [path for _, _, path in sorted(dated)]
 
 
+class _Lines:
+    """The log's lines in their order, some of them looked at ahead."""
+
+    def __init__(self, found: Iterable[Line]) -> None:
+        self._found = (line for line in found if all(isinstance(line.get(name), str) for name in _NEEDED))
+        self._ahead: deque[Line] = deque()
+        self._expected = Counter[tuple[str, str]]()
+        self._fill()
+
+    def __iter__(self) -> Iterator[Line]:
+        while self._ahead:
+            line = self._ahead.popleft()
+            key = _key(line)
+            self._expected[key] -= 1
+            if not self._expected[key]:
+                del self._expected[key]
+            self._fill()
+            yield line
+
+    def tell(self, capture: Capture) -> bool:
+        """Whether a line that is still to come tells of a capture."""
+        return capture.key in self._expected
+
+    def _fill(self) -> None:
+        for line in islice(self._found, _LINES_AHEAD - len(self._ahead)):
+            self._ahead.append(line)
+            self._expected[_key(line)] += 1
+
+
 class _Captures:
     """Captures in their order, one of them looked at ahead."""
 
@@ -161,15 +199,21 @@ class _Captures:
         self._next = next(found, None)
         self.last: Place = (-1, 0)  # that was given out
 
-    def before(self, place: Place, line: Line | None = None) -> Iterator[Attempt]:
-        """Those that stand before a place, up to that of ``line``: the log does not tell of them."""
-        while self._next is not None and self._next.place < place and not _same(self._next, line):
-            yield Attempt(None, self._taken(self._next))
+    def before(self, place: Place, lines: _Lines, line: Line | None = None) -> Iterator[Attempt]:
+        """Those that stand before a place and of which neither ``line`` tells nor one that is still to come."""
+        key = _key(line) if line is not None else None
+        while (capture := self._next) is not None and capture.place < place:
+            if capture.key == key or lines.tell(capture):
+                return
+            yield Attempt(None, self._taken(capture))
 
     def take(self, place: Place, line: Line) -> Capture | None:
-        """That of a line; None when there is none, or that of another attempt: after a crash places come again."""
+        """That of a line, wherever it stands: what was cut out of its file before it has moved it.
+
+        None when there is none, or that of another attempt: after a crash places come again.
+        """
         capture = self._next
-        if capture is None or not (_same(capture, line) or (capture.place == place and capture.url == line["url"])):
+        if capture is None or not (capture.key == _key(line) or (capture.place, capture.url) == (place, line["url"])):
             return None
         return self._taken(capture)
 
@@ -179,12 +223,9 @@ class _Captures:
         return capture
 
 
-def _same(capture: Capture, line: Line | None) -> bool:
-    """Whether a line tells of a capture, wherever that stands since something before it was cut out of its file."""
-    if line is None or capture.url != line["url"]:
-        return False
-    moment: str = line["end" if capture.rendered else "time"]
-    return capture.member.field("warc-date") == moment
+def _key(line: Line) -> tuple[str, str]:
+    """By which line and capture know each other: the page, and the date that its record has."""
+    return line["url"], line["end" if line.get("rendered") else "time"]
 
 
 def _place(line: Line, numbers: dict[str, int]) -> Place | None:
