@@ -72,7 +72,8 @@ class Crawl:
         )
         self._lock = take_lock(self.folder)
         try:
-            siblings = self.folder.parent.iterdir() if shared(settings) else ()
+            beside = self.folder.parent.iterdir() if shared(settings) else ()
+            siblings = [folder for folder in beside if folder.is_dir()]
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
             self._build(settings, spider)
         except BaseException:

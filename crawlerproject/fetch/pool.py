@@ -19,6 +19,8 @@ from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.tls import Certificates
 from crawlerproject.fetch.wire import Wire
 
+# A timer that rings so late was held up by a stopped process or machine, not by a busy loop (ours).
+_STOOD_STILL_SECONDS = 1.0
 _SWEEP_SECONDS = 1.0  # how exactly idle connections expire
 _KEEPALIVE_MARGIN_SECONDS = 1.0  # hang up before the server does: a request sent into its closing is lost
 
@@ -68,7 +70,7 @@ class Pool:
         finally:
             self._busy.discard(connection)
             now = monotonic()
-            _fill(wire, reader, connection, now - started)
+            _fill(wire, reader, connection, _ended(now, deadline) - started)
             if reusable:
                 self._keep(connection, reader.keepalive_seconds, now)
             else:
@@ -122,6 +124,11 @@ class Pool:
                 del self._idle[endpoint]
                 connection.close()
         self._sweeper = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._idle else None
+
+
+def _ended(now: float, deadline: float) -> float:
+    """When an exchange was over. A process that stood still hears of its deadline late, and others went by it."""
+    return now if now < deadline + _STOOD_STILL_SECONDS else deadline
 
 
 def _fill(wire: Wire, reader: ResponseReader, connection: Connection, seconds: float) -> None:

@@ -117,6 +117,25 @@ def test_refused() -> None:
     run(main())
 
 
+def test_a_process_that_stood_still_hears_of_its_deadline_late() -> None:
+    """What is logged is the deadline: by then, and not later, others may have asked the host."""
+
+    async def main() -> None:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asyncio.get_running_loop().call_soon(time.sleep, 1.6)  # as SIGSTOP does
+            await reader.read()
+
+        pool = pool_with(timeout_seconds=0.2)
+        async with serving(talk) as server:
+            error = await failing(pool, at(server.port))
+        assert error.wire is not None
+        assert error.wire.ended_at - error.wire.started_at == pytest.approx(0.2, abs=0.001)
+        pool.close()
+
+    run(main())
+
+
 def test_connect_timeout() -> None:
     """A handshake that never comes counts as connecting."""
 
