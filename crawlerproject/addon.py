@@ -1,34 +1,77 @@
 """The crawler for another Scrapy project, by one line: ``ADDONS = {"crawlerproject.addon.PoliteCrawl": 100}``.
 
-What makes the crawl polite and whole is set whatever the project says (Scrapy's template has a download delay that
-would hold up all hosts at once); our own settings are defaults that the project may change.
+A spider that derives from ``WebSpider`` gets the frontier, with every setting that this takes. Any other spider keeps
+Scrapy as Scrapy documents it, above a download handler that keeps robots.txt, NeverCrawl, address rules and pace. What
+is no promise is set at add-on priority: the project's own settings win.
 """
 
 from __future__ import annotations
 
+import logging
+import re
 from typing import TYPE_CHECKING, Any
 
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+from scrapy.utils.reactor import is_reactor_installed
+from scrapy.utils.spider import DefaultSpider
 
 from crawlerproject import settings as ours
-from crawlerproject.promised_settings import keep_guard
+from crawlerproject.identity import identity
+from crawlerproject.promised_settings import SCRAPY_HANDLER, keep_guard
 from crawlerproject.setting_values import let_in_flight
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+logger = logging.getLogger(__name__)
+
+_ADDON = SETTINGS_PRIORITIES["addon"]
 _PROJECT = SETTINGS_PRIORITIES["project"]
 # What says which project this is, and what must be known before there is a crawler.
 _THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE", "LOG_LEVEL", "ADDONS"})
-_EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP", "LOG_FORMATTER")
+_EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP")
 # What Scrapy has by itself stays but for what works against ours or shows less than ours does.
 _KEPT = frozenset({"EXTENSIONS_BASE"})
+_OF_FRONTIER = tuple(
+    name
+    for name in dir(ours)
+    if name.isupper() and name[0] != "_" and name not in _THEIRS | _KEPT | {*_EARLY, "OURS", *ours.OURS}
+)
 _OFF = ("throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
 _EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name in _OFF}
 
+# Ours obeys robots.txt below every middleware; Scrapy's own would only ask for it once more.
+_SCRAPYS_ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+_HOST_QUEUE = "crawlerproject.crawl.host_queue.HostPriorityQueue"
+# Each place is another host's by that queue, and most of the time it waits for its pause: 20 requests a second at 5 s.
+# An interrupted crawl waits for all of them, which takes no longer than one pause.
+_CONCURRENT_REQUESTS = 100
+# DOWNLOAD_MAXSIZE = 0 is Scrapy's word for no bound.
+_NO_BOUND_BYTES = 2**62
+# The name within a User-Agent: of "Mozilla/5.0 (compatible; foobot/2.1; +https://…)", or the first product.
+_COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][A-Za-z0-9_-]*)")
+_PRODUCT = re.compile(r"\s*([A-Za-z_-][A-Za-z0-9_-]*)")
+
 
 class Guarded:
-    """Our own project's: the last guard stays whatever a spider's ``custom_settings`` say."""
+    """Our own project's: the last guard stays whatever a spider's ``custom_settings`` say.
+
+    Its settings are for crawls by the frontier; a warning names what they take from another spider.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """By the crawler's spider."""
+        if not (_of_frontier(crawler) or issubclass(crawler.spidercls, DefaultSpider)):  # that is the shell's
+            logger.warning(
+                "%s does not derive from WebSpider: in this project Scrapy's cookies, redirects, retries, "
+                "allowed_domains and DEPTH_LIMIT are off; the add-on leaves them to it in a project of its own.",
+                crawler.spidercls.__name__,
+            )
+        return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
         """After the spider's."""
@@ -38,29 +81,93 @@ class Guarded:
 class PoliteCrawl:
     """Frontier, politeness and WARC output for spiders that derive from ``crawlerproject.spiders.web.WebSpider``.
 
-    Other spiders keep Scrapy's scheduler; robots.txt, NeverCrawl and the pace hold for them too.
+    Other spiders stay Scrapy's; robots.txt, NeverCrawl, the address rules and the pace hold for them too.
     """
+
+    def __init__(self, *, frontier: bool) -> None:
+        self._frontier = frontier
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """By the crawler's spider."""
+        return cls(frontier=_of_frontier(crawler))
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Our spider beside the project's own, and the event loop."""
+        """Our spider beside the project's own, the event loop; and the guard, where a spider replaces ``ADDONS``."""
         modules = [*settings.getlist("SPIDER_MODULES"), *ours.SPIDER_MODULES]
         settings.set("SPIDER_MODULES", list(dict.fromkeys(modules)), _PROJECT)
-        for name in _EARLY:
-            settings.set(name, getattr(ours, name), "addon")
+        if not is_reactor_installed():  # by a script, which has chosen its loop
+            for name in _EARLY:
+                settings.set(name, getattr(ours, name), _ADDON)
+        _defaults(settings)
+        # Nothing would keep robots.txt, NeverCrawl and pace for ftp; who wants it names a handler.
+        handlers = {"http": SCRAPY_HANDLER, "https": SCRAPY_HANDLER, "ftp": None}
+        settings.set("DOWNLOAD_HANDLERS_BASE", settings.getdict("DOWNLOAD_HANDLERS_BASE") | handlers, _ADDON)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Everything else."""
-        for name in dir(ours):
-            if not name.isupper() or name.startswith("_") or name in _THEIRS | _KEPT or name in (*_EARLY, "OURS"):
-                continue
-            value: Any = getattr(ours, name)
-            if name in ours.OURS:
-                settings.set(name, value, "addon")
-            elif isinstance(value, dict):
-                more: dict[str, int | None] = dict(_EXTENSIONS) if name == "EXTENSIONS" else {}
-                settings.set(name, settings.getdict(name) | value | more, _PROJECT)
-            else:
-                settings.set(name, value, _PROJECT)
-        let_in_flight(settings)
-        keep_guard(settings)
+        _defaults(settings)
+        if self._frontier:
+            set_for_frontier(settings)
+            keep_guard(settings)
+        else:
+            _set_for_scrapy(settings)
+            keep_guard(settings, SCRAPY_HANDLER)
+
+
+def _of_frontier(crawler: Crawler) -> bool:
+    from crawlerproject.spiders.web import WebSpider  # the event loop is not chosen yet where this module is imported
+
+    return issubclass(crawler.spidercls, WebSpider)
+
+
+def _defaults(settings: BaseSettings) -> None:
+    """Our own settings, which the project may change."""
+    for name, value in ours.OURS.items():
+        settings.set(name, value, _ADDON)
+
+
+def set_for_frontier(settings: BaseSettings) -> None:
+    """What of Scrapy's settings a crawl by the frontier needs otherwise, whatever the project says.
+
+    Scrapy's template, for one, has a download delay, which would hold up all hosts at once.
+    """
+    for name in _OF_FRONTIER:
+        value: Any = getattr(ours, name)
+        if isinstance(value, dict):
+            more: dict[str, int | None] = dict(_EXTENSIONS) if name == "EXTENSIONS" else {}
+            value = settings.getdict(name) | value | more
+        settings.set(name, value, _PROJECT)
+    let_in_flight(settings)
+
+
+def _set_for_scrapy(settings: BaseSettings) -> None:
+    """What of ours follows Scrapy's settings, for a spider that is not ours."""
+    _name_by_user_agent(settings)
+    who = identity(settings)
+    settings.set("USER_AGENT", who.user_agent, _ADDON)
+    if settings["USER_AGENT"] == who.user_agent and not who.reachable:
+        logger.warning("No site can reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT, or a USER_AGENT that says how.")
+    for name in ("FETCH_TIMEOUT_SECONDS", "FETCH_CONNECT_TIMEOUT_SECONDS", "FETCH_FIRST_BYTE_TIMEOUT_SECONDS"):
+        settings.set(name, settings.getfloat("DOWNLOAD_TIMEOUT"), _ADDON)
+    settings.set("FETCH_MIN_BYTES_PER_SECOND", 0, _ADDON)
+    settings.set("FETCH_MAX_BYTES", settings.getint("DOWNLOAD_MAXSIZE") or _NO_BOUND_BYTES, _ADDON)
+    settings.set("SCHEDULER_PRIORITY_QUEUE", _HOST_QUEUE, _ADDON)
+    settings.set("CONCURRENT_REQUESTS", _CONCURRENT_REQUESTS, _ADDON)
+    settings.set("LOG_FORMATTER", "crawlerproject.extensions.quiet_log.GuardedLogFormatter", _ADDON)
+    chain = settings.getdict("DOWNLOADER_MIDDLEWARES") | {_SCRAPYS_ROBOTS: None}
+    settings.set("DOWNLOADER_MIDDLEWARES", chain, settings.getpriority("DOWNLOADER_MIDDLEWARES") or _ADDON)
+
+
+def _name_by_user_agent(settings: BaseSettings) -> None:
+    """A project that sends its own name obeys the rules that robots.txt has for that name.
+
+    ``ROBOTSTXT_USER_AGENT`` wins over ``USER_AGENT``, as in Scrapy; CRAWLER_NAME of the project over both.
+    """
+    sent = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"]
+    if not sent or sent == default_settings.USER_AGENT:
+        return
+    found = _COMPATIBLE.search(sent) or _PRODUCT.match(sent)
+    if found is not None:
+        settings.set("CRAWLER_NAME", found[1], _ADDON)

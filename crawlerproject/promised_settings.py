@@ -14,6 +14,8 @@ from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from crawlerproject import settings as ours
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
@@ -21,32 +23,34 @@ logger = logging.getLogger(__name__)
 _PROJECT = SETTINGS_PRIORITIES["project"]
 _ADDONS = ("crawlerproject.addon.PoliteCrawl", "crawlerproject.addon.Guarded")
 _SCHEMES = ("http", "https")
+_OURS_HANDLER = ours.DOWNLOAD_HANDLERS["http"] or ""
+SCRAPY_HANDLER = "crawlerproject.render.scrapy_handler.ScrapyDownloadHandler"
+"""The guarded download handler for spiders that are not ours."""
 # Put together from Scrapy's and a project's: ours are added where they are missing.
 _CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
 # Without these nothing that is fetched would count, so None does not switch them off.
 _NEEDED = ("crawlerproject.extensions.commit.CommitLoop", "crawlerproject.extensions.own_errors.OwnErrors")
 
 
-def keep_guard(settings: BaseSettings) -> None:
-    """For every spider: our download handler for http and https, in Scrapy's own downloader."""
+def keep_guard(settings: BaseSettings, handler: str = _OURS_HANDLER) -> None:
+    """For every spider: a download handler of ours for http and https, in Scrapy's own downloader.
+
+    ``handler`` is put where none of the guarded ones stands.
+    """
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
-    others = {
-        scheme: handlers.get(scheme)
-        for scheme in _SCHEMES
-        if handlers.get(scheme) not in (None, ours.DOWNLOAD_HANDLERS[scheme])
-    }
-    for scheme, other in others.items():
-        _warn("DOWNLOAD_HANDLERS", f"{other} is not used for {scheme}")
-    missing = {scheme: ours.DOWNLOAD_HANDLERS[scheme] for scheme in _SCHEMES}
-    if any(handlers.get(scheme) != path for scheme, path in missing.items()):
+    missing = {scheme: handler for scheme in _SCHEMES if handlers.get(scheme) not in (_OURS_HANDLER, SCRAPY_HANDLER)}
+    for scheme in missing:
+        if handlers.get(scheme) is not None:
+            _warn("DOWNLOAD_HANDLERS", f"{handlers[scheme]} is not used for {scheme}")
+    if missing:
         _put(settings, "DOWNLOAD_HANDLERS", dict(handlers) | missing)
     _only(settings, "DOWNLOADER", default_settings.DOWNLOADER)
 
 
-def keep_addon(settings: BaseSettings, project: BaseSettings) -> None:
-    """Our add-on, which keeps the rest, where the project has it and the spider's list does not."""
+def keep_addon(settings: BaseSettings, project: Mapping[str, Any]) -> None:
+    """Our add-on, which keeps the rest, where ``project`` (its ADDONS) has it and the spider's list does not."""
     given = settings.getdict("ADDONS")
-    addons = {path: order for path, order in project.getdict("ADDONS").items() if path in _ADDONS and path not in given}
+    addons = {path: order for path, order in project.items() if path in _ADDONS and path not in given}
     if addons:
         _put(settings, "ADDONS", given | addons)
 

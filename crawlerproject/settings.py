@@ -159,7 +159,7 @@ ITEM_PIPELINES = {
     "crawlerproject.pipelines.dedup.DedupPipeline": 200,
     "crawlerproject.pipelines.warc.WarcPipeline": 900,
 }
-# Of Scrapy's own: the others only look and tell less than the progress line, or are for feeds, or are off; and
+# Of Scrapy's own: the others only look and tell less than the progress line, or are replaced below, or are off; and
 # Scrapy imports every one in this list, switched off or not (remote control brings aiohttp, 0.1 s of each start).
 EXTENSIONS_BASE = {
     "scrapy.extensions.corestats.CoreStats": 0,
@@ -173,6 +173,8 @@ EXTENSIONS = {
     "crawlerproject.extensions.status.StatusFile": 510,
     "crawlerproject.extensions.watching.Watching": 520,
     "crawlerproject.extensions.hub_listener.HubListener": 530,
+    "crawlerproject.extensions.feeds.CrawlFeeds": 540,
+    "scrapy.extensions.feedexport.FeedExporter": None,  # in whose place that one stands
     "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.loop_holds.LoopHolds": 20,
 }

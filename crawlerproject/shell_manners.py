@@ -8,16 +8,18 @@ from __future__ import annotations
 import argparse
 import logging
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.exceptions import ScrapyDeprecationWarning, UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from crawlerproject.addon import set_for_frontier
 from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.setting_values import list_of
+from crawlerproject.settings import OURS
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
@@ -39,12 +41,19 @@ class Manners(_Command):
 
     settings: Settings | None
     exitcode: int
+    default_settings: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        """Our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
+        super().__init_subclass__()
+        cls.default_settings = {**cls.default_settings, **OURS}
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Quiet unless asked otherwise; redirects are followed, hop by hop through every gate."""
         super().process_options(args, opts)
         settings = self.settings
         assert settings is not None
+        set_for_frontier(settings)  # in another project: the same chain as here
         try:
             identity(settings)
             preset_of(settings)

@@ -23,9 +23,21 @@ from crawlerproject.rules.printable import printable, printable_json, printable_
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from scrapy.settings import BaseSettings
 
 # What continues a log record stands below its first line, where no line of the log begins.
 _CONTINUED = "\n  "
+
+# Records of Scrapy's that repeat what is the same in every crawl: logger -> how they begin. 58 lines of each start.
+_HEAD = {
+    "scrapy.addons": "Enabled addons",
+    "scrapy.crawler": "Overridden settings",
+    "scrapy.middleware": "Enabled ",
+    "scrapy.utils.log": "Versions",
+}
+# And those that say what the panel and the summary say better.
+_STATISTICS = "scrapy.statscollectors"
+_ENDS = {"scrapy.utils.log": "", "scrapy.core.engine": "", _STATISTICS: "Dumping "}
 
 
 def say(*lines: str, error: bool = False) -> None:
@@ -153,6 +165,49 @@ class GuardedRecord(logging.LogRecord):
 def guard_log() -> None:
     """From now on every record is a guarded one."""
     logging.setLogRecordFactory(GuardedRecord)
+
+
+def has_panel(settings: BaseSettings) -> bool:
+    """Whether a crawl shows itself on a terminal; its log then only has what an operator needs to see."""
+    return sys.stderr.isatty() and not settings.get("LOG_FILE")
+
+
+class _Lowered(logging.Filter):
+    """Makes Scrapy's records at INFO whose message begins so DEBUG records: shown when LOG_LEVEL says so."""
+
+    def __init__(self, begins: str) -> None:
+        super().__init__()
+        self._begins = begins
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Every record passes, perhaps at another level."""
+        if record.levelno == logging.INFO and not record.exc_info and str(record.msg).startswith(self._begins):
+            record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+        return True
+
+
+class _OneLine(logging.Filter):
+    """Makes one line of Scrapy's statistics, which have forty-five."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Every record passes."""
+        record.msg = " ".join(str(record.msg).split())
+        return True
+
+
+def quiet_scrapy(settings: BaseSettings) -> None:
+    """A crawl of ours begins: what Scrapy says of its own parts is for LOG_LEVEL=DEBUG.
+
+    On a terminal that is also its statistics, which the summary replaces, and a line has the time only.
+    """
+    panel = has_panel(settings)
+    for name, begins in (_HEAD | _ENDS if panel else _HEAD).items():
+        logging.getLogger(name).addFilter(_Lowered(begins))
+    if panel:
+        settings.set("LOG_FORMAT", "%(asctime)s %(levelname)s: %(message)s", priority="command")
+        settings.set("LOG_DATEFORMAT", "%H:%M:%S", priority="command")
+    else:
+        logging.getLogger(_STATISTICS).addFilter(_OneLine())
 
 
 def _below(text: str) -> str:

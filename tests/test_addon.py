@@ -1,4 +1,7 @@
-"""One line in ADDONS of a fresh project: the same frontier, politeness and WARC output, for a spider of its own."""
+"""One line in ADDONS of a fresh project: the same frontier, politeness and WARC output, for a spider of its own.
+
+Spiders that are not ours: tests/addon.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,13 @@ import os
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from crawlerproject.reports.warc_walk import check_file
 from crawlerproject.stores.request_log import read_log
-from tests.web.judge import judge_folder, read_visits
+from tests.web.judge import judge_folder
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, small_settings, synthetic_web
 
 PYTHON_BLOCKS = re.findall(
@@ -22,21 +24,6 @@ PYTHON_BLOCKS = re.findall(
 )
 # The documentation's example, as it stands there; its class is what is crawled with.
 SPIDER = next(block for block in PYTHON_BLOCKS if "class TitlesSpider" in block)
-PLAIN = """
-import scrapy
-
-
-class PlainSpider(scrapy.Spider):
-    name = "plain"
-
-    async def start(self):
-        for path in ("/exact/0", "/exact/1", "/exact/2"):
-            yield scrapy.Request(self.site + path)
-        yield scrapy.Request(self.forbidden)
-
-    def parse(self, response):
-        yield {"url": response.url, "status": response.status}
-"""
 BROKEN = """
 from crawlerproject.spiders.web import WebSpider
 
@@ -67,7 +54,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = home / "other" / "other" / "settings.py"
     settings.write_text(settings.read_text() + ADDON)
     (home / "other" / "other" / "spiders" / "titles.py").write_text(SPIDER)
-    (home / "other" / "other" / "spiders" / "plain.py").write_text(PLAIN)
     (home / "other" / "other" / "spiders" / "broken.py").write_text(BROKEN)
     return home / "other"
 
@@ -97,26 +83,6 @@ def test_a_spider_of_another_project(project: Path, tmp_path: Path) -> None:
     assert found[f"http://plain1.test:{web.port}/"] == "plain1.test/"
     for path in (crawl / "warc").glob("*.warc.gz"):
         assert check_file(path).flaws == []
-
-
-def test_any_other_spider_is_polite_too(project: Path, tmp_path: Path) -> None:
-    """Scrapy's own scheduler, and still robots.txt first, nothing forbidden, a pause after each answer."""
-    with synthetic_web(tmp_path / "web") as web:
-        site, forbidden = f"http://copies.test:{web.port}", f"http://rules.test:{web.port}/private/1"
-
-        where = ["-a", f"site={site}", "-a", f"forbidden={forbidden}"]
-        ended = scrapy(
-            project, "crawl", "plain", *where, "-O", str(tmp_path / "x.jsonl"), *options(web, tmp_path / "c")
-        )
-
-        visits = read_visits(web.folder / "server.jsonl")
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    ours = [visit for visit in visits if visit.host == "copies.test"]
-    assert ours[0].path == "/robots.txt"
-    assert sorted(visit.path for visit in ours[1:]) == ["/exact/0", "/exact/1", "/exact/2"]
-    assert all(after.start - before.end >= 0.248 for before, after in pairwise(ours))
-    assert "/private/1" not in [visit.path for visit in visits]
-    assert not (tmp_path / "c").exists()
 
 
 def test_without_a_contact_it_does_not_start(project: Path, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ MAY_IMPORT = {
         "rules",
         "preflight",
         "promised_settings",
+        "settings",
         "crawl_file",
         # Workers as processes of their own.
         "supervisor",
@@ -36,6 +37,7 @@ MAY_IMPORT = {
         "reasons",
         "fetch.wire",
         "fetch.decoding",
+        "fetch.name_addresses",
         "batch",
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import gates_of
-from crawlerproject.frontier.progress import human_seconds
-from crawlerproject.middlewares.pace_settings import preset_of
+from crawlerproject.frontier.progress import counted, human_seconds
+from crawlerproject.middlewares.pace_settings import ip_seconds_of, preset_of
 from crawlerproject.onlooker import LookingCommand, one_argument
 from crawlerproject.preflight import check_known, crawl_folder, seeds_and_scope
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.pace import delay_seconds
+from crawlerproject.rules.pace_limits import Limits, Queue, limits
+from crawlerproject.stores.host_pace import HostPaceFile
 from crawlerproject.stores.looking import FrontierView
 from crawlerproject.terminal import say, say_json
 
@@ -29,13 +33,77 @@ def _budgets(pages: int, asked: list[int] | None) -> list[int]:
     return asked or sorted({max(1, round(pages * share)) for share in _BUDGET_SHARES})
 
 
+class _Forecast(NamedTuple):
+    """What pauses allow to the hosts of some seeds."""
+
+    seeds: Counter[str]  # by host key
+    delays: dict[str, float]  # seconds, by host key
+    addresses: dict[str, str]  # by host name, as far as they are known
+    names: int
+    pace_seconds: float
+    ip_pause_seconds: float | None
+
+    @property
+    def unknown(self) -> int:
+        """Names whose address is not known."""
+        return self.names - len(self.addresses)
+
+    def of_seeds(self) -> Limits:
+        """When each host has its seeds alone."""
+        return self._limits(self.seeds)
+
+    def of_pages(self, count: int) -> Limits:
+        """When each host has so many pages."""
+        return self._limits(dict.fromkeys(self.seeds, count))
+
+    def _limits(self, pages: Mapping[str, int]) -> Limits:
+        """A robots.txt of each host comes first."""
+        return limits(
+            [
+                Queue(host, self.addresses.get(host_name(host), ""), count + 1, self.delays[host], 0.0, 0.0)
+                for host, count in pages.items()
+            ],
+            self.ip_pause_seconds,
+        )
+
+
+def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
+    """The same for a person."""
+    known = f" at {counted(facts['addresses'], 'known address', 'known addresses')}" if facts["addresses"] else ""
+    ip_pause = facts["ip_pause_seconds"]
+    at_address = f"; to an IP address one every {human_seconds(ip_pause)}" if ip_pause else ""
+    lines = [
+        f"{counted(facts['seeds'], 'seed')} on {counted(facts['hosts'], 'host')}{known} "
+        f"({facts['excluded']:,} excluded by the NeverCrawl list)",
+        f"Pace: one request to a host every {human_seconds(facts['pace_seconds'])} before its response times are known"
+        f"{at_address}",
+    ]
+    if facts["pages_per_second_at_most"] is not None:
+        lines.append(f"So at most {facts['pages_per_second_at_most']:,.1f} pages/s, while all hosts have work")
+    if ip_pause and facts["names_without_address"] > 1:
+        lines.append(
+            f"Of {facts['names_without_address']:,} names the address is not known: those that share one get "
+            f"{1 / ip_pause:,.1f} pages/s together (--resolve asks the DNS)"
+        )
+    seconds, most = facts["seconds_of_the_seeds"], facts["largest_host_seeds"]
+    largest = f" ({facts['largest_host']} has {most:,} of them)" if most > 1 else ""
+    lines.append(f"The seeds alone: at least {human_seconds(seconds)}{largest}")
+    for count in counts:
+        seconds = facts["seconds_by_pages_of_each_host"][str(count)]
+        lines.append(f"{count:,} pages of each host: at least {human_seconds(seconds)}")
+    lines.append(
+        "robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer."
+    )
+    return lines
+
+
 class Command(LookingCommand):
-    """Sends nothing; needs no crawl folder."""
+    """Sends nothing to any host; needs no crawl folder."""
 
     example = "scrapy forecast seeds.txt --pages 500"
 
     def syntax(self) -> str:
-        return "SEEDS [--pages N] [--json] | --recrawl [--budget N]"
+        return "SEEDS [--pages N] [--resolve] [--json] | --recrawl [--budget N]"
 
     def short_desc(self) -> str:
         return "How long politeness alone will take, before the first request"
@@ -45,7 +113,7 @@ class Command(LookingCommand):
         parser.add_argument(
             "--pages", type=int, action="append", metavar="N", help="pages of each host; may be given again"
         )
-
+        parser.add_argument("--resolve", action="store_true", help="ask the DNS which hosts share an address")
         parser.add_argument("--recrawl", action="store_true", help="what visits to known pages buy (of CRAWL_DIR)")
         parser.add_argument("--budget", type=int, action="append", metavar="N", help="with it: visits a day")
 
@@ -61,32 +129,43 @@ class Command(LookingCommand):
         hosts = Counter(seed.host for seed in addresses if not never.excludes(host_name(seed.host)))
         if not hosts:
             raise OperatorError("All seeds are on the NeverCrawl list; there is nothing to forecast.")
-        pace = delay_seconds(preset_of(self.settings), ())
+        crawl = self._forecast(hosts, resolve=opts.resolve)
         largest, most = hosts.most_common(1)[0]
-        counts = [most, *(opts.pages or [count for count in _EXAMPLES if count > most])]
+        counts = opts.pages or [count for count in _EXAMPLES if count > most]
         if any(count < 1 for count in counts):
             raise OperatorError("--pages must be at least 1.")
+        alone = crawl.of_seeds()
         facts = {
             "seeds": len(addresses),
             "excluded": excluded,
             "hosts": len(hosts),
+            "names": alone.names,
+            "addresses": alone.addresses,
+            "names_without_address": crawl.unknown,
             "largest_host": largest,
             "largest_host_seeds": most,
-            "pace_seconds": pace,
-            "pages_per_second_at_most": round(len(hosts) / pace, 3) if pace else None,
-            "seconds_by_pages_of_each_host": {str(count): count * pace for count in counts},
+            "pace_seconds": crawl.pace_seconds,
+            "ip_pause_seconds": crawl.ip_pause_seconds,
+            "pages_per_second_at_most": None if alone.per_second is None else round(alone.per_second, 3),
+            "seconds_of_the_seeds": alone.seconds,
+            "seconds_by_pages_of_each_host": {str(count): crawl.of_pages(count).seconds for count in [most, *counts]},
         }
         if opts.json:
             say_json(facts)
-            return
-        say(f"{len(addresses):,} seeds on {len(hosts):,} hosts ({excluded:,} excluded by the NeverCrawl list)")
-        say(f"Pace: one request to a host every {human_seconds(pace)} before its response times are known")
-        if pace:
-            say(f"So at most {len(hosts) / pace:,.1f} pages/s, while all hosts have work")
-        say(f"The seeds alone: at least {human_seconds(most * pace)} ({largest} has {most:,} of them)")
-        for count in counts[1:]:
-            say(f"{count:,} pages of each host: at least {human_seconds(count * pace)}")
-        say("robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer.")
+        else:
+            say(*_lines(facts, counts))
+
+    def _forecast(self, hosts: Counter[str], *, resolve: bool) -> _Forecast:
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.fetch.name_addresses import known_addresses, resolved_addresses
+
+        settings = self.settings
+        assert settings is not None
+        names = {host_name(host) for host in hosts}
+        addresses = (resolved_addresses if resolve else known_addresses)(sorted(names), settings)
+        base, paces = preset_of(settings), HostPaceFile(settings.get("HOST_PACE_FILE"))
+        delays = {host: delay_seconds(paces.preset(host, base, 0.0), ()) for host in hosts}
+        return _Forecast(hosts, delays, addresses, len(names), delay_seconds(base, ()), ip_seconds_of(settings))
 
     def _recrawl(self, opts: argparse.Namespace) -> None:
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.host_table import Outlook, host_rows, outlook
+from crawlerproject.frontier.host_table import Outlook, host_rows, outlook, with_addresses
 from crawlerproject.frontier.progress import human_bytes, human_seconds
 from crawlerproject.onlooker import LookingCommand, Onlooker
 from crawlerproject.rules.bound import bound_by, load_of
@@ -34,6 +34,8 @@ class Command(LookingCommand):
         crawl = self.look()
         with crawl.store() as store:
             ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases()))
+            if crawl.running:
+                ahead = with_addresses(ahead, crawl.status.get("progress", {}))
             workers = store.workers() if isinstance(store, RedisView) else []
         facts = status_facts(crawl, ahead) | worker_facts(crawl, workers)
         if opts.json:

@@ -28,7 +28,7 @@ class Commits:
         state = crawl.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         learnt = crawl.traps.facts() + crawl.certificates.facts() + crawl.frontier.renders.take_facts()
-        learnt += crawl.revisits.take_facts() + crawl.frontier.domains.facts()
+        learnt += crawl.revisits.take_facts() + crawl.frontier.domains.facts() + crawl.totals.facts()
         return crawl.frontier.take_changes(), facts + learnt
 
     def end(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
@@ -39,10 +39,12 @@ class Commits:
         crawl.traps.stored()
         crawl.frontier.domains.stored()
         crawl.certificates.stored()
+        crawl.totals.stored(facts)
         if crawl.fleet is not None:
             crawl.fleet.settle()
         stats = crawl.crawler.stats
         assert stats is not None
+        crawl.troubles.refused(crawl.frontier.take_refused_seeds())
         for reason, count in crawl.frontier.take_refused().items():
             stats.inc_value(f"refused/{reason}", count)
 

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING
 from crawlerproject.clock import steady
 from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
+from crawlerproject.crawl.figures import Allowed
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
+from crawlerproject.crawl.totals import TotalsBook
+from crawlerproject.crawl.troubles import Troubles
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.frontier.announcements import Announcements
@@ -61,6 +64,7 @@ class Crawl:
         self.pages = 0  # these three since this process started, as in Progress
         self.bytes = 0
         self.errors = 0
+        self.allowed = Allowed()
         self._epoch = steady() - time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
@@ -119,11 +123,13 @@ class Crawl:
         store, fleet = self.store, self.fleet
         clean = store.fact(CLEAN_FACT)
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
+        self.totals = TotalsBook(self)
         self.resolver = resolver_for(self.crawler)
         self.certificates = CertificateBook(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
         self.traps = TrapDesk(store, allowed)
         self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
+        self.troubles = Troubles(self.resumed.hosts)
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps)
         self.renders = RenderEnds(self)

@@ -37,17 +37,26 @@ def stop_for_damage(crawler: Crawler, error: FrontierDamaged) -> None:
 class Loader:
     """Until it is done the crawl is not over; ``wake`` is told whenever there may be more to do."""
 
-    def __init__(self, crawler: Crawler, frontier: Frontier, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, crawler: Crawler, frontier: Frontier, wake: Callable[[], None], done: Callable[[], None]
+    ) -> None:
+        """``done`` is called when the last of them is taken up."""
         self._crawler = crawler
         self._frontier = frontier
         self._wake = wake
+        self._done = done
         self._timer: CallLaterResult | None = None
 
     def begin(self) -> None:
         """Take up the first at once: an error in them stops the start."""
         self._frontier.begin_loading()
+        self._some()
+
+    def _some(self) -> None:
         if self._frontier.load_some(_HOSTS_AT_A_TIME):
             self._timer = call_later(0, self._go_on)
+        else:
+            self._done()
 
     def cancel(self) -> None:
         """What is not taken up waits for another start."""
@@ -57,8 +66,7 @@ class Loader:
     def _go_on(self) -> None:
         self._timer = None
         try:
-            if self._frontier.load_some(_HOSTS_AT_A_TIME):
-                self._timer = call_later(0, self._go_on)
+            self._some()
         except FrontierDamaged as error:
             stop_for_damage(self._crawler, error)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawlerproject.crawl.troubles import GOOD
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.conduct import Ending
 from crawlerproject.frontier.contents import Duplicate
@@ -156,6 +157,8 @@ class PageEnds:
             return
         record = crawl.revisits.record(page, digest, now)
         crawl.frontier.finish(lease, ending, record, page.body, now)
+        if page.reason not in GOOD:
+            crawl.troubles.ended(page, now)
         if page.to_render is None and not lease.is_hub:  # a shell says nothing yet
             new = crawl.traps.learn(page, digest)
             if new and page.duplicate is None:

@@ -25,6 +25,7 @@ from crawlerproject.crawl_file import (
     refuse_differences,
     write_crawl_file,
 )
+from crawlerproject.frontier.progress import Progress, counted
 from crawlerproject.settings import OURS
 from crawlerproject.stores.protocols import Changes, FrontierStore
 
@@ -41,6 +42,12 @@ _MARK_BYTES = 8
 """Of a seed's key that are kept: among ten million seeds two are taken for one with a chance of 3 in a million."""
 
 
+_WHAT_NEXT = (
+    "To visit its pages again: -a mode=recrawl; for more pages: new seeds with -a accept=seeds; for another crawl: "
+    "-s CRAWL_DIR=…."
+)
+
+
 @dataclass(slots=True, frozen=True)
 class Resumed:
     """What a crawl is at this start."""
@@ -49,6 +56,28 @@ class Resumed:
     hosts: list[str]  # host keys of all its seeds
     continued: bool  # it was begun by an earlier start
     new_seeds: int
+    recrawl: bool = False  # its known pages are visited again
+
+    def say_queued(self, urls: int, hosts: int, pages: int) -> None:
+        """What earlier starts have done and left; known when all of it is taken up."""
+        if not self.continued or self.recrawl:
+            return
+        done = f"{counted(pages, 'page')} done, " if pages else ""  # of an older version's folder that is not known
+        if urls:
+            logger.info("From before: %s%s of %s queued", done, counted(urls, "URL"), counted(hosts, "host"))
+        elif not self.new_seeds:
+            logger.info("From before: %snothing queued: this crawl has ended. %s", done, _WHAT_NEXT)
+
+    def say_end(self, folder: Path, reason: str, progress: Progress) -> None:
+        """What a start came to that had nothing to do, and what is left for another one."""
+        if reason != "finished":
+            return
+        if self.continued and not progress.pages and not self.recrawl:
+            tried = f" ({counted(progress.errors, 'attempt')} failed)" if progress.errors else ""
+            logger.info("Nothing was left to fetch%s: the crawl in %s has ended before. %s", tried, folder, _WHAT_NEXT)
+        if progress.queued_urls:
+            left = counted(progress.queued_urls, "URL")
+            logger.info("Left for another start: %s of hosts that rest for longer than FRONTIER_PATIENCE_SECONDS", left)
 
 
 def resume(folder: Path, store: FrontierStore, spider: Any, *, continued: bool) -> Resumed:
@@ -78,7 +107,7 @@ def resume(folder: Path, store: FrontierStore, spider: Any, *, continued: bool) 
     hosts = sorted({*hosts, *(seed.host for seed in seeds)})
     _remember(folder, file, spider, scope, settings, accepted)
     store.apply(Changes(facts=facts_of(scope, hosts, new, known)))
-    return Resumed(scope, hosts, continued, len(new))
+    return Resumed(scope, hosts, continued, len(new), spider.recrawl)
 
 
 def facts_of(scope: str, hosts: list[str], seeds: Iterable[Address], known: bytes = b"") -> list[tuple[str, bytes]]:
@@ -99,7 +128,7 @@ def _say(folder: Path, seeds: list[Address], new: int, *, continued: bool) -> No
 
 
 def _count(seeds: int) -> str:
-    return "1 seed" if seeds == 1 else f"{seeds:,} seeds"
+    return counted(seeds, "seed")
 
 
 def _scope(store: FrontierStore) -> tuple[str, list[str]]:

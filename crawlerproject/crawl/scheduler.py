@@ -20,6 +20,7 @@ from crawlerproject.bursts import Bursts
 from crawlerproject.crawl.completion import Completion
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.embed_requests import EmbedRequests
+from crawlerproject.crawl.figures import progress
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
 from crawlerproject.crawl.loader import Loader, stop_for_damage
 from crawlerproject.crawl.long_pages import MOST_AT_ONCE, LongPages
@@ -101,7 +102,7 @@ class FrontierScheduler:
         """Open the crawl's folder and take up what an earlier run left."""
         self.crawl = Crawl(self.crawler, spider)
         self.pushes = Pushes(self)
-        self._loader = Loader(self.crawler, self.crawl.frontier, self.wake)
+        self._loader = Loader(self.crawler, self.crawl.frontier, self.wake, self._say_queued)
         self._lookups = Lookups(self.crawl, self._looked_up, self.wake)
         self._long = LongPages(self)
         self.completion = Completion(self)
@@ -109,6 +110,11 @@ class FrontierScheduler:
             self._loader.begin()
             read_letters(self.crawl)
         self.open_addresses()
+
+    def _say_queued(self) -> None:
+        frontier = self.crawl.frontier
+        hosts = sum(host.work for host in frontier.hosts()) + frontier.on_disk.hosts
+        self.crawl.resumed.say_queued(max(0, frontier.waiting_urls), hosts, self.crawl.totals.now().pages)
 
     def open_addresses(self) -> None:
         """In a fleet: share IP addresses with the other workers."""
@@ -132,12 +138,7 @@ class FrontierScheduler:
         if self._addresses is not None:
             self._addresses.close()
         crawl = self.crawl
-        if reason == "finished" and crawl.resumed.continued and not (crawl.pages or crawl.errors):
-            logger.info(
-                "Nothing was left to fetch: the crawl in %s has ended before. To visit its pages again: "
-                "-a mode=recrawl; for more pages: new seeds with -a accept=seeds; for another crawl: -s CRAWL_DIR=….",
-                crawl.folder,
-            )
+        crawl.resumed.say_end(crawl.folder, reason, progress(crawl))
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -214,6 +215,7 @@ class FrontierScheduler:
     def add_seeds(self, seeds: Iterable[Address]) -> None:
         """Queue the operator's seeds; known ones are skipped."""
         self.add([seed_found(address) for address in seeds])
+        self.crawl.troubles.refused(self.crawl.frontier.take_refused_seeds())
         self.wake()
 
     def add_revisits(self, budget: int | None) -> int:

@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from collections import deque
+from textwrap import wrap
 from typing import TYPE_CHECKING, Protocol, Self
 
 from scrapy import signals
@@ -15,12 +16,15 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from crawlerproject.crawl.figures import progress
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.frontier.progress import Progress, render_line
+from crawlerproject.frontier.progress import Progress, render_lines
+from crawlerproject.preflight import crawl_folder
+from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.terminal import console, guard_streams
+from crawlerproject.terminal import console, guard_streams, has_panel, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -30,17 +34,21 @@ logger = logging.getLogger(__name__)
 LIVE_SECONDS = 0.25  # four looks a second read as motion, and cost under a thousandth of the CPU
 # The scheduler looks at every host in memory to answer: that may take a hundredth of the time, no more.
 COST_SHARE = 0.01
+_HOW_TO_END = "Ctrl-C ends in good order"
+_BELOW_TEXT = " " * 11  # where the summary's lines have their text
+# A longer request log is not read for the ten lines at the end: they would take more than a second.
+_SUMMED_UP_BYTES = 50_000_000
 RATE_SECONDS = 10.0  # the live rate is a mean over this: shorter jumps about, longer lags behind
 
 
 class Display(Protocol):
-    """Where the line goes."""
+    """Where the lines go."""
 
     beat_seconds: float
 
     def start(self) -> None: ...
 
-    def show(self, line: str) -> None: ...
+    def show(self, lines: list[str]) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -54,9 +62,9 @@ class LogDisplay:
     def start(self) -> None:
         """Nothing to open."""
 
-    def show(self, line: str) -> None:
-        """Log the line."""
-        logger.info(line)
+    def show(self, lines: list[str]) -> None:
+        """Log them as one."""
+        logger.info("%s", " · ".join(lines))
 
     def stop(self) -> None:
         """Nothing to close."""
@@ -65,9 +73,12 @@ class LogDisplay:
 class LiveDisplay:
     """A panel at the bottom of the terminal, with the log scrolling above it."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, folder: Path | None = None) -> None:
+        """``folder``: of the crawl that is summed up at its end."""
         self.beat_seconds = LIVE_SECONDS
         self._title = title
+        self._folder = folder
+        self._lines: list[str] = []
         from rich.live import Live  # a crawl without a terminal need not import it
 
         self._live = Live(console=console(error=True), auto_refresh=False, redirect_stdout=False)
@@ -80,19 +91,34 @@ class LiveDisplay:
             guard_streams()
         _point_log_to_stderr()
 
-    def show(self, line: str) -> None:
+    def show(self, lines: list[str]) -> None:
         """Redraw the panel."""
+        self._lines = lines
+        self._draw(_HOW_TO_END)
+
+    def _draw(self, subtitle: str) -> None:
         from rich.panel import Panel
         from rich.text import Text
 
-        self._live.update(
-            Panel(Text(printable_line(line)), title=Text(printable_line(self._title)), title_align="left"), refresh=True
+        text = Text("\n".join(map(printable_line, self._lines)))
+        panel = Panel(
+            text,
+            title=Text(printable_line(self._title)),
+            title_align="left",
+            subtitle=Text(subtitle) if subtitle else None,
+            subtitle_align="left",
         )
+        self._live.update(panel, refresh=True)
 
     def stop(self) -> None:
-        """Leave the last panel standing and give the terminal back to the log."""
+        """Leave the last panel standing, give the terminal back to the log, and sum up."""
+        self._draw("")
+        width = self._live.console.width
         self._live.stop()
         _point_log_to_stderr()
+        if self._folder is not None and 0 < _log_bytes(self._folder) <= _SUMMED_UP_BYTES:
+            for line in summarise(self._folder).lines():
+                say(*wrap(line, width, subsequent_indent=_BELOW_TEXT, break_on_hyphens=False), error=True)
 
 
 class ProgressExtension:
@@ -113,9 +139,10 @@ class ProgressExtension:
         if not crawler.crawling:
             raise NotConfigured  # no crawl of ours, as in the shell: without a word
         display: Display
-        if sys.stderr.isatty() and not crawler.settings.get("LOG_FILE"):
+        if has_panel(crawler.settings):
             name = getattr(crawler.spidercls, "name", "")
-            display, rate_seconds = LiveDisplay(f"scrapy crawl {name}"), RATE_SECONDS
+            folder = crawl_folder(crawler.settings, name)
+            display, rate_seconds = LiveDisplay(f"scrapy crawl {name} · {folder}", folder), RATE_SECONDS
         else:
             beat_seconds = crawler.settings.getfloat("PROGRESS_LOG_SECONDS")
             if beat_seconds <= 0:
@@ -156,22 +183,26 @@ class ProgressExtension:
             return
         now = time.monotonic()
         self._not_before = now + (now - began) / COST_SHARE
-        self._display.show(self.line(progress, now))
+        self._display.show(self.lines(progress, now))
 
-    def line(self, progress: Progress, now: float) -> str:
-        """The line for ``now`` (monotonic seconds), its rate taken over the last ``rate_seconds``."""
+    def lines(self, progress: Progress, now: float) -> list[str]:
+        """The lines for ``now`` (monotonic seconds), its rate taken over the last ``rate_seconds``."""
         history = self._history
         history.append((now, progress))
         while len(history) > 2 and now - history[1][0] >= self._rate_seconds:
             history.popleft()
         then, previous = history[0]
-        return render_line(progress, previous, now - then)
+        return render_lines(progress, previous, now - then)
 
 
 def scheduler_progress(crawler: Crawler) -> Progress | None:
     """What the crawl's scheduler tells; None when it is another one than ours, or none yet."""
     scheduler = scheduler_of(crawler)
     return progress(scheduler.crawl) if scheduler is not None else None
+
+
+def _log_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in (folder / "log").glob("requests-*"))
 
 
 def _point_log_to_stderr() -> None:

@@ -13,7 +13,7 @@ from twisted.web.server import Site
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.extensions.listening import Listener
 from crawlerproject.extensions.status import StatusFile
-from crawlerproject.frontier.host_table import HostRow, host_row, outlook
+from crawlerproject.frontier.host_table import HostRow, host_row, outlook, with_addresses
 from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_seconds
 from crawlerproject.reports.report_page import document, table
 from crawlerproject.rules.bound import bound_by, load_of
@@ -101,7 +101,8 @@ class _Pages(Resource):
 
 def status_page(folder: str, status: Mapping[str, Any], rows: list[HostRow]) -> str:
     """The page of one moment; ``rows`` in any order."""
-    progress, ahead = status["progress"], outlook(rows)
+    progress = status["progress"]
+    ahead = with_addresses(outlook(rows), progress)
     eta = NOTHING_LEFT if ahead.eta_seconds is None else f"at least {human_seconds(ahead.eta_seconds)}"
     cards = [
         ("Pages", f"{progress['pages']:,}"),

@@ -22,10 +22,20 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, key_of, port_of
 from crawlerproject.rules.set_back import SLACK_SECONDS, Longest
-from crawlerproject.stores.protocols import FLAG_RENDER, IN_MEMORY, Changes, FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import (
+    FLAG_RENDER,
+    FLAG_SEED,
+    IN_MEMORY,
+    Changes,
+    FrontierStore,
+    PageRecord,
+    QueuedPage,
+)
 
 # Rows of a queue that are looked through for one of the other scheme (ours; a host with both has few of either first).
 _LOOKED_THROUGH = 50
+# Refused seeds that are kept for whoever says so, between two looks.
+_REFUSED_SEEDS = 1000
 _UNSURE_FACT = "unsure-until"
 _CLOCK_FACT = "clock"  # the latest moment that any commit was made at, by whatever clock the machine had then
 
@@ -82,6 +92,7 @@ class Books:
         self.robots = robots
         self.recent = RecentKeys()
         self.refused: Counter[str] = Counter()  # by reason, since the last look
+        self.refused_seeds: list[tuple[str, Reason]] = []  # URLs, since the last look; the first ones
         self.waiting_urls = 0  # queued, not leased, of hosts not given up
         self.leased = 0
         self.given_up_hosts = 0
@@ -110,6 +121,12 @@ class Books:
             self.workbench.hosts[name] = host
             return host
         return self._taken_in(self.stored(name, self.store.host(name)))
+
+    def refuse(self, reason: Reason, url: str, flags: int) -> None:
+        """Count a refusal; a seed's is said to the operator."""
+        self.refused[reason] += 1
+        if flags & FLAG_SEED and len(self.refused_seeds) < _REFUSED_SEEDS:
+            self.refused_seeds.append((url, reason))
 
     def to_queue(self, name: str) -> Host:
         """The host for which links were found: in memory if it is there or has room, else a copy as the store has it.

@@ -235,6 +235,11 @@ class Frontier:
         refused, self.books.refused = self.books.refused, Counter()
         return refused
 
+    def take_refused_seeds(self) -> list[tuple[str, Reason]]:
+        """Seeds that met a gate since the last call, by URL; of very many the first."""
+        refused, self.books.refused_seeds = self.books.refused_seeds, []
+        return refused
+
     def content_signals(self, url: str) -> tuple[str, ...]:
         """Content-Signal and Content-Usage of the URL's robots.txt, as written; consulted for its lease, so at hand."""
         return self.books.robots.rules(origin(url)).content_signals

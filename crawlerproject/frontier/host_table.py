@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.host_state import host_state
+from crawlerproject.rules.pace_limits import Queue, limits
 
 _UNDONE = frozenset({"in-flight", "waiting", "free"})
 
@@ -26,6 +27,7 @@ class HostRow(NamedTuple):
     rests_seconds: float  # left of a rest that the host asked for or that a failure brought
     failures: int  # in a row
     eta_seconds: float | None  # its queue at its pace; None when nothing is queued or it is parked
+    address: str = ""  # where it was asked last in this run; "" when that is not known here
 
     def as_dict(self) -> dict[str, object]:
         """For programs."""
@@ -71,14 +73,23 @@ def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
         max(0.0, host.rest_until - now),
         host.failures,
         free_in + max(0.0, turns) if host.rows and state != "parked" else None,
+        host.address,
     )
 
 
-def outlook(rows: Iterable[HostRow], slowest: int = 3) -> Outlook:
-    """Sum the rows up."""
+def queue_of(host: Host, urls: int, now: float) -> Queue:
+    """What of a host bounds a crawl: ``urls`` are those that are left to ask for."""
+    samples = host.samples
+    response_seconds = sum(samples) / len(samples) if samples else 0.0
+    # Another host that is to answer for its robots.txt may do so at any moment.
+    free_in = (host.pace_free if host.held_until > now else host.next_free) - now
+    return Queue(host.name, host.address, urls, host.delay_seconds, response_seconds, free_in if free_in > 0.0 else 0.0)
+
+
+def outlook(rows: Iterable[HostRow], slowest: int = 3, *, ip_pause_seconds: float | None = None) -> Outlook:
+    """Sum the rows up; ``ip_pause_seconds`` counts where the rows' addresses are known."""
     states: Counter[str] = Counter()
     queued = resting_queued = parked_queued = 0
-    ceiling = 0.0
     active: list[HostRow] = []
     rests_end: float | None = None
     for row in rows:
@@ -90,9 +101,31 @@ def outlook(rows: Iterable[HostRow], slowest: int = 3) -> Outlook:
             rests_end = max(rests_end or 0.0, row.rests_seconds)
         elif row.state in _UNDONE and row.queued:
             queued += row.queued
-            cycle = row.pace_seconds + (row.response_seconds or 0.0)
-            ceiling += 1 / cycle if cycle > 0 else 0.0
             active.append(row)
     active.sort(key=lambda row: -(row.eta_seconds or 0.0))
-    eta = active[0].eta_seconds if active else None
-    return Outlook(states, queued, eta, active[:slowest], resting_queued, rests_end, parked_queued, ceiling)
+    allowed = limits(map(_queue, active), ip_pause_seconds)
+    return Outlook(
+        states,
+        queued,
+        allowed.seconds if active else None,
+        active[:slowest],
+        resting_queued,
+        rests_end,
+        parked_queued,
+        allowed.per_second or 0.0,
+    )
+
+
+def with_addresses(ahead: Outlook, said: Mapping[str, Any]) -> Outlook:
+    """The same with what the running process says of its own (``progress`` in ``status.json``): it knows addresses."""
+    ceiling, eta = said.get("ceiling_per_second"), said.get("eta_seconds")
+    if ceiling is not None and ceiling < ahead.ceiling:
+        ahead = ahead._replace(ceiling=ceiling)
+    if eta is not None and ahead.eta_seconds is not None and eta > ahead.eta_seconds:
+        ahead = ahead._replace(eta_seconds=eta)
+    return ahead
+
+
+def _queue(row: HostRow) -> Queue:
+    response_seconds = row.response_seconds or 0.0
+    return Queue(row.host, row.address, row.queued, row.pace_seconds, response_seconds, row.free_in_seconds)

@@ -90,7 +90,7 @@ class Intake:
             if refusal is None:
                 kept.setdefault(item.queue_key, item)
             else:
-                self._books.refused[refusal] += 1
+                self._books.refuse(refusal, item.address.url, item.flags)
         return list(kept.values())
 
     def add(self, found: Iterable[Found], now: float) -> int:
@@ -268,7 +268,7 @@ class Intake:
         if host.robots_until(address.scheme) > now and (
             host.left_alone or not self._books.robots.allows(address.scheme, address.host, address.url)
         ):
-            self._books.refused[Reason.ROBOTS] += 1
+            self._books.refuse(Reason.ROBOTS, address.url, item.flags)
             return False
         return True
 

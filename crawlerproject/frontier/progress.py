@@ -26,23 +26,37 @@ class Progress(NamedTuple):
     eta_seconds: float | None  # work left at the promised pace; None when unknown
     paused: str  # why nothing is asked at all ("" while crawling), for example a full disk
     hosts_on_disk: int = 0  # have work, wait for their turn, a pause or a rest; in none of the counts above
+    hosts_in_line: int = 0  # their own pause is over, that of their IP address or of another port of their name is not
+    hosts_looked_up: int = 0  # wait for an answer of the DNS
+    ceiling_per_second: float | None = None  # answers that politeness allows now; None when unknown
+    standing: tuple[str, ...] = ()  # why nothing moves, a line each; () while something does
 
 
 def render_line(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> str:
-    """The one line a person reads; the rate is taken over the ``elapsed_seconds`` since ``previous``."""
-    parts = [
-        f"{progress.pages:,} pages",
-        f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s",
-        human_bytes(progress.bytes),
+    """The one line of a log; the rate is taken over the ``elapsed_seconds`` since ``previous``."""
+    return " · ".join(render_lines(progress, previous, elapsed_seconds))
+
+
+def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> list[str]:
+    """The same in lines for a panel: what was done, by whom, what is left, and why nothing moves."""
+    rate = f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s"
+    if progress.ceiling_per_second is not None:
+        rate += f" (politeness allows {progress.ceiling_per_second:.1f} now)"
+    eta = NOTHING_LEFT if progress.eta_seconds is None else human_seconds(progress.eta_seconds)
+    lines = [
+        f"{progress.pages:,} pages · {rate} · {human_bytes(progress.bytes)}",
         _hosts(progress),
-        f"next free in {_next_free(progress)}",
-        f"{progress.errors:,} errors",
-        f"{progress.queued_urls:,} queued",
-        f"ETA {NOTHING_LEFT if progress.eta_seconds is None else human_seconds(progress.eta_seconds)}",
+        f"next free in {_next_free(progress)} · {counted(progress.errors, 'error')}"
+        f" · {progress.queued_urls:,} queued · ETA {eta}",
     ]
     if progress.paused:
-        parts.insert(0, f"PAUSED: {progress.paused}")
-    return " · ".join(parts)
+        lines.insert(0, f"PAUSED: {progress.paused}")
+    return [*lines, *progress.standing]
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 error``, ``1,204 errors``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def human_bytes(count: int) -> str:
@@ -91,9 +105,12 @@ def _rate(progress: Progress, previous: Progress | None, elapsed_seconds: float)
 def _hosts(progress: Progress) -> str:
     """Hosts by what they do now; those that could be asked but for a free lease are named apart."""
     ready = f", {progress.hosts_ready:,} ready" if progress.hosts_ready else ""
+    in_line = f", {progress.hosts_in_line:,} in line" if progress.hosts_in_line else ""
+    looked_up = f", {progress.hosts_looked_up:,} looked up" if progress.hosts_looked_up else ""
     resting = f", {progress.hosts_resting:,} resting" if progress.hosts_resting else ""
     on_disk = f", {progress.hosts_on_disk:,} on disk" if progress.hosts_on_disk else ""
-    return f"hosts {progress.hosts_in_flight:,} active{ready}, {progress.hosts_waiting:,} waiting{resting}{on_disk}"
+    waiting = f"{progress.hosts_waiting:,} waiting{resting}{on_disk}"
+    return f"hosts {progress.hosts_in_flight:,} active{ready}{looked_up}{in_line}, {waiting}"
 
 
 def _next_free(progress: Progress) -> str:

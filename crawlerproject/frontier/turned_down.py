@@ -30,7 +30,7 @@ def was_put_last(row: QueuedPage, since: float) -> bool:
 class TurnedDown:
     """Rows of one host's queue, in one turn; ``store`` makes one atomic change of them."""
 
-    __slots__ = ("_books", "_host", "_kept", "_pages", "_queued", "_reasons", "_removed", "others", "put_off", "robots")
+    __slots__ = ("_books", "_host", "_kept", "_pages", "_queued", "_refused", "_removed", "others", "put_off", "robots")
 
     def __init__(self, books: Books, host: Host) -> None:
         self._books = books
@@ -38,7 +38,7 @@ class TurnedDown:
         self._removed: list[QueuedPage] = []
         self._queued: list[QueuedPage] = []
         self._pages: list[tuple[bytes, PageRecord]] = []
-        self._reasons: list[Reason] = []
+        self._refused: list[tuple[QueuedPage, Reason]] = []
         self._kept = 0
         self.put_off = False  # whether other rows wait for the next commit
         self.robots: list[QueuedPage] = []  # refused rows of robots.txt files that other hosts wait for
@@ -50,7 +50,7 @@ class TurnedDown:
     def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
         """It will not be fetched; a page that was to be rendered stays what its plain answer said."""
         self._removed.append(row)
-        self._reasons.append(reason)
+        self._refused.append((row, reason))
         if row.flags & FLAG_ROBOTS:
             self.robots.append(row)
         if not row.flags & FLAG_RENDER:
@@ -79,5 +79,6 @@ class TurnedDown:
             self._books.decide_now(self._host, changes)
             self._books.waits(self._host, -self._kept)
             self._host.kept += self._kept
-            self._books.refused.update(self._reasons)
+            for row, reason in self._refused:
+                self._books.refuse(reason, row.url, row.flags)
         return self._kept

@@ -214,7 +214,7 @@ class Turns:
         if row.url.partition(":")[0] not in host.robots_unstored:
             down.refuse(row, Reason.ROBOTS, now)
             return
-        self._books.refused[Reason.ROBOTS] += 1
+        self._books.refuse(Reason.ROBOTS, row.url, row.flags)
         self._books.take(row, host)
         if row.flags & FLAG_RENDER:
             self._books.leave_plain(row, host)

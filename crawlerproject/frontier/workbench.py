@@ -174,6 +174,11 @@ class Workbench(Generic[H]):
         self._looked_to = 0  # in the heap, by ``latest``
         self._dropped = 0  # since the heap was rid of what is stale
 
+    @property
+    def ip_pause_seconds(self) -> float | None:
+        """Between two requests to an address; None when addresses have no clock."""
+        return self._ip_pause_seconds if self._per_ip else None
+
     def add(self, host: H) -> None:
         """Take in a host (or learn that a known one has work again)."""
         self.hosts.setdefault(host.name, host)

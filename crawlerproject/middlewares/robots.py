@@ -42,7 +42,13 @@ _NAMED_BYTES = 16_384
 # Up to this size reading takes a few milliseconds (500 KiB of hostile lines take some 100; measured).
 _READ_AT_ONCE_BYTES = 32_768
 _REDIRECTS = {301, 302, 303, 307, 308}
-_META = {"robots_checked": True, "dont_redirect": True, "dont_retry": True, "handle_httpstatus_all": True}
+_META = {
+    "robots_checked": True,
+    "dont_redirect": True,
+    "dont_retry": True,
+    "dont_cache": True,  # ROBOTS_TTL_SECONDS is how long a copy serves
+    "handle_httpstatus_all": True,
+}
 
 
 Download = Callable[[Request], Awaitable[Response]]
@@ -55,6 +61,7 @@ class _Known(NamedTuple):
     until: float
     body: bytes = b""  # for naming the rule; of long files nothing is kept
     why: str = ""  # it is unreachable
+    error: Exception | None = None  # that it failed with
 
 
 class RobotsMiddleware:
@@ -133,10 +140,12 @@ class RobotsMiddleware:
         parts = urlsplit(request.url)
         if parts.path == "/robots.txt" or request in self._own:
             return
-        rules = await self.rules(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", download)
         origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        rules = await self.rules(origin, download, request.headers.get("User-Agent"))
         if rules is None:
-            raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, f"{origin}/robots.txt: {self._why(origin)}")
+            known = self._known[origin]
+            detail = f"{origin}/robots.txt: {known.why or 'no answer'}"
+            raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, detail) from known.error
         if not rules.allowed(request.url):
             raise refused(self.stats, request, Reason.ROBOTS, self._rule(origin, request.url))
         request.meta["floor_seconds"] = rules.floor_seconds  # for the pace, further down the chain
@@ -151,12 +160,13 @@ class RobotsMiddleware:
         line = refusing_line(known.body, self.token, url) if known is not None and known.body else ""
         return f"{line} in {origin}/robots.txt" if line else f"{origin}/robots.txt"
 
-    def _why(self, origin: str) -> str:
-        known = self._known.get(origin)
-        return (known.why if known is not None else "") or "no answer"
+    async def rules(
+        self, origin: str, download: Download | None = None, agent: bytes | None = None
+    ) -> RobotsRules | None:
+        """The origin's rules; None while its robots.txt is unreachable. Asked for once, however many wait.
 
-    async def rules(self, origin: str, download: Download | None = None) -> RobotsRules | None:
-        """The origin's rules; None while its robots.txt is unreachable. Asked for once, however many wait."""
+        ``agent`` is the User-Agent of the request in question, where it has its own: robots.txt is asked for under it.
+        """
         known = self._known.get(origin)
         if known is not None and self.clock() < known.until:
             self._known.move_to_end(origin)
@@ -164,7 +174,7 @@ class RobotsMiddleware:
         fetches = self._under_way if download is None else self._under_way_below
         under_way = fetches.get(origin)
         if under_way is None:
-            under_way = asyncio.ensure_future(self._fetch(origin, download))
+            under_way = asyncio.ensure_future(self._fetch(origin, download, agent))
             fetches[origin] = under_way
             under_way.add_done_callback(lambda _: fetches.pop(origin, None))
         found = await asyncio.shield(under_way)
@@ -186,15 +196,16 @@ class RobotsMiddleware:
         rules = await self.rules(other, download)
         return rules is not None and rules.allowed(url)
 
-    async def _fetch(self, origin: str, download: Download | None) -> _Known:
+    async def _fetch(self, origin: str, download: Download | None, agent: bytes | None) -> _Known:
         url = f"{origin}/robots.txt"
+        headers = {"User-Agent": agent} if agent else None
         for _ in range(MAX_REDIRECTS + 1):
-            request = Request(url, callback=NO_CALLBACK, meta=dict(_META), dont_filter=True)
+            request = Request(url, NO_CALLBACK, headers=headers, meta=dict(_META), dont_filter=True)
             self._own.add(request)
             try:
                 response = await (download or self.download)(request)
             except Exception as error:  # whatever failed, the rules are unknown, and unknown means no
-                return _Known(None, 0.0, why=str(error))
+                return _Known(None, 0.0, why=str(error), error=error.with_traceback(None))
             verdict = robots_verdict(response.status)
             location = response.headers.get("Location")
             if verdict is RobotsVerdict.REDIRECT and location and response.status in _REDIRECTS:

@@ -24,10 +24,13 @@ class Load(NamedTuple):
     ready: int  # hosts that could be asked now but for a lease
     waiting: int  # hosts that keep their pause, in memory or on disk
     resting: int
+    in_line: int = 0  # hosts whose own pause is over and that of their IP address or their name is not
+    looked_up: int = 0  # hosts that wait for the DNS
+    queued: int = 0  # URLs
 
 
 class Bound(NamedTuple):
-    """``what``: disk, cpu, leases, politeness, network, rests or nothing; ``text`` for a person."""
+    """``what``: disk, cpu, leases, politeness, dns, network, rests, start or nothing; ``text`` for a person."""
 
     what: str
     text: str
@@ -45,6 +48,9 @@ def load_of(status: Mapping[str, Any]) -> Load:
         progress["hosts_ready"],
         progress["hosts_waiting"] + progress.get("hosts_on_disk", 0),
         progress["hosts_resting"],
+        progress.get("hosts_in_line", 0),
+        progress.get("hosts_looked_up", 0),
+        progress.get("queued_urls", 0),
     )
 
 
@@ -58,12 +64,27 @@ def bound_by(load: Load) -> Bound:
         )
     if load.in_flight >= LEASE_SHARE * load.max_in_flight and load.ready:
         return Bound("leases", f"FRONTIER_MAX_IN_FLIGHT={load.max_in_flight:,}: {load.ready:,} hosts could be asked")
-    if load.waiting > load.in_flight:
-        return Bound("politeness", f"politeness: {load.waiting:,} hosts with work keep their pause")
+    kept = load.waiting + load.in_line
+    if kept > max(load.in_flight, load.looked_up):
+        return _politeness(load)
+    if load.looked_up > load.in_flight:
+        return Bound("dns", f"the DNS: {load.looked_up:,} hosts wait for their address")
     if load.in_flight:
         return Bound("network", f"the network: {load.in_flight:,} answers are on their way")
-    if load.waiting:
-        return Bound("politeness", f"politeness: {load.waiting:,} hosts with work keep their pause")
+    if kept:
+        return _politeness(load)
+    if load.ready:
+        return Bound("network", f"the network: {load.ready:,} hosts are about to be asked")
     if load.resting:
         return Bound("rests", f"rests: all {load.resting:,} hosts with work have failed or asked to be left alone")
+    if load.queued:
+        return Bound("start", f"the start: {load.queued:,} URLs of an earlier run are being taken up")
     return Bound("nothing", "nothing: no host has work")
+
+
+def _politeness(load: Load) -> Bound:
+    in_line = f"{load.in_line:,} hosts wait for the pause of their IP address or name"
+    if load.in_line > load.waiting:
+        return Bound("politeness", f"politeness: {in_line}")
+    also = f", {in_line}" if load.in_line else ""
+    return Bound("politeness", f"politeness: {load.waiting:,} hosts with work keep their pause{also}")

@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
-from scrapy.utils.spider import iterate_spider_output
+from scrapy.utils.misc import arg_to_iter
 
 from crawlerproject.crawl.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl_file import apply, read_crawl_file
@@ -23,7 +23,7 @@ from crawlerproject.middlewares.refused import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.page_view import PageView
 from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_and_scope
-from crawlerproject.promised_settings import keep_whole
+from crawlerproject.promised_settings import keep_addon, keep_whole
 from crawlerproject.reading.jobs import Reading
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
@@ -54,10 +54,12 @@ from crawlerproject.spiders.following import (
     redirected_enough,
 )
 from crawlerproject.spiders.lists import Listed, Lists
+from crawlerproject.spiders.outputs import is_late, items_of
+from crawlerproject.spiders.unused import warn_unused
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -112,7 +114,9 @@ class WebSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """The crawl's own settings, from its folder, below those of the spider and of the command line."""
+        addons = settings.getdict("ADDONS")
         super().update_settings(settings)
+        keep_addon(settings, addons)
         apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
         let_in_flight(settings)
         keep_whole(settings)
@@ -124,6 +128,8 @@ class WebSpider(Spider):
         spider.max_errors_in_a_row = crawler.settings.getint("ERRORS_IN_A_ROW")
         spider.sitemaps = crawler.settings.getbool("SITEMAPS")
         spider.token = crawler.settings["CRAWLER_NAME"]
+        if spider.seeds is not None:
+            warn_unused(spider, crawler.settings)
         return spider
 
     @property
@@ -162,7 +168,7 @@ class WebSpider(Spider):
         """
         meta = response.request.meta if response.request else {}
         if "lease" not in meta:  # a middleware sent another request in its place
-            return list(self.parse(response) or ())
+            return await items_of(self.parse(response))
         lease: Lease = meta["lease"]
         errors, items = self.errors, list[Any]()
         if lease.is_render and "rendered" in meta:
@@ -174,15 +180,17 @@ class WebSpider(Spider):
         else:
             page = page_of(lease, response, meta["wire"])
             with meta["poison"].reading(lease.row):
-                items = self._of_page(page, response, meta)
+                given = self._of_page(page, response, meta)
+            items = given if isinstance(given, list) else await self._late(page, given)
         await self._scheduler.complete(page)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
 
-    def _of_page(self, page: Page, response: Response, meta: dict[str, Any]) -> list[Any]:
-        """Read the answer into ``page``; the items of a spider that derives from this one."""
-        lease, items = page.lease, list[Any]()
+    def _of_page(self, page: Page, response: Response, meta: dict[str, Any]) -> Any:
+        """Read the answer into ``page``; the list of items of a spider that derives from this one, or what gives it."""
+        lease = page.lease
+        items: Any = []
         try:
             if response.status in REDIRECTS:
                 self._redirect(page, header(response.headers, b"Location"))
@@ -203,18 +211,27 @@ class WebSpider(Spider):
                 page.reason, page.to_render = Reason.CHALLENGE, None
                 page.notes.append(("challenge", wall))
             if response.status == 200 and not lease.is_robots:
-                items = list(self.extract(response) or ())
+                given = self.extract(response)
+                items = given if is_late(given) else list(arg_to_iter(given))
         except Exception:
             self._ours(page)
         self.choose_links(page)
         return items
 
-    def extract(self, response: Response) -> Iterable[Any]:
-        """For spiders that derive from this one: items of an answer with status 200, beside what is archived."""
-        if type(self).parse is not WebSpider.parse:
-            items: Iterable[Any] = iterate_spider_output(self.parse(response))
-            return items
-        return ()
+    async def _late(self, page: Page, given: Any) -> list[Any]:
+        """The items of an ``async def extract``; meanwhile others are read, so the page is no suspect for a crash."""
+        try:
+            return await items_of(given)
+        except Exception:
+            self._ours(page)
+            return []
+
+    def extract(self, response: Response) -> Any:
+        """For spiders that derive from this one: items of an answer with status 200, beside what is archived.
+
+        May be all that a Scrapy callback may be: a generator, a list, one item, ``async def``.
+        """
+        return () if type(self).parse is WebSpider.parse else self.parse(response)
 
     async def on_error(self, failure: Failure) -> None:
         """No usable answer: the attempt is logged and judged all the same."""

@@ -11,6 +11,9 @@ from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, run
 _SUMS = ("pages", "bytes", "errors")
 _SUMS_NOW = ("hosts_in_flight", "hosts_ready", "hosts_waiting", "hosts_resting")  # a fleet has none on disk
 
+# Also sums of those at work; a status of an earlier version has none of them.
+_SUMS_LATER = ("hosts_in_line", "hosts_looked_up", "queued_urls", "ceiling_per_second")
+
 
 class WorkerLook(NamedTuple):
     """One worker's folder, how it was started, and what it said last."""
@@ -39,6 +42,8 @@ def together(workers: Sequence[WorkerLook]) -> dict[str, Any]:
     last = max(said, key=lambda status: status.get("ended") or 0.0)
     progress = {name: sum(status["progress"][name] for status in said) for name in _SUMS}
     progress |= {name: sum(status["progress"][name] for status in at_work) for name in _SUMS_NOW}
+    for name in _SUMS_LATER:
+        progress[name] = sum(status["progress"].get(name) or 0 for status in at_work)
     progress["paused"] = next((text for status in at_work if (text := status["progress"]["paused"])), "")
     return {
         "ended": None if at_work else last.get("ended"),

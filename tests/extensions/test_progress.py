@@ -1,6 +1,9 @@
 """The progress extension: when it shows, what it shows, and that it gives the terminal back."""
 
+import io
+import json
 import logging
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,8 +43,8 @@ class FakeDisplay:
     def start(self) -> None:
         self.told.append("start")
 
-    def show(self, line: str) -> None:
-        self.told.append(line)
+    def show(self, lines: list[str]) -> None:
+        self.told.append(" · ".join(lines))
 
     def stop(self) -> None:
         self.told.append("stop")
@@ -117,10 +120,10 @@ def test_silent_with_a_scheduler_that_tells_nothing(loop: FakeLoop) -> None:
 def test_the_rate_is_over_the_window(loop: FakeLoop) -> None:
     """Old looks leave the window, so that the rate is of now and not of the start."""
     extension = ProgressExtension(lambda: None, FakeDisplay(), 10.0)
-    extension.line(NONE, 0.0)
-    extension.line(NONE._replace(pages=1000), 10.0)
+    extension.lines(NONE, 0.0)
+    extension.lines(NONE._replace(pages=1000), 10.0)
 
-    assert "2.0 pages/s" in extension.line(NONE._replace(pages=1020), 20.0)
+    assert "2.0 pages/s" in extension.lines(NONE._replace(pages=1020), 20.0)[0]
 
 
 def test_a_dear_look_puts_off_the_next(loop: FakeLoop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,23 +161,51 @@ def test_reads_the_schedulers_progress() -> None:
 def test_the_log_display_logs(caplog: pytest.LogCaptureFixture) -> None:
     """One INFO line a beat; a percent sign in it is no format."""
     with caplog.at_level(logging.INFO):
-        LogDisplay(30.0).show("7 pages, 100% fine")
+        LogDisplay(30.0).show(["7 pages", "100% fine"])
 
-    assert [record.getMessage() for record in caplog.records] == ["7 pages, 100% fine"]
+    assert [record.getMessage() for record in caplog.records] == ["7 pages · 100% fine"]
 
 
-def test_the_panel_gives_stderr_back(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_panel_gives_stderr_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """While the panel stands the log writes through it; afterwards to the terminal again."""
     import sys
 
     handler = logging.StreamHandler(sys.stderr)
     monkeypatch.setattr(module, "get_scrapy_root_handler", lambda: handler)
-    display = LiveDisplay("scrapy crawl web")
+    display = LiveDisplay("scrapy crawl web", tmp_path)
     before = sys.stderr
     display.start()
-    display.show("7 pages")
+    display.show(["7 pages"])
     display.stop()
 
     assert sys.stderr is before
     assert handler.stream is before
     assert "7 pages" in capsys.readouterr().err
+
+
+def test_the_panel_ends_with_ten_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Where a crawl was, its summary stands below the last panel; not that of a log too long to read in a moment."""
+    handler = logging.StreamHandler(io.StringIO())
+    monkeypatch.setattr(module, "get_scrapy_root_handler", lambda: handler)
+    monkeypatch.setenv("COLUMNS", "80")
+    log = tmp_path / "log" / "requests-2026-11-22.jsonl"
+    log.parent.mkdir()
+    times = {"time": "2026-11-22T10:00:00Z", "end": "2026-11-22T10:00:01Z"}
+    log.write_text(json.dumps({**times, "status": 200, "host": "a.test", "ip": "192.0.2.1", "bytes": 7}) + "\n")
+
+    def shown() -> list[str]:
+        display = LiveDisplay("scrapy crawl web", tmp_path)
+        display.start()
+        display.show(["1 pages"])
+        display.stop()
+        return capsys.readouterr().err.rpartition("╯")[2].strip().splitlines()
+
+    assert [line.split()[0] for line in shown() if not line.startswith(" ")] == [
+        "Pages", "Hosts", "Statuses", "Bytes", "Errors", "Time", "Pauses", "WARC", "Index", "Log",
+    ]  # fmt: skip
+    monkeypatch.setattr(module, "_SUMMED_UP_BYTES", 10)
+    assert shown() == []

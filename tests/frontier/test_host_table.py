@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.host_table import host_rows, outlook
+from crawlerproject.frontier.host_table import host_rows, outlook, with_addresses
 
 NOW = 1000.0
 
@@ -42,3 +44,17 @@ def test_rests_and_parked_hosts_are_counted_apart() -> None:
     assert [row.host for row in sums.slowest] == ["a.test", "e.test"]
     assert (sums.resting_queued, sums.rests_end_in_seconds, sums.parked_queued) == (10, 3600.0, 4)
     assert sums.ceiling == 2 / 5
+
+
+def test_names_at_one_address_share_what_it_allows() -> None:
+    """Forty names allow 8.0 answers a second, their one address 2; what the running process knows of it counts."""
+    rows = [
+        row._replace(address="192.0.2.1") for row in host_rows([packed(f"n{n}.test", rows=10) for n in range(40)], NOW)
+    ]
+
+    assert outlook(rows).ceiling == pytest.approx(8.0)
+    assert outlook(rows, ip_pause_seconds=0.5).ceiling == pytest.approx(2.0)
+    assert outlook(rows, ip_pause_seconds=0.5).eta_seconds == pytest.approx(400 * 0.5 - 0.5)
+    said = with_addresses(outlook(rows), {"ceiling_per_second": 2.0, "eta_seconds": 199.5})
+    assert (said.ceiling, said.eta_seconds) == (2.0, 199.5)
+    assert with_addresses(outlook(rows), {}) == outlook(rows)

@@ -4,7 +4,14 @@ import math
 
 import pytest
 
-from crawlerproject.frontier.progress import Progress, human_bytes, human_seconds, moment, render_line
+from crawlerproject.frontier.progress import (
+    Progress,
+    human_bytes,
+    human_seconds,
+    moment,
+    render_line,
+    render_lines,
+)
 
 PROGRESS = Progress(
     pages=1204,
@@ -50,6 +57,24 @@ def test_what_is_unknown_is_a_dash() -> None:
 def test_a_pause_comes_first() -> None:
     """A crawl that asks nothing says so before anything else."""
     assert render_line(PROGRESS._replace(paused="disk full"), None, 1.0).startswith("PAUSED: disk full · ")
+
+
+def test_hosts_in_line_and_with_the_dns_are_named() -> None:
+    """Hosts that wait for their address, or for the DNS, are neither ready nor waiting for themselves."""
+    line = render_line(PROGRESS._replace(hosts_in_line=39, hosts_looked_up=2), None, 1.0)
+
+    assert "hosts 12 active, 2 looked up, 39 in line, 40 waiting" in line
+
+
+def test_why_nothing_moves_stands_below() -> None:
+    """A seed that does not resolve: the reason and the next moment, not only a count and an ETA."""
+    still = PROGRESS._replace(errors=1, eta_seconds=None, standing=("example.org: dns-not-found, again in 59 min 0 s",))
+
+    assert render_lines(still, None, 1.0)[2:] == [
+        "next free in 0.4 s · 1 error · 1,930 queued · ETA –",
+        "example.org: dns-not-found, again in 59 min 0 s",
+    ]
+    assert render_line(still, None, 1.0).endswith("ETA – · example.org: dns-not-found, again in 59 min 0 s")
 
 
 def test_no_time_gives_no_rate() -> None:

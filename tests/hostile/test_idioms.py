@@ -26,6 +26,7 @@ ADDON = '\nADDONS = {"crawlerproject.addon.PoliteCrawl": 100}\nCOMMANDS_MODULE =
 PACED = PACE_SECONDS - 0.02
 
 IDIOMS = '''
+import asyncio
 import scrapy
 from scrapy.exceptions import DropItem, IgnoreRequest
 from crawlerproject.spiders.web import WebSpider
@@ -115,13 +116,14 @@ class Dropping(Titles):
 
 
 class Replaced(WebSpider):
-    """All of it at once, and ``parse`` as in the tutorial."""
+    """All of it at once, and ``parse`` as in the tutorial of asynchronous spiders."""
 
     name = "replaced"
     scope = "host"
     custom_settings = ALL
 
-    def parse(self, response):
+    async def parse(self, response):
+        await asyncio.sleep(0.3)  # longer than COMMIT_SECONDS
         yield {"url": response.url}
 
 
@@ -206,11 +208,12 @@ def run(web: Arena, home: Path, spider: str, crawl: Path, **given: str) -> str:
     }  # fmt: skip
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
     options += [part for name, value in given.items() for part in ("-a", f"{name}={value}")]
+    options += ["-O", str(crawl.parent / "items.jsonl")]
     if (here := home / "spiders_here").exists():
         # By the class itself and not by our command: the project's settings alone must hold.
         ended = _ours(here, spider, options)
     else:
-        ended = scrapy(home, "crawl", spider, "-O", str(crawl.parent / "items.jsonl"), *options)
+        ended = scrapy(home, "crawl", spider, *options)
     assert ended.returncode == 0, ended.stderr[-3000:]
     return ended.stderr
 
@@ -256,9 +259,11 @@ def test_no_setting_reaches_the_guard(web: Arena, home: Path, tmp_path: Path, sp
 
     assert_paced(web, host)
     assert {"/1", "/2", "/3", "/moved", "/503"} <= set(web.paths(host))
-    if spider == "plain":  # the redirect was followed and the error tried again, each in its turn
+    if (home / "spiders_here").exists() and spider == "handled":  # our own project's settings are for the frontier
+        assert "Handled does not derive from WebSpider" in log
+    else:  # the redirect was followed and the error tried again, each in its turn
         assert "/target" in web.paths(host)
-        assert web.paths(host).count("/503") == 2
+        assert web.paths(host).count("/503") == (2 if spider == "plain" else 3)
     assert web.of("never.test", robots=True) == []
     assert "DOWNLOAD_HANDLERS: scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler is not used" in log
 
@@ -276,8 +281,15 @@ def test_a_page_ends_whatever_a_project_does_to_its_items(web: Arena, home: Path
     assert_whole(tmp_path / "crawl", log, host, {"", "a", "bad", "moved", "target"})
     assert "'errors/ours'" not in log
     items = tmp_path / "items.jsonl"
-    if spider == "replaced" and items.exists():
+    if spider == "replaced":
         assert len(items.read_text().splitlines()) == 4
+        assert "REDIRECT_ENABLED (the frontier follows redirects as links); RETRY_ENABLED" in log
+        # Once more: nothing is left to fetch, and the feed stays what it was.
+        log = run(web, home, spider, tmp_path / "crawl", seeds=url)
+        assert "items.jsonl stays as it is: nothing was fetched" in log
+        assert len(items.read_text().splitlines()) == 4
+    elif spider == "dropping":
+        assert items.read_text() == ""
 
 
 def test_a_lease_ends_whatever_a_middleware_does(web: Arena, home: Path, tmp_path: Path) -> None:

@@ -337,7 +337,7 @@ def test_the_panel_has_no_markup_and_no_escapes() -> None:
     try:
         display = LiveDisplay(f"scrapy crawl {LISTED}[red]")
         display.start()
-        display.show(f"paused: [link=http://e.test]x[/link] {EVIL[:30]}")
+        display.show([f"paused: [link=http://e.test]x[/link] {EVIL[:30]}"])
         print(EVIL, file=sys.stderr)
         display.stop()
     finally:

@@ -21,9 +21,28 @@ QUIET = Load("", 0.1, 0.0, 0, 1000, 0, 0, 0)
         (QUIET._replace(waiting=1), "politeness"),
         (QUIET._replace(resting=7), "rests"),
         (QUIET, "nothing"),
+        (QUIET._replace(in_line=39, queued=89), "politeness"),
+        (QUIET._replace(in_line=39, in_flight=1, queued=89), "politeness"),
+        (QUIET._replace(looked_up=40, queued=89), "dns"),
+        (QUIET._replace(ready=40, queued=89), "network"),
+        (QUIET._replace(queued=89), "start"),
     ],
 )
 def test_the_bottleneck(load: Load, what: str) -> None:
     """One load, one word."""
     assert bound_by(load).what == what
     assert bound_by(load).text
+
+
+@pytest.mark.parametrize("hosts", ["in_line", "looked_up", "ready", "waiting", "resting", "in_flight"])
+def test_queued_urls_are_never_bound_by_nothing(hosts: str) -> None:
+    """Wherever their hosts are: 89 URLs were once bound by nothing, while their hosts stood in line for an address."""
+    assert bound_by(QUIET._replace(queued=89, **{hosts: 1})).what != "nothing"
+
+
+def test_it_says_what_hosts_wait_for() -> None:
+    """The pause of an address is named apart from that of the hosts."""
+    assert bound_by(QUIET._replace(in_line=39)).text == (
+        "politeness: 39 hosts wait for the pause of their IP address or name"
+    )
+    assert "4 hosts with work keep their pause, 3 hosts wait for" in bound_by(QUIET._replace(waiting=4, in_line=3)).text

@@ -138,10 +138,28 @@ def test_a_crawl_that_never_started_has_no_report(
 def test_the_report_says_where_things_are(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Three places, then ten lines."""
+    """Ten lines, then three commands that can be typed as they stand; after a panel the crawl has said the ten."""
     (tmp_path / "log").mkdir()
     script.report(tmp_path)
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
 
-    assert [line.split()[-1] for line in lines[:3]] == [f"{tmp_path}/warc/", f"{tmp_path}/index/", f"{tmp_path}/log/"]
     assert len(lines) == 13
+    assert [line.split()[-3:] for line in lines[10:]] == [
+        ["status", "-s", f"CRAWL_DIR={tmp_path}"],
+        ["URL", "-s", f"CRAWL_DIR={tmp_path}"],
+        ["report.html", "-s", f"CRAWL_DIR={tmp_path}"],
+    ]
+    script.report(tmp_path, summed_up=True)
+    assert [line for line in capsys.readouterr().out.splitlines() if line] == lines[10:]
+
+
+def test_the_commands_named_are_there(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scrapy of this environment, relative to where make is; the project's usual folder need not be named."""
+    for folder, rest in (("crawls/web", ""), ("crawls/a b", " -s 'CRAWL_DIR=crawls/a b'")):
+        line = script.where_to_look(Path(folder))[0]
+        scrapy = line.removeprefix("How it stands").strip().removesuffix(rest).removesuffix(" status")
+        assert line.endswith(f"{scrapy} status{rest}")
+        assert (ROOT / scrapy).is_file()
+        assert os.access(ROOT / scrapy, os.X_OK)
+    monkeypatch.setattr(script.sys, "executable", str(ROOT / ".venv" / "bin" / "python"))
+    assert script.where_to_look(Path("crawls/web"))[0].split()[-2:] == [".venv/bin/scrapy", "status"]

@@ -1,0 +1,52 @@
+"""How much the whole crawl has done, over all its starts; kept in the frontier, with each commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
+
+_FACT = "totals"
+
+
+class Totals(NamedTuple):
+    """Counts as in ``Progress``, ``since`` a moment (epoch seconds): the first start, or that of the first version that
+    kept them."""
+
+    pages: int
+    bytes: int
+    errors: int
+    since: float
+
+
+class TotalsBook:
+    """Adds what this process has done to what was committed before it."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        """When the crawl's store is open; again when a worker begins anew."""
+        self._crawl = crawl
+        self._stored = crawl.store.fact(_FACT)
+        self._before = Totals(*orjson.loads(self._stored)) if self._stored else Totals(0, 0, 0, crawl.now())
+        self._at_begin = (crawl.pages, crawl.bytes, crawl.errors)
+
+    def now(self) -> Totals:
+        """As of this moment, with what is not committed yet."""
+        crawl, (pages, received, errors), before = self._crawl, self._at_begin, self._before
+        return Totals(
+            before.pages + crawl.pages - pages,
+            before.bytes + crawl.bytes - received,
+            before.errors + crawl.errors - errors,
+            before.since,
+        )
+
+    def facts(self) -> list[tuple[str, bytes]]:
+        """For the next commit."""
+        packed = orjson.dumps(tuple(self.now()))
+        return [(_FACT, packed)] if packed != self._stored else []
+
+    def stored(self, facts: list[tuple[str, bytes]]) -> None:
+        """These facts are committed."""
+        self._stored = dict(facts).get(_FACT, self._stored)

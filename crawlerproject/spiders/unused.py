@@ -1,0 +1,72 @@
+"""Ordinary Scrapy settings that a crawl by the frontier has no use for, and what does their work.
+
+Setting one is a wish, so one line at the start says that it has no effect.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from crawlerproject import settings as ours
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_PROJECT = SETTINGS_PRIORITIES["project"]
+_SPIDER = SETTINGS_PRIORITIES["spider"]
+INSTEAD: dict[str, str] = {
+    "AUTOTHROTTLE_ENABLED": "PACE_PRESET does it",
+    "COOKIES_ENABLED": "no cookies are kept",
+    "DEFAULT_REQUEST_HEADERS": "all requests have the same headers",
+    "DEPTH_LIMIT": "use SCOPE_MAX_DEPTH",
+    "DOWNLOAD_DELAY": "use PACE_MIN_SECONDS",
+    "DOWNLOAD_MAXSIZE": "use FETCH_MAX_BYTES",
+    "DOWNLOAD_TIMEOUT": "use FETCH_TIMEOUT_SECONDS",
+    "HTTPCACHE_ENABLED": "the archive keeps all pages",
+    "JOBDIR": "CRAWL_DIR keeps the state",
+    "METAREFRESH_ENABLED": "not followed",
+    "REDIRECT_ENABLED": "the frontier follows redirects as links",
+    "REFERER_ENABLED": "no Referer is sent",
+    "RETRY_ENABLED": "the frontier tries again, see HOST_MAX_FAILURES",
+    "URLLENGTH_LIMIT": "use SCOPE_MAX_URL_LENGTH",
+    "USER_AGENT": "use CRAWLER_NAME, CRAWLER_INFO_URL and CRAWLER_CONTACT",
+}
+"""Setting of Scrapy's: what to use, or what happens, in a crawl of ``WebSpider``."""
+ALLOWED_DOMAINS = "allowed_domains"
+"""The spider's attribute; ``scope`` does its work."""
+# `scrapy startproject` writes these into every project: they are no wish.
+_TEMPLATE = {"DOWNLOAD_DELAY": 1}
+
+
+def unused(spider: Spider, settings: BaseSettings) -> list[str]:
+    """What was set and does nothing, each with the word that helps."""
+    found = [f"{name} ({why})" for name, why in INSTEAD.items() if _wished(name, settings)]
+    if getattr(spider, ALLOWED_DOMAINS, None):
+        found.append(f"{ALLOWED_DOMAINS} (use scope)")
+    return found
+
+
+def warn_unused(spider: Spider, settings: BaseSettings) -> None:
+    """One line; and a download delay, which would hold up all hosts at once, is put out."""
+    if found := unused(spider, settings):
+        logger.warning("Set, but without effect in a crawl by the frontier: %s.", "; ".join(found))
+    settings.set("DOWNLOAD_DELAY", 0, max(settings.getpriority("DOWNLOAD_DELAY") or 0, _SPIDER))
+
+
+def _wished(name: str, settings: BaseSettings) -> bool:
+    """Whether it was set, and not only to off."""
+    priority = settings.getpriority(name) or 0
+    if priority < _PROJECT:
+        return False
+    value: Any = settings.get(name)
+    if name.endswith("_ENABLED"):
+        return settings.getbool(name)
+    if priority == _PROJECT and value in (_TEMPLATE.get(name), getattr(ours, name, None)):
+        return False
+    return value not in (None, "", 0, "0")

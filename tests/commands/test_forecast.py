@@ -1,0 +1,69 @@
+"""scrapy forecast: what pauses allow, with names that share an address, ports of one name, hosts' own paces."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web.running import PROJECT
+
+NAMES = 40
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Forty names at one address, a name with four ports, and a host with a pace of its own."""
+    (tmp_path / "hosts").write_text("".join(f"192.0.2.1 n{number}.test\n" for number in range(NAMES)))
+    (tmp_path / "shared.txt").write_text("".join(f"http://n{number}.test/\n" for number in range(NAMES)))
+    (tmp_path / "ports.txt").write_text("".join(f"http://p.invalid:{port}/\n" for port in (80, 8000, 8080, 8443)))
+    (tmp_path / "paces.txt").write_text("p.invalid delay_seconds=20\n")
+    return tmp_path
+
+
+def forecast(folder: Path, seeds: str, *options: str) -> str:
+    """What the command prints."""
+    command = [sys.executable, "-m", "scrapy", "forecast", str(folder / seeds), *options]
+    settings = ("-s", f"FETCH_HOSTS_FILE={folder / 'hosts'}", "-s", f"CRAWL_DIR={folder / 'none'}")
+    return subprocess.run(
+        [*command, *settings], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+
+
+def facts(folder: Path, seeds: str, *options: str) -> dict[str, Any]:
+    """The same for programs."""
+    found: dict[str, Any] = json.loads(forecast(folder, seeds, "--json", *options))
+    return found
+
+
+def test_forty_names_at_one_address(folder: Path) -> None:
+    """2.0 pages/s and not 8.0; a hundred pages each take 40 x 101 half seconds and not 500 s."""
+    text = forecast(folder, "shared.txt", "--pages", "100")
+
+    assert "40 seeds on 40 hosts at 1 known address" in text
+    assert "at most 2.0 pages/s" in text
+    assert "100 pages of each host: at least 33 min 40 s" in text
+    assert "--resolve" not in text
+    assert facts(folder, "shared.txt", "-s", "PACE_PER_IP=False")["pages_per_second_at_most"] == 8.0
+
+
+def test_ports_share_the_pace_of_their_name(folder: Path) -> None:
+    """Four ports are one name: 0.2 pages/s, or what the file of paces says."""
+    found = facts(folder, "ports.txt")
+
+    assert (found["hosts"], found["names"], found["pages_per_second_at_most"]) == (4, 1, 0.2)
+    assert found["seconds_of_the_seeds"] == 8 * 5 - 5
+    paced = facts(folder, "ports.txt", "-s", f"HOST_PACE_FILE={folder / 'paces.txt'}")
+    assert paced["pages_per_second_at_most"] == 0.05
+
+
+def test_names_without_an_address_are_said(folder: Path) -> None:
+    """What is not known may share an address: the line says what that would mean, and how to know."""
+    (folder / "hosts").write_text("192.0.2.1 n0.test\n192.0.2.1 n1.test\n")
+    text = forecast(folder, "shared.txt")
+
+    assert "Of 38 names the address is not known: those that share one get 2.0 pages/s together (--resolve" in text
