@@ -5,6 +5,7 @@ Nothing is asked of anybody: where a page's end writes a capture, it is given th
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -13,6 +14,8 @@ from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
+from crawlerproject.crawl.totals import TotalsBook
+from crawlerproject.crawl.troubles import Troubles
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.announcements import Announcements
 from crawlerproject.frontier.certificate_book import CertificateBook
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from crawlerproject.rules.urls import Address
     from crawlerproject.stores.archive import Written
     from crawlerproject.stores.warc_files import OpenFile
+
+logger = logging.getLogger(__name__)
 
 # Pages whose ends are stored together.
 _COMMIT_PAGES = 500
@@ -160,6 +165,7 @@ class Replay:
         hosts = [*self._hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         self.gates = gates_of(settings, self._scope, hosts, self.traps)
         self.certificates = CertificateBook(store)
+        self.totals, self.troubles = TotalsBook(stand), Troubles(())
         self.renders = RenderEnds(stand)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, None, self._now, b"1")
         self.contents = parts.contents_of(settings, store)
@@ -186,8 +192,13 @@ class Replay:
         try:
             page = await self.answers.page(lease, attempt, self)
         except Unreadable as error:
-            self.counts[str(error)] += 1
-            self.frontier.put_back(lease, self._now)
+            self._leave(lease, str(error))
+            return
+        except StorageError:
+            raise
+        except Exception:  # of one page: the others are not to be lost for it
+            logger.exception("could not read %s again", lease.row.url)
+            self._leave(lease, "could not be read again")
             return
         self._finish(page, attempt)
         self._uncommitted += 1
@@ -197,6 +208,11 @@ class Replay:
         if self._since_opened >= _FRONTIER_PAGES:
             self.commit()
             self._open()
+
+    def _leave(self, lease: Lease, why: str) -> None:
+        """Nothing can be made of an attempt: its page waits as before."""
+        self.counts[why] += 1
+        self.frontier.put_back(lease, self._now)
 
     async def _follow(self, attempt: Attempt) -> None:
         """Take in the links of a render that this frontier would not have asked for; nothing else is known of it."""
