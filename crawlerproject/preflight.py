@@ -25,9 +25,8 @@ from crawlerproject.rules.seeds import read_seeds
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
-from crawlerproject.stores.frontier_folder import put_in_place, refuse_gone
+from crawlerproject.stores.frontier_folder import open_frontier
 from crawlerproject.stores.redis_link import RedisLink
-from crawlerproject.stores.rocks import RocksStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -274,9 +273,7 @@ def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
     lock = take_lock(folder)
     try:
         if embedded:
-            put_in_place(folder)
-            refuse_gone(folder)
-            RocksStore(folder / "frontier").close()
+            open_frontier(folder).close()
     finally:
         os.close(lock)
 

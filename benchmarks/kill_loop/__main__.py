@@ -103,7 +103,9 @@ def recover(crawl_dir: Path, output: IO[bytes]) -> None:
     if not any((crawl_dir / "warc").glob("*.warc.gz*")):
         shutil.rmtree(crawl_dir / "frontier", ignore_errors=True)
         return
-    ended = start([sys.executable, "-m", "scrapy", "recover", str(crawl_dir)], output).wait()
+    command = [sys.executable, "-m", "scrapy", "recover", str(crawl_dir)]
+    # A manifest that is cut short is an earlier one: at times only the comparison with the archive tells.
+    ended = start(command, output).wait() and start([*command, "--frontier"], output).wait()
     if ended:
         _give_up(crawl_dir.with_suffix(".log"), ended)
 

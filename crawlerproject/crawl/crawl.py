@@ -29,7 +29,7 @@ from crawlerproject.frontier.joining import join, shared
 from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.preflight import check_settings, crawl_folder, take_lock
 from crawlerproject.reading.reader import Reader
-from crawlerproject.stores.frontier_folder import put_in_place, refuse_gone
+from crawlerproject.stores.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
-
-CLEAN_FACT = "clean"
-"""Whether the last run ended in good order (b"1"); b"0" after a crash."""
 
 
 class Crawl:
@@ -96,9 +93,7 @@ class Crawl:
             self._epoch = self.fleet.begin()
             self.store: AheadStore | RocksStore = self.fleet.store
         else:
-            put_in_place(self.folder)
-            refuse_gone(self.folder)
-            self.store = RocksStore(self.folder / "frontier")
+            self.store = open_frontier(self.folder)
         self._begin(settings, spider)
 
     def begin_anew(self) -> None:

@@ -11,7 +11,7 @@ from crawlerproject.errors import FrontierDamaged
 from crawlerproject.frontier.host import Host
 from crawlerproject.stores import rocks_options as tables
 from crawlerproject.stores.crawl_folder import FRONTIER
-from crawlerproject.stores.frontier_folder import has_frontier
+from crawlerproject.stores.frontier_folder import KNOWS_NOTHING, has_archive, has_frontier, never_begun
 from crawlerproject.stores.looking import FrontierView
 from crawlerproject.stores.rocks_folder import damaged
 from crawlerproject.stores.rows import host_of, unpack_queued, unpack_record
@@ -32,6 +32,8 @@ def damage_of(folder: Path, progress: Progress) -> str:
     try:
         with _WholeView(frontier) as view:
             view.read_all(progress)
+            if never_begun(view) and has_archive(folder):
+                return _without_hint(damaged(frontier, KNOWS_NOTHING))
     except FrontierDamaged as error:
         return _without_hint(error)
     except (struct.error, ValueError, IndexError) as error:

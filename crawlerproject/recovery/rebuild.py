@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.crawl.crawl import CLEAN_FACT
 from crawlerproject.crawl.resume import facts_of
 from crawlerproject.crawl_file import CRAWL_FILE, CrawlFile, apply, read_crawl_file
 from crawlerproject.errors import OperatorError
@@ -23,7 +22,7 @@ from crawlerproject.recovery.attempts import Attempt, attempts
 from crawlerproject.recovery.placed_store import PlacedStore
 from crawlerproject.recovery.replay import Replay
 from crawlerproject.rules.urls import Address, UrlRefused, parse
-from crawlerproject.stores.frontier_folder import BUILDING, finish, put_in_place
+from crawlerproject.stores.frontier_folder import BUILDING, CLEAN_FACT, finish, put_in_place
 from crawlerproject.stores.looking import RUN_FILE, read_facts
 from crawlerproject.stores.protocols import (
     DUE_FACT,

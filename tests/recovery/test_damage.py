@@ -11,6 +11,7 @@ import pytest
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.recovery.damage import damage_of
+from crawlerproject.stores.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
 
@@ -117,3 +118,20 @@ def test_what_cannot_be_read_is_no_end(tmp_path: Path) -> None:
     with pytest.raises(FrontierDamaged, match="scrapy recover"):
         store.head("a.test", ROWS)
     store.close()
+
+
+def test_a_frontier_that_knows_of_no_crawl(tmp_path: Path) -> None:
+    """RocksDB opens a manifest that was cut short as an earlier one, at times without a table: no crawl begins on it."""
+    fill(tmp_path)
+    (tmp_path / "warc").mkdir()
+    (tmp_path / "warc" / "x.warc.gz").touch()
+
+    assert damage_of(tmp_path, nothing).endswith("(it knows nothing of the crawl whose archive is beside it)")
+    with pytest.raises(FrontierDamaged, match=f"scrapy recover {tmp_path} makes it again"):
+        open_frontier(tmp_path)
+
+    store = RocksStore(tmp_path / "frontier")
+    store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
+    store.close()
+    assert damage_of(tmp_path, nothing) == ""
+    open_frontier(tmp_path).close()
