@@ -121,7 +121,7 @@ def test_what_cannot_be_read_is_no_end(tmp_path: Path) -> None:
 
 
 def test_a_frontier_that_knows_of_no_crawl(tmp_path: Path) -> None:
-    """RocksDB opens a manifest that was cut short as an earlier one, at times without a table: no crawl begins on it."""
+    """RocksDB opens a manifest that was cut short as an earlier one, at times without a table: none begins on it."""
     fill(tmp_path)
     (tmp_path / "warc").mkdir()
     (tmp_path / "warc" / "x.warc.gz").touch()
