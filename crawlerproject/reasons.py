@@ -61,3 +61,18 @@ class Reason(StrEnum):
     RENDER_FAILED = "render-failed"
     INTERNAL_ERROR = "internal-error"
     LOST = "lost"
+
+
+ANSWERED = frozenset(
+    {
+        Reason.FETCHED,
+        Reason.NOT_MODIFIED,
+        Reason.REDIRECT,
+        Reason.HTTP_ERROR,
+        Reason.RATE_LIMITED,
+        Reason.CHALLENGE,
+        Reason.RENDERED,
+        Reason.SUBSCRIBED,
+    }
+)
+"""The outcomes: a server answered, or a browser made a page of what it had answered."""

@@ -36,26 +36,40 @@ class Command(LookingCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         text = one_argument(args, "a URL or a host", self.example)
-        crawl = self.look()
-        with crawl.store() as store:
-            why = crawl.why(store)
-            if "/" not in text and not text.startswith(("mailto:", "javascript:", "data:", "tel:")):
-                facts = why.host(text.lower())
-                if opts.json:
-                    say_json(facts)
-                else:
-                    say(*_host_lines(facts))
-                return
-            via = _via(crawl, opts.via, text) if opts.via else None
-            found = why.url(text, via)
-            if found.state is State.NEVER_SEEN and (last := _embed(crawl, found.url)):
-                at = datetime.fromisoformat(last["time"]).timestamp()
-                found = why.embedded(PageRecord(found.url, last["reason"], last["status"] or 0, at), last["via"])
-        _add_log(crawl, found)
+        found = found_of(self.look(), text, opts.via)
         if opts.json:
-            say_json(found.as_dict())
+            say_json(plain(found))
         else:
-            say(*sentences(found))
+            say(*lines(found))
+
+
+Found = Answer | dict[str, Any]
+"""What is said of a URL, or the facts on a host."""
+
+
+def found_of(crawl: Onlooker, text: str, page: str | None = None) -> Found:
+    """The answer on a URL, as a link of ``page`` if one is given, or on a host. Raises OperatorError."""
+    with crawl.store() as store:
+        why = crawl.why(store)
+        if "/" not in text and not text.startswith(("mailto:", "javascript:", "data:", "tel:")):
+            return why.host(text.lower())
+        via = _via(crawl, page, text) if page else None
+        found = why.url(text, via)
+        if found.state is State.NEVER_SEEN and (last := _embed(crawl, found.url)):
+            at = datetime.fromisoformat(last["time"]).timestamp()
+            found = why.embedded(PageRecord(found.url, last["reason"], last["status"] or 0, at), last["via"])
+    _add_log(crawl, found)
+    return found
+
+
+def plain(found: Found) -> dict[str, Any]:
+    """For programs."""
+    return found.as_dict() if isinstance(found, Answer) else found
+
+
+def lines(found: Found) -> list[str]:
+    """For people: what was asked about, its state, and a fact a line."""
+    return sentences(found) if isinstance(found, Answer) else _host_lines(found)
 
 
 def _host_lines(facts: dict[str, object]) -> list[str]:

@@ -16,6 +16,7 @@ from crawlerproject.crawl.figures import Allowed
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
 from crawlerproject.crawl.resume import Resumed, resume
+from crawlerproject.crawl.tallies import Tallies
 from crawlerproject.crawl.totals import TotalsBook
 from crawlerproject.crawl.troubles import Troubles
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
@@ -61,6 +62,7 @@ class Crawl:
         self.pages = 0  # these three since this process started, as in Progress
         self.bytes = 0
         self.errors = 0
+        self.tallies = Tallies()  # likewise
         self.allowed = Allowed()
         self._epoch = steady() - time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")

@@ -138,7 +138,11 @@ class PageEnds:
             crawl.renders.end(page, written)
             return
         if wire is not None and wire.ended_at:
+            if lease.host.answered_at:
+                crawl.tallies.paused(wire.started_at - lease.host.answered_at, lease.delay_seconds)
             lease.host.answered_at = wire.ended_at
+        if page.status:
+            crawl.tallies.answered(page.status, wire.ttfb_seconds if wire else None)
         digest = written.digest if written else b""
         crawl.archive.attempt(_attempt(page, written, now), now)
         ending = Ending(

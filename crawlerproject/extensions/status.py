@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import scrapy
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
+from crawlerproject import __version__
 from crawlerproject.crawl.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, write_facts
 from crawlerproject.stores.redis_client import without_password
+from crawlerproject.watch.machine import machine_facts
 
 if TYPE_CHECKING:
     from typing import Self
@@ -33,6 +37,8 @@ BEAT_SECONDS = 1.0
 COST_SHARE = 0.01
 # Rates are means over this: shorter jumps about, longer lags behind.
 RATE_SECONDS = 60.0
+
+_BUILD = {"version": __version__, "python": platform.python_version(), "scrapy": scrapy.__version__}
 
 
 class _Sample(NamedTuple):
@@ -124,6 +130,9 @@ class StatusFile:
                 {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}
                 for host, lease in scheduler.leases.items()
             ],
+            **crawl.tallies.as_dict(),
+            "machine": machine_facts(crawl.folder, self._crawler.settings.getint("DISK_MIN_FREE_BYTES")),
+            "build": _BUILD,
             "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
         }
 

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from html import escape
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from twisted.web.resource import Resource
+from scrapy.utils.asyncio import create_looping_call
 from twisted.web.server import Site
 
 from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.errors import StorageError
 from crawlerproject.extensions.listening import Listener
 from crawlerproject.extensions.status import StatusFile
-from crawlerproject.frontier.host_table import HostRow, host_row, outlook, with_addresses
-from crawlerproject.frontier.progress import NOTHING_LEFT, human_bytes, human_seconds
-from crawlerproject.reports.report_page import document, table
-from crawlerproject.rules.bound import bound_by, load_of
-from crawlerproject.rules.hosts import host_name
-from crawlerproject.terminal import json_text
+from crawlerproject.settings import OURS
+from crawlerproject.stores.looking import RUN_FILE, read_facts, write_facts
+from crawlerproject.watch.last_hour import LAST_HOUR_FILE, STEP_SECONDS, Levels, Totals, read_last_hour
+from crawlerproject.watch.live import host_table, live_facts
+from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page, json_question, one, static
+from crawlerproject.watch.questions import Questions
+from crawlerproject.watch.survey import FIRST_ROWS, ORDERS
+from crawlerproject.watch.surveyor import Surveyor
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
-# Rows of the page's table, the longest to go first; all of them: scrapy hosts.
-_ROWS = 100
-# A person looks on; the page loads itself again, since it has no script.
-_RELOAD_SECONDS = 5
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-}
 # Names under which this machine calls itself: a page elsewhere whose name was pointed here (DNS rebinding) is refused.
 _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# The file of the last hour has some 50 kB: so often it costs nothing, and a crash forgets no more.
+KEEP_SECONDS = 60.0
 
 
 class Watching(Listener):
@@ -42,93 +39,100 @@ class Watching(Listener):
     settings = "WATCH"
     unheard = "Nobody can watch at"
 
-    def site(self) -> Site:
+    def site(self) -> Site | None:
         """The page, its JSON and the metrics."""
         from crawlerproject.reports.metrics import metrics  # whoever is not watched need not import it
 
-        pages: dict[bytes, tuple[str, Callable[[], bytes]]] = {
-            b"": ("text/html; charset=utf-8", self.page),
-            b"status.json": ("application/json", lambda: json_text(self._status()).encode()),
-            b"metrics": ("text/plain; version=0.0.4; charset=utf-8", metrics(self._status)),
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None:
+            logger.warning("WATCH_PORT does nothing: this spider is not crawled by this project's scheduler.")
+            return None
+        self._scheduler: FrontierScheduler = scheduler
+        crawl, settings = scheduler.crawl, self._crawler.settings
+        run = read_facts(crawl.folder, RUN_FILE)
+        self._run = {
+            "folder": str(crawl.folder),
+            "spider": run.get("spider", ""),
+            "pid": run.get("pid"),
+            "started": run.get("started"),
         }
-        return Site(_Pages(pages, _OWN_NAMES | {self._address}))  # type: ignore[no-untyped-call]  # Twisted's
+        asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(crawl.folder.absolute())}
+        self._questions = Questions(asked)
+        self._surveyor = Surveyor(scheduler)
+        self._hour = read_last_hour(read_facts(crawl.folder, LAST_HOUR_FILE), crawl.now())
+        text = metrics(self._counted)
+        served = {
+            **static(),
+            "live.json": json_page(self._live),
+            "hosts.json": json_page(self._hosts),
+            "host.json": json_question(lambda asked: self._questions.ask("host", one(asked, "name"))),
+            "why.json": json_question(lambda asked: self._questions.ask("why", one(asked, "q"))),
+            "status.json": json_page(lambda _: self._status()),
+            "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=lambda _: text()),
+        }
+        pages = Pages(served, _OWN_NAMES | {self._address})
+        return Site(pages, requestFactory=Bodiless)  # type: ignore[no-untyped-call]  # Twisted's
 
     def begun(self) -> None:
-        """Say where."""
+        """Say where, and begin to look."""
         logger.info("Watch this crawl at http://%s:%d/", self._address, self._port)
+        self._surveyor.start()
+        self._rows = create_looping_call(self._add_row)
+        self._rows.start(STEP_SECONDS, now=True)
+        self._keeping = create_looping_call(self._keep)
+        self._keeping.start(KEEP_SECONDS, now=False)
 
-    def page(self) -> bytes:
-        """The same as ``scrapy status`` and ``scrapy hosts``, of the hosts in memory."""
-        status = self._status()
-        scheduler = scheduler_of(self._crawler)
-        if not status or scheduler is None:
-            return document("Crawl", "<h1>The crawl has not begun</h1>").encode()
-        now = scheduler.crawl.now()
-        rows = [host_row(host, now, leased=host.name in scheduler.leases) for host in scheduler.crawl.frontier.hosts()]
-        return status_page(str(scheduler.crawl.folder), status, rows).encode()
+    def ended(self) -> None:
+        """Keep the last hour for the next start."""
+        self._surveyor.stop()
+        self._rows.stop()
+        self._keeping.stop()
+        self._questions.close()
+        self._keep()
 
     def _status(self) -> Mapping[str, Any]:
         extension = self._crawler.get_extension(StatusFile)
         return extension.last if extension is not None else {}
 
+    def _counted(self) -> Mapping[str, Any]:
+        """The status, with what the whole crawl has done."""
+        status = self._status()
+        return status and {**status, "totals": self._scheduler.crawl.totals.now()._asdict()}
 
-class _Pages(Resource):
-    """GET and HEAD of a few pages, for this machine's own names alone."""
+    def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.now())
+        return live_facts(self._counted(), self._run, self._surveyor.last, rows)
 
-    isLeaf = True
+    def _hosts(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        order = asked.get("by", "left")
+        if order not in ORDERS:
+            raise Unfit(f"Ask with ?by= one of {', '.join(ORDERS)}.")
+        return host_table(self._surveyor.last, order, FIRST_ROWS)
 
-    def __init__(self, pages: Mapping[bytes, tuple[str, Callable[[], bytes]]], names: frozenset[str]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # Twisted's
-        self._pages = pages
-        self._names = names
+    def _add_row(self) -> None:
+        crawl, status = self._scheduler.crawl, self._status()
+        if not status or crawl.closed:
+            return
+        progress = status["progress"]
+        levels = Levels(
+            progress["ceiling_per_second"],
+            progress["queued_urls"],
+            progress["hosts_in_flight"],
+            status["machine"]["rss_bytes"],
+        )
+        self._hour.add(crawl.now(), Totals(crawl.pages, crawl.bytes, crawl.errors), levels)
 
-    def render_GET(self, request: Any) -> bytes:
-        """One page, or 403 and 404."""
-        for name, value in _HEADERS.items():
-            request.setHeader(name, value)
-        asked = request.getHeader("host") or ""
-        if host_name(asked.lower()) not in self._names:
-            request.setResponseCode(403)
-            return b"Ask for this machine by its own address.\n"
-        found = self._pages.get(request.path.lstrip(b"/"))
-        if found is None:
-            request.setResponseCode(404)
-            return b"There are /, /status.json and /metrics.\n"
-        kind, content = found
-        request.setHeader("Content-Type", kind)
-        return content()
+    def _keep(self) -> None:
+        crawl = self._scheduler.crawl
+        try:
+            write_facts(crawl.folder, LAST_HOUR_FILE, self._hour.as_dict(crawl.now()))
+        except StorageError:
+            return  # a full disk is the crawl's own business, and it says so
 
 
-def status_page(folder: str, status: Mapping[str, Any], rows: list[HostRow]) -> str:
-    """The page of one moment; ``rows`` in any order."""
-    progress = status["progress"]
-    ahead = with_addresses(outlook(rows), progress)
-    eta = NOTHING_LEFT if ahead.eta_seconds is None else f"at least {human_seconds(ahead.eta_seconds)}"
-    cards = [
-        ("Pages", f"{progress['pages']:,}"),
-        ("Received", human_bytes(progress["bytes"])),
-        ("Errors", f"{progress['errors']:,}"),
-        ("Rate", f"{status['pages_per_second']:.1f} pages/s"),
-        ("Politeness allows", f"{ahead.ceiling:.1f} answers/s"),
-        ("Queued", f"{progress['queued_urls']:,}"),
-        ("Left", eta),
-        ("Resting, apart", f"{ahead.resting_queued:,} URLs"),
-    ]
-    list_ = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in cards)
-    hosts = sorted(rows, key=lambda row: (-(row.eta_seconds or 0.0), row.host))[:_ROWS]
-    names = ["host", "state", "queued", "done", "pace", "free in", "rests", "failures", "ETA"]
-    cells = [
-        [
-            row.host, row.state, row.queued, row.done, human_seconds(row.pace_seconds),
-            human_seconds(row.free_in_seconds), human_seconds(row.rests_seconds or 0.0), row.failures,
-            NOTHING_LEFT if row.eta_seconds is None else human_seconds(row.eta_seconds),
-        ]
-        for row in hosts
-    ]  # fmt: skip
-    states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
-    body = (
-        f"<h1>Crawl {escape(folder)}</h1><p>Bound by {escape(bound_by(load_of(status)).text)}</p><dl>{list_}</dl>"
-        f"<h2>Hosts</h2><p>{escape(states)} of those in memory; the first {len(hosts):,} by ETA."
-        f" All of them: <code>scrapy hosts</code></p>{table(names, cells)}"
-    )
-    return document(f"Crawl {folder}", body, f'<meta http-equiv="refresh" content="{_RELOAD_SECONDS}">\n')
+def _moment(text: str) -> float:
+    try:
+        moment = float(text or 0.0)
+    except ValueError:
+        raise Unfit("since is a moment in epoch seconds.") from None
+    return moment if moment == moment else 0.0

@@ -19,7 +19,7 @@ from crawlerproject.frontier.host_state import LEFT_ALONE, host_state, pace_sour
 from crawlerproject.frontier.hubs import read_hubs
 from crawlerproject.frontier.progress import moment
 from crawlerproject.frontier.verdict import Answer, State
-from crawlerproject.reasons import Reason
+from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.rules.ports import key_of, port_of
 from crawlerproject.rules.robots import RobotsRecord, parse_robots, refusing_line
@@ -28,18 +28,6 @@ from crawlerproject.rules.strangers import stranger_key
 from crawlerproject.rules.urls import Address, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_STRANGER, FrontierStore, PageRecord, QueuedPage
 
-_ANSWERED = frozenset(
-    {
-        Reason.FETCHED,
-        Reason.NOT_MODIFIED,
-        Reason.REDIRECT,
-        Reason.HTTP_ERROR,
-        Reason.RATE_LIMITED,
-        Reason.CHALLENGE,
-        Reason.RENDERED,
-        Reason.SUBSCRIBED,
-    }
-)
 # Decided without asking the server for the page.
 _REFUSALS = frozenset(
     {Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD}
@@ -182,7 +170,7 @@ class Why:
     def _decided(self, address: Address, record: PageRecord) -> Answer:
         facts: dict[str, Any] = {"time": moment(record.fetched_at), "status": record.status or None}
         reason = Reason(record.reason) if record.reason in set(Reason) else None
-        if reason in _ANSWERED:
+        if reason in ANSWERED:
             return Answer(record.url, State.DONE, record.reason, facts)
         if reason in _REFUSALS:
             facts["rule"] = self._rule(reason, address)

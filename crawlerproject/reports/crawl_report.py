@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crawlerproject.reasons import ANSWERED
 from crawlerproject.reports.summary import ROUNDING_SECONDS
 from crawlerproject.stores.log_query import open_log, rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-# Points of a plot over time; more than a screen shows.
-_POINTS = 120
+# Points of a plot over time: more than a screen shows, and few enough that a pause of some seconds is no gap.
+_MOST_POINTS, _LEAST_POINTS, _LEAST_SECONDS = 120, 12, 5.0
 # Rows of a table: what is not among the first is no news.
 _FIRST = 25
-# A host's pages before it is told of as yielding nothing new.
+# A host's pages before it can be listed as repeating itself, and the largest share of new ones with which it is (ours).
 _ENOUGH_PAGES = 5
+_MOST_NEW_SHARE = 0.5
 
 # Upper bounds of the bars, seconds.
 _TTFB_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
@@ -59,6 +61,7 @@ class CrawlReport:
     began: str = ""
     ended: str = ""
     over_time: list[Moment] = field(default_factory=list)
+    moment_seconds: float = 0.0  # how long each of them is
     statuses: list[Count] = field(default_factory=list)
     errors: list[Count] = field(default_factory=list)
     response_times: list[Count] = field(default_factory=list)
@@ -78,9 +81,11 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
         report = _totals(log)
         if not report.attempts:
             return report
-        report.over_time = _over_time(log)
+        report.over_time, report.moment_seconds = _over_time(log)
         report.statuses = _counts(log, "CAST(status AS VARCHAR)", "status IS NOT NULL", "name")
-        report.errors = _counts(log, "reason", "status IS NULL")
+        # A page that a browser made has no status of its own, and is no error.
+        answered = ", ".join(f"'{reason}'" for reason in sorted(ANSWERED))
+        report.errors = _counts(log, "reason", f"status IS NULL AND reason NOT IN ({answered})")
         report.response_times = _histogram(
             log, "SELECT ttfb_seconds AS x FROM a WHERE ttfb_seconds IS NOT NULL", _TTFB_BOUNDS
         )
@@ -104,7 +109,12 @@ def _totals(log: DuckDBPyConnection) -> CrawlReport:
     return CrawlReport(**{**row, "began": row["began"] or "", "ended": row["ended"] or ""})
 
 
-def _over_time(log: DuckDBPyConnection) -> list[Moment]:
+def _over_time(log: DuckDBPyConnection) -> tuple[list[Moment], float]:
+    """Moments and how long each is, seconds."""
+    (span,) = rows(
+        log, "SELECT epoch(max(CAST(time AS TIMESTAMPTZ))) - epoch(min(CAST(time AS TIMESTAMPTZ))) AS s FROM a"
+    )
+    points = max(_LEAST_POINTS, min(_MOST_POINTS, int(span["s"] / _LEAST_SECONDS)))
     found = rows(
         log,
         "WITH t AS (SELECT epoch(CAST(time AS TIMESTAMPTZ)) AS moment, * FROM a),"
@@ -113,11 +123,12 @@ def _over_time(log: DuckDBPyConnection) -> list[Moment]:
         " count(*) FILTER (status IS NOT NULL AND NOT robots) AS pages, sum(bytes)::BIGINT AS bytes,"
         " count(*) FILTER (rendered) AS rendered FROM t, w GROUP BY n)"
         " SELECT strftime(to_timestamp(first + i.n * width) AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S') AS time,"
-        " coalesce(pages, 0) AS pages, coalesce(bytes, 0) AS bytes, coalesce(rendered, 0) AS rendered"
+        " coalesce(pages, 0) AS pages, coalesce(bytes, 0) AS bytes, coalesce(rendered, 0) AS rendered, width"
         " FROM range($points) AS i(n) LEFT JOIN b ON b.n = i.n, w ORDER BY i.n",
-        {"points": _POINTS},
+        {"points": points},
     )
-    return [Moment(**row) for row in found]
+    width = found[0]["width"]
+    return [Moment(row["time"], row["pages"], row["bytes"], row["rendered"]) for row in found], float(width)
 
 
 def _counts(log: DuckDBPyConnection, name: str, where: str, order: str = "count DESC, name") -> list[Count]:
@@ -173,12 +184,19 @@ def _extensions(log: DuckDBPyConnection) -> list[dict[str, Any]]:
 
 
 def _stale_hosts(log: DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Hosts whose pages are mostly the same payload again: the share of new digests, the smallest first."""
+    """Hosts of whose pages at most half were new, the smallest share first.
+
+    A page counts once, as it was last: one that is visited again repeats nothing. New is a payload that no other page
+    of the host had, on a page that is not marked as repeating another.
+    """
+    columns = [row["column_name"] for row in rows(log, "DESCRIBE a")]
+    repeats = "arg_max(duplicate, time) IS NOT NULL" if "duplicate" in columns else "false"
     return rows(
         log,
-        "SELECT host, count(*) AS pages, count(DISTINCT digest) AS new, sum(bytes)::BIGINT AS bytes,"
-        " count(DISTINCT digest) / count(*) AS share FROM a WHERE status = 200 AND NOT robots AND digest IS NOT NULL"
-        " GROUP BY host HAVING count(*) >= $enough AND count(DISTINCT digest) < count(*)"
-        " ORDER BY share, pages DESC, host LIMIT $first",
-        {"enough": _ENOUGH_PAGES, "first": _FIRST},
+        f"WITH p AS (SELECT host, url, arg_max(digest, time) AS digest, sum(bytes)::BIGINT AS bytes,"
+        f" {repeats} AS repeats FROM a WHERE status = 200 AND NOT robots AND digest IS NOT NULL GROUP BY host, url)"
+        " SELECT host, count(*) AS pages, count(DISTINCT digest) FILTER (NOT repeats) AS new,"
+        " sum(bytes)::BIGINT AS bytes, new / pages AS share FROM p GROUP BY host"
+        " HAVING pages >= $enough AND share <= $most ORDER BY share, pages DESC, host LIMIT $first",
+        {"enough": _ENOUGH_PAGES, "most": _MOST_NEW_SHARE, "first": _FIRST},
     )

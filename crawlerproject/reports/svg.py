@@ -1,87 +1,77 @@
-"""Plots as inline SVG: bars, lines and histograms that scale with the page and read without colour.
+"""Plots for a page: marks as inline SVG that stretches with it, text beside them as HTML that never shrinks or is cut.
 
-Every plot is drawn on a canvas of fixed units and scaled by its viewBox; values stand beside the marks as text, a
-second series has a dashed line, and colours follow the page (``currentColor`` and two variables of its style sheet).
+A name as long as a URL wraps, numbers stand below each other, and an axis has its unit at every mark. Colours are
+those of ``look.css``; none says anything that text does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
+from math import floor, log10
 from typing import NamedTuple
 
-WIDTH = 640
-_ROW = 24  # of a bar chart
-_LABEL = 190  # for the names of bars
-_VALUE = 130  # for their values
-_HEIGHT = 220  # of a line chart
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 80, 22, 34
-_LETTERS = 26  # of a bar's name
+_HUNDRED = 100  # units of every canvas: a mark's place is its share
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)  # of an axis, times a power of ten
+_WHOLE_STEPS = (1.0, 2.0, 5.0, 10.0)  # of one that counts whole things
+_MARKS = 4  # of an axis, about
 
 
 class Bar(NamedTuple):
-    """One bar: its name, its length, and what stands beside it."""
+    """One bar: its name, its length, and what stands beside it; ``kind`` is a class of the style sheet."""
 
     name: str
     value: float
     text: str
+    kind: str = ""
 
 
-class Series(NamedTuple):
-    """One line of a chart; ``texts`` are the labels of its smallest and largest value."""
-
-    name: str
-    values: Sequence[float]
-    top: str
-
-
-def bars(title: str, rows: Sequence[Bar]) -> str:
+def bars(rows: Sequence[Bar]) -> str:
     """Horizontal bars, the given order."""
     most = max((row.value for row in rows), default=0.0) or 1.0
-    room = WIDTH - _LABEL - _VALUE
-    height = max(1, len(rows)) * _ROW + 8
     parts = []
-    for number, row in enumerate(rows):
-        y = number * _ROW + 4
-        width = max(1.0, room * row.value / most) if row.value else 0.0
+    for name, value, text, kind in rows:
+        width = max(0.5, _HUNDRED * value / most) if value else 0.0
         parts.append(
-            f'<text x="{_LABEL - 8}" y="{y + 15}" text-anchor="end">{escape(_short(row.name))}'
-            f"<title>{escape(row.name)}</title></text>"
-            f'<rect class="bar" x="{_LABEL}" y="{y + 3}" width="{width:.1f}" height="{_ROW - 8}"/>'
-            f'<text x="{_LABEL + width + 6:.1f}" y="{y + 15}">{escape(row.text)}</text>'
+            f'<li><span class="name">{escape(name)}</span><span class="value">{escape(text)}</span>'
+            f'<svg viewBox="0 0 {_HUNDRED} 1" preserveAspectRatio="none" aria-hidden="true">'
+            f'<rect class="{f"bar {kind}".strip()}" width="{width:.1f}" height="1"/></svg></li>'
         )
-    return _svg(title, height, parts)
+    return f'<ul class="bars">{"".join(parts)}</ul>'
 
 
-def lines(title: str, xs: tuple[str, str], series: Sequence[Series]) -> str:
-    """One or two series over the same moments, each on its own scale from zero; ``xs``: first and last label."""
-    room, depth = WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
-    base = _TOP + depth
-    parts = [f'<path class="axis" d="M{_LEFT} {_TOP}V{base}H{_LEFT + room}"/>']
-    for number, (name, values, top) in enumerate(series):
-        most = max(values, default=0.0) or 1.0
-        step = room / max(1, len(values) - 1)
-        points = " ".join(f"{_LEFT + i * step:.1f},{base - depth * value / most:.1f}" for i, value in enumerate(values))
-        x, anchor = ((_LEFT - 6, "end"), (_LEFT + room + 6, "start"))[number]
-        key = _LEFT + 70 + number * 200  # of the legend
-        parts.append(
-            f'<polyline class="line{number}" points="{points}"/>'
-            f'<text x="{x}" y="{_TOP + 8}" text-anchor="{anchor}">{escape(top)}</text>'
-            f'<text x="{x}" y="{base}" text-anchor="{anchor}">0</text>'
-            f'<line class="line{number}" x1="{key}" x2="{key + 30}" y1="8" y2="8"/>'
-            f'<text x="{key + 36}" y="13">{escape(name)}</text>'
-        )
-    parts.append(f'<text x="{_LEFT}" y="{_HEIGHT - 10}">{escape(xs[0])}</text>')
-    parts.append(f'<text x="{_LEFT + room}" y="{_HEIGHT - 10}" text-anchor="end">{escape(xs[1])}</text>')
-    return _svg(title, _HEIGHT, parts)
+def line(
+    title: str, ends: tuple[str, str], values: Sequence[float], label: Callable[[float], str], *, whole: bool = False
+) -> str:
+    """Values at equal distances from zero up; ``ends``: labels of the first and the last, ``label``: a value's text.
 
-
-def _svg(title: str, height: float, parts: Sequence[str]) -> str:
+    ``whole``: what is counted has no halves, so the axis has none.
+    """
+    marks = ticks(max(values, default=0.0), whole=whole)
+    top = max(marks[-1], *values) if values else marks[-1]
+    step = _HUNDRED / max(1, len(values) - 1)
+    points = " ".join(f"{i * step:.2f},{_HUNDRED - _HUNDRED * value / top:.2f}" for i, value in enumerate(values))
+    grid = "".join(f"M0 {_place(mark, top):.2f}H{_HUNDRED}" for mark in marks)
+    names = "".join(
+        f'<span style="top:{_place(mark, top):.2f}%">{escape(label(mark))}</span>' for mark in (0.0, *marks)
+    )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}" '
-        f'xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
+        f'<figure class="line"><div class="marks">{names}</div>'
+        f'<svg viewBox="0 0 {_HUNDRED} {_HUNDRED}" preserveAspectRatio="none" role="img" aria-label="{escape(title)}">'
+        f'<path class="grid" d="{grid}"/><polygon class="area" points="0,{_HUNDRED} {points} {_HUNDRED},{_HUNDRED}"/>'
+        f'<polyline class="curve" points="{points}"/><path class="axis" d="M0 {_HUNDRED}H{_HUNDRED}"/></svg>'
+        f'<figcaption class="dim"><span>{escape(ends[0])}</span><span>{escape(ends[1])}</span></figcaption></figure>'
     )
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+def ticks(most: float, *, whole: bool = False) -> list[float]:
+    """Round marks of an axis from zero to ``most``, zero left out; at least one."""
+    rough = (most or 1.0) / _MARKS
+    power = 10.0 ** floor(log10(rough))
+    step = next(step * power for step in (_WHOLE_STEPS if whole else _STEPS) if step * power >= rough * 0.999)
+    step = max(step, 1.0) if whole else step
+    return [step * number for number in range(1, max(1, int(most / step + 0.001)) + 1)]
+
+
+def _place(value: float, top: float) -> float:
+    return _HUNDRED - _HUNDRED * value / top

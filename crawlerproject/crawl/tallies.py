@@ -1,0 +1,66 @@
+"""Counts of answers that a crawl keeps for whoever watches it: statuses, times to the first byte, pauses kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from typing import Any
+
+from crawlerproject.reports.summary import ROUNDING_SECONDS
+
+# Upper bounds of the classes, seconds. Prometheus' own for requests, and what slow servers need above them.
+_FIRST_BYTE_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_EXCESS_BOUNDS = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 3600.0)
+
+
+class Classes:
+    """How many values lie up to each bound, and above the last."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        """One more."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {"bounds": list(self.bounds), "counts": list(self.counts), "sum": round(self.total, 6)}
+
+
+class Tallies:
+    """Since this process started; about a microsecond an answer."""
+
+    __slots__ = ("_excess", "_first_byte", "_short", "_statuses")
+
+    def __init__(self) -> None:
+        self._statuses: Counter[int] = Counter()
+        self._first_byte = Classes(_FIRST_BYTE_BOUNDS)
+        self._excess = Classes(_EXCESS_BOUNDS)
+        self._short = 0
+
+    def answered(self, status: int, ttfb_seconds: float | None) -> None:
+        """A server answered; robots.txt and what a browser asked for included."""
+        self._statuses[status] += 1
+        if ttfb_seconds is not None:
+            self._first_byte.add(ttfb_seconds)
+
+    def paused(self, kept_seconds: float, promised_seconds: float) -> None:
+        """A host was left alone for so long before a request, and was promised so much."""
+        excess = kept_seconds - promised_seconds
+        self._short += excess < -ROUNDING_SECONDS
+        self._excess.add(max(0.0, excess))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``status.json``."""
+        return {
+            "statuses": {str(status): count for status, count in sorted(self._statuses.items())},
+            "first_byte_seconds": self._first_byte.as_dict(),
+            "pause_excess_seconds": self._excess.as_dict(),
+            "short_pauses": self._short,
+        }
