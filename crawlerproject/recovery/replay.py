@@ -14,6 +14,7 @@ from crawlerproject.crawl import parts
 from crawlerproject.crawl.commits import Commits
 from crawlerproject.crawl.page_ends import PageEnds
 from crawlerproject.crawl.render_ends import RenderEnds
+from crawlerproject.crawl.tallies import Tallies
 from crawlerproject.crawl.totals import TotalsBook
 from crawlerproject.crawl.troubles import Troubles
 from crawlerproject.errors import StorageError
@@ -111,7 +112,11 @@ class _Ends(PageEnds):
 
 
 class Replay:
-    """One crawl's frontier as it becomes. Has the parts of a ``Crawl`` that the ends of pages work on."""
+    """One crawl's frontier as it becomes.
+
+    Has the parts of a ``Crawl`` that ``PageEnds``, ``RenderEnds``, ``Commits`` and ``TotalsBook`` work on: what these
+    come to need of a crawl must be here as well (tests/recovery/test_rebuild.py fails otherwise).
+    """
 
     def __init__(self, settings: BaseSettings, folder: Path, store: PlacedStore, scope: str, hosts: list[str]) -> None:
         """``folder`` is the crawl's; ``scope`` and host keys of seeds as ``crawl.toml`` has them."""
@@ -121,6 +126,7 @@ class Replay:
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self.fleet, self.lost = None, ""
         self.pages = self.bytes = self.errors = 0
+        self.tallies = Tallies()
         self.counts = Counter[str]()  # what became of attempts
         self._scope, self._hosts = scope, hosts
         self._now = 0.0
