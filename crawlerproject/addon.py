@@ -124,7 +124,7 @@ def _of_frontier(crawler: Crawler) -> bool:
 
 def _defaults(settings: BaseSettings) -> None:
     """Our own settings, which the project may change."""
-    for name, value in ours.OURS.items():
+    for name, value in ours.given().items():
         settings.set(name, value, _ADDON)
 
 

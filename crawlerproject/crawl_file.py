@@ -1,12 +1,14 @@
 """``crawl.toml`` in a crawl's folder: what this crawl is, so that every start agrees on it, a daemon's too.
 
-Written at the first start, read at each later one. Its settings stand above ``settings.py`` and below a spider's
-``custom_settings`` and ``-s``. An operator may edit it; what a command line changes of it must be accepted.
+Written at the first start, read at each later one and by the commands. Its settings stand above ``settings.py`` and
+below a spider's ``custom_settings``, the environment and ``-s``. An operator may edit it; what a command line changes
+of it must be accepted.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,8 +20,9 @@ from scrapy.settings import default_settings
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.setting_values import list_of_value
-from crawlerproject.settings import OURS
+from crawlerproject.settings import OURS, user
 from crawlerproject.stores.durable import SECRET_FILE, replace_file
+from crawlerproject.user_settings import ENVIRONMENT_PRIORITY
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -35,6 +38,7 @@ SEEDS, SCOPE = "seeds", "scope"
 DECISIVE = (
     "CRAWLER_NAME",  # the group of robots.txt that is obeyed
     "NEVERCRAWL_FILE",
+    "NEVERCRAWL_USER_FILE",
     "SKIP_EXTENSIONS",
     "SCOPE_MAX_DEPTH",
     "SCOPE_MAX_URLS_PER_HOST",
@@ -95,6 +99,8 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
     if unknown:
         raise OperatorError(f"{path} has {unknown[0]!r}; it may hold seeds, scope and a table [settings].")
     refuse_unknown(settings, str(path))
+    if "CRAWL_DIR" in settings:
+        raise OperatorError(f"{path} sets CRAWL_DIR, but it lies in that folder; take the line out.")
     seeds = data.get(SEEDS, "")
     return CrawlFile(",".join(seeds) if isinstance(seeds, list) else str(seeds), str(scope), dict(settings))
 
@@ -160,6 +166,32 @@ def apply(file: CrawlFile | None, settings: BaseSettings) -> None:
     """Give the crawl's own settings their place among the others."""
     for name, value in (file.settings if file is not None else {}).items():
         settings.set(name, value, PRIORITY)
+    for name, text in user().environment.items():  # this start's word
+        settings.set(name, text, ENVIRONMENT_PRIORITY)
+
+
+def apply_of_folder(settings: BaseSettings, spider_name: str = "web") -> CrawlFile | None:
+    """The same of the crawl that CRAWL_DIR names, for commands that open nothing else there. Raises OperatorError.
+
+    A folder that is closed to this user has nothing to say.
+    """
+    refuse_bad_user_settings()
+    folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+    closed = folder.exists() and not os.access(folder, os.X_OK)
+    unreadable = not closed and (folder / CRAWL_FILE).exists() and not os.access(folder / CRAWL_FILE, os.R_OK)
+    file = None if closed or unreadable else read_crawl_file(folder)
+    apply(file, settings)
+    return file
+
+
+def refuse_bad_user_settings() -> None:
+    """Raise OperatorError for what the operator's own file or environment has wrong."""
+    own = user()
+    if own.problem:
+        raise OperatorError(own.problem)
+    refuse_unknown(own.file, own.path)
+    for name in own.environment:
+        refuse_unknown([name], f"The environment's POLITE_{name}")
 
 
 def kept_settings(settings: BaseSettings) -> dict[str, Any]:

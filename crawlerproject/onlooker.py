@@ -16,6 +16,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
+from crawlerproject.crawl_file import CRAWL_FILE, CrawlFile, apply, apply_of_folder, read_crawl_file
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import Gates, gates_of
 from crawlerproject.frontier.joining import shared
@@ -23,6 +24,7 @@ from crawlerproject.frontier.trap_desk import TrapDesk
 from crawlerproject.frontier.why import Why
 from crawlerproject.identity import identity
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.settings import given
 from crawlerproject.stores.crawl_folder import FRONTIER
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
 from crawlerproject.stores.redis_client import without_password
@@ -35,7 +37,7 @@ View = FrontierView | RedisView
 
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 # Settings that name a file of the operator's: relative to where the crawl was started.
-_PATHS = ("NEVERCRAWL_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
+_PATHS = ("NEVERCRAWL_FILE", "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE", "FETCH_CA_FILE")
 
 
 class Onlooker:
@@ -52,7 +54,7 @@ class Onlooker:
             raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
         self.now = time.time()
         alone = (self.folder / RUN_FILE).exists() and not shared(settings)
-        self.workers = [] if alone else workers_below(self.folder, self.now)
+        self.workers = [] if alone else workers_below(self.folder)
         if self.workers:
             self.run = max((worker.run for worker in self.workers), key=lambda run: float(run.get("started", 0.0)))
             self.status = together(self.workers)
@@ -60,7 +62,8 @@ class Onlooker:
         else:
             self.run = read_facts(self.folder, RUN_FILE)
             self.status = read_facts(self.folder, STATUS_FILE)
-            self.running = running(self.status, self.now)
+            self.running = running(self.status, self.folder)
+        self._file = self._changed_since()
         self.settings = self._as_started(settings)
 
     @property
@@ -92,7 +95,8 @@ class Onlooker:
     def gates(self, store: View) -> Gates:
         """The gates of the crawl as it was started."""
         traps = TrapDesk(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
-        return gates_of(self.settings, self.run.get("scope", "any"), self.run.get("seed_hosts", []), traps)
+        scope = self._file.scope if self._file is not None else self.run.get("scope", "any")
+        return gates_of(self.settings, scope, self.run.get("seed_hosts", []), traps)
 
     def leases(self) -> dict[str, dict[str, Any]]:
         """What is on its way now, by host; empty when the crawl does not run."""
@@ -102,10 +106,21 @@ class Onlooker:
         """Who answers why a URL is where it is."""
         return Why(store, self.gates(store), identity(self.settings).token, self.now, self.leases())
 
+    def _changed_since(self) -> CrawlFile | None:
+        """The crawl's file where the next start is the first that reads it as it is now."""
+        path = self.folder / CRAWL_FILE
+        if self.running or not path.exists() or path.stat().st_mtime < float(self.run.get("started", 0.0)):
+            return None
+        return read_crawl_file(self.folder)
+
     def _as_started(self, settings: BaseSettings) -> BaseSettings:
-        """The settings of the crawl's last start; what this command line says wins."""
+        """The settings of the crawl's last start; this command line wins, and a ``crawl.toml`` that is newer."""
         merged = settings.copy()
+        apply(self._file, merged)
+        newer = self._file.settings if self._file is not None else {}
         for name, value in self.run.get("settings", {}).items():
+            if name in newer:
+                continue
             if ":***@" in str(value) and value == without_password(str(merged[name])):
                 continue  # the folder has no passwords, the settings may
             if (merged.getpriority(name) or 0) < _CMDLINE:
@@ -126,8 +141,9 @@ class LookingCommand(ScrapyCommand):
 
     requires_project = True
     requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
+    default_settings = {"LOG_ENABLED": False, **given()}
     example = ""
+    crawl_file: CrawlFile | None = None  # of the crawl that CRAWL_DIR names
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,7 +158,9 @@ class LookingCommand(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="for programs: JSON instead of text")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
         try:
+            self.crawl_file = apply_of_folder(self.settings)
             self.answer(args, opts)
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None

@@ -7,12 +7,13 @@ import fcntl
 import logging
 import os
 import re
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from crawlerproject.crawl_file import refuse_unknown
+from crawlerproject.crawl_file import refuse_bad_user_settings, refuse_unknown
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.frontier.joining import answer_seconds, shared, worker_name
@@ -22,10 +23,12 @@ from crawlerproject.render.chromium import find_chromium
 from crawlerproject.rules.addresses import AddressRules
 from crawlerproject.rules.permuted_tables import MAX_BITS
 from crawlerproject.rules.seeds import read_seeds
+from crawlerproject.setting_limits import check_scrapys, check_values
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
 from crawlerproject.stores.frontier_folder import open_frontier
+from crawlerproject.stores.looking import LOCK_FILE
 from crawlerproject.stores.redis_link import RedisLink
 
 if TYPE_CHECKING:
@@ -40,35 +43,13 @@ logger = logging.getLogger(__name__)
 # Names that become keys in Redis, where braces mean something, and folders.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
-_PROJECT = SETTINGS_PRIORITIES["project"]
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 MODES = ("crawl", "recrawl")
 SCOPES = ("any", "domain", "host")
-# Settings that must be numbers above zero; the others of OURS that are numbers may be zero.
-_POSITIVE = frozenset(
-    {
-        "FETCH_TIMEOUT_SECONDS",
-        "FETCH_CONNECT_TIMEOUT_SECONDS",
-        "FETCH_FIRST_BYTE_TIMEOUT_SECONDS",
-        "FETCH_MAX_BYTES",
-        "READ_TIMEOUT_SECONDS",
-        "READ_MAX_MEMORY_BYTES",
-        "WARC_MAX_BYTES",
-        "COMMIT_SECONDS",
-        "FLEET_LEASE_SECONDS",
-        "FLEET_PARTITIONS",
-        "FRONTIER_MAX_IN_FLIGHT",
-        "FRONTIER_MAX_HOSTS_IN_MEMORY",
-        "FETCH_DNS_MAX_PER_SECOND",
-        "SCOPE_MAX_URL_LENGTH",
-        "SCOPE_MAX_HOSTS_PER_DOMAIN",
-    }
-)
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
 _WARC_MAX_BYTES = 2_000_000_000
 _PARTS = ("frontier", "warc", "index", "log")
 RENDER_MODES = ("auto", "never", "always")
-_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
@@ -163,8 +144,10 @@ def check(settings: BaseSettings, folder: Path) -> None:
 
 def check_settings(settings: BaseSettings) -> None:
     """The part of ``check`` that needs no folder; every crawl of ours passes it, whatever started it."""
+    refuse_bad_user_settings()
     refuse_unknown((name for name in settings if settings.getpriority(name) == _CMDLINE), "The command line")
-    _check_types(settings)
+    check_scrapys(settings)
+    check_values(settings)
     if settings.getint("WARC_MAX_BYTES") > _WARC_MAX_BYTES:
         raise OperatorError(
             f"WARC_MAX_BYTES is {settings['WARC_MAX_BYTES']}; {_WARC_MAX_BYTES} is the most, since the Parquet index "
@@ -178,7 +161,6 @@ def check_settings(settings: BaseSettings) -> None:
     except ValueError as error:
         raise OperatorError(f"FETCH_ALLOW_NETWORKS: {error}; use CIDR, for example 127.0.0.0/8.") from error
     allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
-    _check_never_crawl(settings)
     if not who.reachable and not _only_own(settings):
         raise OperatorError(
             "A crawl of public addresses needs a way to reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT "
@@ -200,22 +182,6 @@ def check_settings(settings: BaseSettings) -> None:
         raise OperatorError(f"WEBSUB_PUBLIC_URL is {public!r}; use the http or https URL at which hubs reach you.")
 
 
-def _check_never_crawl(settings: BaseSettings) -> None:
-    """A list that was meant to hold and cannot be read would leave out nobody."""
-    path = settings["NEVERCRAWL_FILE"]
-    # As the add-on of a project that names no list, there is none.
-    if not path or (settings.getpriority("NEVERCRAWL_FILE") or 0) < _PROJECT:
-        return
-    try:
-        with open(path, "rb") as file:
-            file.read(1)
-    except OSError as error:
-        raise OperatorError(
-            f"NEVERCRAWL_FILE {Path(path).absolute()} cannot be read ({error.strerror}); make it (it may be empty), "
-            "give its absolute path, or set NEVERCRAWL_FILE= for no list."
-        ) from error
-
-
 def _check_fleet(settings: BaseSettings) -> None:
     """Redis is there and fit, names can be keys, and a request fits into a lease."""
     lease, answer = settings.getfloat("FLEET_LEASE_SECONDS"), answer_seconds(settings)
@@ -233,26 +199,6 @@ def _check_fleet(settings: BaseSettings) -> None:
 def _only_own(settings: BaseSettings) -> bool:
     """Whether the operator's own hosts are crawled: own names at own addresses, no public crawl."""
     return bool(list_of(settings, "FETCH_ALLOW_NETWORKS")) and settings["FETCH_HOSTS_FILE"] != OURS["FETCH_HOSTS_FILE"]
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise OperatorError(f"{name} is {value!r}; it must be a number.") from None
-    if not 0 <= number < float("inf"):
-        raise OperatorError(f"{name} is {value!r}; it must not be negative or infinite.")
-    return number
-
-
-def _check_types(settings: BaseSettings) -> None:
-    for name, default in OURS.items():
-        value = settings[name]
-        if isinstance(default, bool):
-            if not isinstance(value, bool) and str(value).lower() not in _BOOLEANS:
-                raise OperatorError(f"{name} is {value!r}; use True or False.")
-        elif isinstance(default, (int, float)) and _number(name, value) == 0 and name in _POSITIVE:
-            raise OperatorError(f"{name} is 0; it must be above zero.")
 
 
 def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
@@ -278,6 +224,10 @@ def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
         os.close(lock)
 
 
+# An onlooker holds it for an instant, a process that writes for long (stores/looking.py).
+_LOCK_TRIES, _BETWEEN_TRIES_SECONDS = 5, 0.05
+
+
 def take_lock(folder: Path) -> int:
     """The crawl folder's lock, held until the descriptor is closed (a dead process holds none).
 
@@ -287,8 +237,8 @@ def take_lock(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         refuse_links_out(folder)
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        _lock(descriptor)
     except BlockingIOError:
         os.close(descriptor)
         raise OperatorError(
@@ -304,3 +254,15 @@ def take_lock(folder: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    """Raises BlockingIOError when another holds it for more than an instant."""
+    for left in reversed(range(_LOCK_TRIES)):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not left:
+                raise
+        time.sleep(_BETWEEN_TRIES_SECONDS)

@@ -1,6 +1,11 @@
 """Every knob, with its unit and its reason. What each means to an operator: docs/settings.md."""
 
+import os as _os
+from typing import Any as _Any
+
 from crawlerproject.rules.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
+from crawlerproject.user_settings import UserSettings as _UserSettings
+from crawlerproject.user_settings import read_user_settings as _read_user_settings
 
 # --- Ours: one default, one unit each -----------------------------------------------------------
 
@@ -27,7 +32,8 @@ OURS = {
     "HOST_MAX_FAILURES": 5,
     # Exclusions and bounds.
     "NEVERCRAWL_FILE": "NeverCrawl.txt",
-    "NEVERCRAWL_RELOAD_SECONDS": 60,
+    "NEVERCRAWL_USER_FILE": "~/.config/polite-crawler/NeverCrawl.txt",
+    "NEVERCRAWL_RELOAD_SECONDS": 1,
     "TRAP_ALLOW_FILE": "",
     "SKIP_EXTENSIONS": sorted(_SKIP_EXTENSIONS),
     "ROBOTS_TTL_SECONDS": 86400,
@@ -208,3 +214,18 @@ DOWNLOADER_STATS = False
 LOG_LEVEL = "INFO"
 LOG_FORMATTER = "crawlerproject.extensions.quiet_log.QuietLogFormatter"
 WARN_ON_GENERATOR_RETURN_VALUE = False
+
+# --- The operator's own, which stand above all of these (user_settings.py) ----------------------
+
+_USER = _read_user_settings(_os.environ)
+globals().update(_USER.items())
+
+
+def user() -> _UserSettings:
+    """What of them stands in the operator's file and environment."""
+    return _USER
+
+
+def given() -> dict[str, _Any]:
+    """Ours, with what the operator has set for all crawls: the defaults where a project's settings are not these."""
+    return {name: globals()[name] for name in OURS}

@@ -14,12 +14,14 @@ from scrapy.exceptions import ScrapyDeprecationWarning, UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.addon import set_for_frontier
+from crawlerproject.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
 from crawlerproject.middlewares.pace_settings import preset_of
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.setting_limits import check_scrapys, check_values
 from crawlerproject.setting_values import list_of
-from crawlerproject.settings import OURS
+from crawlerproject.settings import given
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Manners(_Command):
     def __init_subclass__(cls) -> None:
         """Our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
         super().__init_subclass__()
-        cls.default_settings = {**cls.default_settings, **OURS}
+        cls.default_settings = {**cls.default_settings, **given()}
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Quiet unless asked otherwise; redirects are followed, hop by hop through every gate."""
@@ -55,6 +57,9 @@ class Manners(_Command):
         assert settings is not None
         set_for_frontier(settings)  # in another project: the same chain as here
         try:
+            apply_of_folder(settings)
+            check_scrapys(settings)
+            check_values(settings)
             identity(settings)
             preset_of(settings)
             list_of(settings, "FETCH_ALLOW_NETWORKS")

@@ -10,6 +10,7 @@ Passwords in addresses are left out at the same doors.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 
-from crawlerproject.rules.printable import printable, printable_json, printable_line, without_passwords
+from crawlerproject.rules.printable import PLAINER, printable, printable_json, printable_line, without_passwords
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,6 +122,8 @@ def guard_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors=PLAINER)
             setattr(sys, name, GuardedStream(stream))
     guard_log()
 

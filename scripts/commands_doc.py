@@ -53,6 +53,40 @@ option.
 """
 
 
+# Of ``scrapy why --json``; tests/commands/test_looking.py holds it to its word.
+WHY_JSON = """With `--json` every number is a number, every moment ISO 8601 in UTC (`_at`, `_until`), every duration in
+seconds (`_seconds`), and what is not known is `null` or left out. Of a URL:
+
+| name | meaning |
+|---|---|
+| `url`, `state` | `never-seen`, `refused`, `waiting`, `retry`, `leased`, `done` or `failed` |
+| `reason` | a word of [reasons.md](reasons.md) |
+| `rule` | the rule or line behind a refusal, as it stands there |
+| `list_file`, `list_line` | where a never-crawl list has it |
+| `robots_fetched_at` | of the robots.txt with the rule |
+| `setting`, `limit`, `value` | the bound that was met: its name, what it allows, what there is |
+| `decided_at`, `status` | when it was fetched or refused, and the HTTP status |
+| `depth`, `via`, `tries` | how it was found, how often it was asked for |
+| `named_by` | the domain that named it where its own host did not |
+| `place`, `before_it` | in its host's queue |
+| `free_at`, `free_in_seconds`, `rests_until` | its host's clock |
+| `pace_seconds`, `pace_source` | `start`, `response-time`, `robots` or `left-alone` |
+| `response_mean_seconds`, `response_answers` | with `response-time` |
+| `robots_pause_seconds` | with `robots` and `left-alone` |
+| `leased_at`, `ip` | while it is being asked |
+| `before_at`, `before_reason` | an earlier visit of one that is queued again |
+| `attempts`, `location` | from the request log |
+| `last_attempt_at`, `_reason`, `_status`, `_error` | the same |
+| `last_of_host_at`, `_url`, `_reason`, `_status`, `_error` | the host's last attempt, where the URL waits for that |
+| `warc`, `offset`, `length` | its latest capture: file, first byte and bytes of the gzip member |
+| `wanted_by` | the page that wanted it in the browser |
+
+Of a host: `host`, `state` (as `scrapy hosts` has it), its clock as above, `queued`, `fetched`, `known`, `max_urls`,
+`failures`, `next`, `ports` (0 is the scheme's own), `certificate_error`, `certificate_seen_at`, `hub_asked_at`,
+`hub_proven_at`, the line of a list as above, and `robots_http` and `robots_https`: `reached`, `status`, `bytes`,
+`fetched_at`, `crawl_delay_seconds`, `request_rate_seconds`, or `asked_again_at`."""
+
+
 class Run(NamedTuple):
     """One command line; ``when``: before the crawl, during it or after it."""
 
@@ -77,11 +111,13 @@ def runs(port: int) -> list[Run]:
         Run(f"parse --nocolour http://rules.test:{port}/", "during"),
         Run(f"view http://excluded.test:{port}/", "during", "Here refused; otherwise a browser opens."),
         Run('never trap.test --why "asked by their webmaster"', "during"),
+        Run("never --list", "during"),
         Run(f"shell --archived http://plain1.test:{port}/gone.html -c response", "after", "Captured; no network."),
         Run(f"why http://trap.test:{port}/calendar/2", "after"),
         Run(f"why http://rules.test:{port}/private/1", "after"),
         Run(f"why http://down.test:{port}/", "after"),
         Run(f"why delay.test:{port}", "after"),
+        Run(f"why delay.test:{port} --json", "after", WHY_JSON),
         Run("requests busy.test", "after"),
         Run("reply busy.test", "after"),
         Run("report report.html", "after"),
@@ -151,7 +187,7 @@ def run_all(home: Path) -> dict[str, str]:
             printed[run.arguments] = output(home, run.arguments)
     crawl = next(run for run in plan if run.arguments.startswith("crawl "))
     with (home / "crawl.log").open("wb") as log:
-        process = subprocess.Popen(command(crawl.arguments), cwd=home, env=environment(), stdout=log, stderr=log)
+        process = subprocess.Popen(command(crawl.arguments), cwd=home, env=environment(home), stdout=log, stderr=log)
     wait_for(home / "crawls" / "web" / "status.json", process)
     until = time.monotonic() + DEADLINE_SECONDS
     while (home / "server.jsonl").read_bytes().count(b"\n") < 80 and time.monotonic() < until:
@@ -176,7 +212,7 @@ def ours(log: str) -> str:
 def output(home: Path, arguments: str) -> str:
     """Standard output and errors of one command."""
     ended = subprocess.run(
-        command(arguments), cwd=home, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        command(arguments), cwd=home, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, timeout=DEADLINE_SECONDS, check=False,
     )  # fmt: skip
     return ended.stdout
@@ -187,10 +223,11 @@ def command(arguments: str) -> list[str]:
     return [sys.executable, "-m", "scrapy", *shlex.split(arguments)]
 
 
-def environment() -> dict[str, str]:
+def environment(home: Path) -> dict[str, str]:
     """Ours, with the project on the path and without proxies."""
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "110"}
+    # Whoever writes this page has lists and settings of their own.
+    return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "110", "XDG_CONFIG_HOME": str(home / "config")}
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:

@@ -22,6 +22,7 @@ from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 SPIDER = "web"
+REFUSED = 2  # Scrapy's exit status for what the operator must mend before a crawl can start
 DEMO_DIR = Path("crawls/demo")
 DEMO_WEB_DIR = Path("crawls/demo-web")
 DEMO_LOCK = Path("crawls/.demo.lock")
@@ -54,7 +55,8 @@ def main(arguments: list[str]) -> int:
 def crawl_seeds(seeds: str, extra: Sequence[str]) -> int:
     """The real thing."""
     status = run_scrapy(seeds, {}, extra)
-    report(crawl_dir(extra, default=Path("crawls") / SPIDER), summed_up=shows_itself(extra))
+    if status != REFUSED:  # its sentence is the last thing on the screen, not what an earlier crawl has done
+        report(crawl_dir(extra, default=Path("crawls") / SPIDER), summed_up=shows_itself(extra))
     return status
 
 
@@ -75,7 +77,8 @@ def crawl_demo(extra: Sequence[str]) -> int:
                 "NEVERCRAWL_FILE": str(DEMO_WEB_DIR / "nevercrawl.txt"),
             }
             status = run_scrapy(str(DEMO_WEB_DIR / "seeds.txt"), settings, extra)
-        report(crawl_dir(extra, default=DEMO_DIR), summed_up=shows_itself(extra))
+        if status != REFUSED:
+            report(crawl_dir(extra, default=DEMO_DIR), summed_up=shows_itself(extra))
     return status
 
 
@@ -166,7 +169,9 @@ def report(folder: Path, *, summed_up: bool = False) -> None:
         return
     from crawlerproject.reports.summary import summarise
     from crawlerproject.rules.printable import printable_line
+    from crawlerproject.terminal import guard_streams
 
+    guard_streams()
     if not summed_up:
         print("\n" + "\n".join(map(printable_line, summarise(folder).lines())))
     print("\n" + "\n".join(map(printable_line, where_to_look(folder))), flush=True)

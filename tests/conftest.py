@@ -16,9 +16,13 @@ settings.load_profile("suite")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _environment_of_its_own() -> Iterator[None]:
-    """Scrapy notes the project in the environment, where programs that a later file starts would find it."""
+def _environment_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Scrapy notes the project in the environment, where programs that a later file starts would find it.
+
+    What whoever runs the tests has of settings and lists of their own is not met.
+    """
     before = dict(os.environ)
+    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))
     yield
     os.environ.clear()
     os.environ.update(before)

@@ -15,7 +15,17 @@ MAY_IMPORT = {
     "stores": ("stores", "rules", "errors", "reasons", "fetch.wire"),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "fetch.wire", "stores.warc_reading"),
     # What a crawl decides and keeps; Crawl and Scrapy are built on it. ``items`` is made of its values.
-    "frontier": ("frontier", "stores", "rules", "errors", "reasons", "items", "clock", "setting_values"),
+    "frontier": (
+        "frontier",
+        "stores",
+        "rules",
+        "errors",
+        "reasons",
+        "items",
+        "clock",
+        "setting_values",
+        "user_settings",
+    ),
     "fetch": ("fetch", "rules", "errors", "reasons", "bursts", "clock", "identity", "setting_values"),
     # Work of another process, which must start soon: no Scrapy, no store.
     "reading": ("reading", "rules", "frontier.found", "spiders.following", "spiders.lists", "stores.protocols"),
@@ -29,6 +39,8 @@ MAY_IMPORT = {
         "promised_settings",
         "settings",
         "crawl_file",
+        "setting_limits",
+        "user_settings",
         # Workers as processes of their own.
         "supervisor",
         # All that is printed goes through it.

@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.rules.audit import Asked, Audit, Violation
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.settings import OURS
+from crawlerproject.settings import given
 from crawlerproject.stores.looking import RUN_FILE
 from crawlerproject.stores.request_log import log_files, read_rows
 from crawlerproject.terminal import say, say_json
@@ -31,7 +31,7 @@ class Command(ScrapyCommand):
 
     requires_project = True
     requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False, **OURS}
+    default_settings = {"LOG_ENABLED": False, **given()}
 
     def syntax(self) -> str:
         """The arguments."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.folders import one_sentence
+from crawlerproject.crawl_file import apply_of_folder
 from crawlerproject.errors import OperatorError
 from crawlerproject.identity import identity
 from crawlerproject.preflight import crawl_folder, take_lock
@@ -76,6 +77,7 @@ class Command(ScrapyCommand):
                 _day(opts.since),
                 _day(opts.until),
             )
+            apply_of_folder(self.settings)
             distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
             folder = crawl_folder(self.settings, "web")
             lock = take_lock(folder)

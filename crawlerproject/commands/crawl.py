@@ -11,25 +11,42 @@ from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
-from scrapy.settings import Settings
+from scrapy.settings import BaseSettings, Settings
 from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
-from crawlerproject.crawl_file import apply, differences, read_crawl_file, refuse_differences
+from crawlerproject.crawl_file import apply, apply_of_folder, differences, read_crawl_file, refuse_differences
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
 from crawlerproject.promised_settings import keep_addon
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.settings import OURS
+from crawlerproject.setting_limits import check_scrapys, check_values
+from crawlerproject.settings import given
 from crawlerproject.terminal import quiet_scrapy
 
 logger = logging.getLogger(__name__)
 
+_REFUSED = "The crawl does not start: %s"
 # What the operator can mend, as Scrapy's UsageError ends it.
 _EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
 _ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"})
+
+
+def log_refusal(settings: BaseSettings, sentence: str) -> None:
+    """Write a refusal into LOG_FILE: of a job that a daemon starts nobody sees more than its log."""
+    path = settings.get("LOG_FILE")
+    if not path or not sentence:
+        return
+    try:
+        with open(path, "a", encoding=settings.get("LOG_ENCODING") or "utf-8") as file:
+            handler = logging.StreamHandler(file)
+            handler.setFormatter(logging.Formatter(settings["LOG_FORMAT"], settings["LOG_DATEFORMAT"]))
+            record = logger.makeRecord(logger.name, logging.ERROR, "", 0, _REFUSED, (sentence,), None)
+            handler.handle(record)
+    except (OSError, LookupError, ValueError):
+        return  # that is what the sentence says
 
 
 class _Engine(ExecutionEngine):
@@ -68,7 +85,7 @@ class _Crawler(Crawler):
             await super().crawl_async(*args, **kwargs)
         except (OperatorError, StorageError) as error:
             self.refused = True
-            logger.error("The crawl does not start: %s", error)
+            logger.error(_REFUSED, error)
 
     def _create_engine(self) -> ExecutionEngine:
         return _Engine(self, lambda _: self.stop_async())
@@ -78,17 +95,24 @@ class Command(ScrapyCrawl):
     """Scrapy's own command with a preflight check and an exit status that tells."""
 
     # An add-on brings them to another project only when a crawler is made; they are checked before.
-    default_settings = OURS
+    default_settings = given()
     _ours: _Crawler | None = None
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""
-        super().process_options(args, opts)
-        if args == ["web"]:
-            self._check(opts)
-        elif args == ["plan"]:
-            self._check_plan(opts)
-        if self.settings is not None and args[:1] and self._is_ours(args[0]):
+        assert self.settings is not None
+        try:
+            super().process_options(args, opts)
+            if args == ["web"]:
+                self._check(opts)
+            elif args == ["plan"]:
+                self._check_plan(opts)
+            elif args:
+                self._check_other(args[0])
+        except UsageError as refused:
+            log_refusal(self.settings, str(refused))
+            raise
+        if args[:1] and self._is_ours(args[0]):
             quiet_scrapy(self.settings)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -116,10 +140,23 @@ class Command(ScrapyCrawl):
         self._ours = _Crawler(spidercls, cast("Settings", self.settings))
         return super()._create_crawler(cast("Any", self._ours))  # it may be a crawler, which is taken as it is
 
+    def _check_other(self, name: str) -> None:
+        """Another spider's start; what it sets itself is not known yet."""
+        assert self.settings is not None
+        spiders = sorted(get_spider_loader(self.settings).list())
+        try:
+            if name not in spiders:
+                raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
+            check_scrapys(self.settings)
+            check_values(self.settings)
+        except OperatorError as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
+
     def _check_plan(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
         try:
             plan_and_depth(opts.spargs.get("plan", ""), opts.spargs.get("depth", "0"))
+            apply_of_folder(self.settings, "plan")
             check(self.settings, crawl_folder(self.settings, "plan"))
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
@@ -127,6 +164,7 @@ class Command(ScrapyCrawl):
     def _check(self, opts: argparse.Namespace) -> None:
         assert self.settings is not None
         try:
+            check_scrapys(self.settings)
             folder = crawl_folder(self.settings, "web")
             file = read_crawl_file(folder)
             apply(file, self.settings)

@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.preflight import crawl_folder
-from crawlerproject.settings import OURS
+from crawlerproject.settings import given
 from crawlerproject.stores.warc_reading import WARC_SUFFIX
 from crawlerproject.terminal import console, say
 
@@ -31,7 +31,7 @@ class OnFolder:
 
     requires_project = True
     requires_crawler_process = False
-    default_settings: dict[str, Any] = {"LOG_ENABLED": False, **OURS}
+    default_settings: dict[str, Any] = {"LOG_ENABLED": False, **given()}
 
     def syntax(self) -> str:
         """What may follow the command's name."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.gates import gates_of
+from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.progress import counted, human_seconds
 from crawlerproject.middlewares.pace_settings import ip_seconds_of, preset_of
 from crawlerproject.onlooker import LookingCommand, one_argument
@@ -103,7 +103,7 @@ class Command(LookingCommand):
     example = "scrapy forecast seeds.txt --pages 500"
 
     def syntax(self) -> str:
-        return "SEEDS [--pages N] [--resolve] [--json] | --recrawl [--budget N]"
+        return "[SEEDS] [--pages N] [--resolve] [--json] | --recrawl [--budget N]"
 
     def short_desc(self) -> str:
         return "How long politeness alone will take, before the first request"
@@ -121,10 +121,11 @@ class Command(LookingCommand):
         if opts.recrawl:
             self._recrawl(opts)
             return
-        text = one_argument(args, "a file of seeds, or URLs separated by commas", self.example)
+        known = [self.crawl_file.seeds] if self.crawl_file is not None and self.crawl_file.seeds else []
+        text = one_argument(args or known, "a file of seeds, or URLs separated by commas", self.example)
         assert self.settings is not None
         addresses, _ = seeds_and_scope(text, "any")
-        never = gates_of(self.settings, "any", []).never_crawl.current(0.0)
+        never = never_crawl_of(self.settings).current(0.0)
         excluded = sum(never.excludes(host_name(seed.host)) for seed in addresses)
         hosts = Counter(seed.host for seed in addresses if not never.excludes(host_name(seed.host)))
         if not hosts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.host_table import HostRow, host_rows
@@ -12,8 +13,12 @@ from crawlerproject.rules.printable import printable_line
 from crawlerproject.terminal import console, say_json
 
 _TEXTS = ("host", "state")
-# Piped into a file, the table is as wide as its columns.
-_WIDE = 200
+# On a narrow terminal the first of these goes first.
+_LEAST_FIRST = ("response", "free in", "failures", "rests", "pace", "done", "state", "ETA")
+_PADDING = 3  # of a column, as Rich's SIMPLE_HEAD draws it
+_TELLING = 28  # letters of a host for whose sake columns are left out: a name and its port
+_SHORTEST = 8
+ELLIPSIS = "…"
 
 
 class Command(LookingCommand):
@@ -64,23 +69,58 @@ def _print(rows: list[HostRow], of: int) -> None:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("host", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    for name in ("queued", "done", "pace", "response", "free in", "rests", "failures", "ETA"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            printable_line(row.host), row.state, f"{row.queued:,}", f"{row.done:,}", human_seconds(row.pace_seconds),
-            _seconds(row.response_seconds), _seconds(row.free_in_seconds or None), _seconds(row.rests_seconds or None),
-            str(row.failures), _seconds(row.eta_seconds),
-        )  # fmt: skip
+    cells = {name: [text(row) for row in rows] for name, text in _COLUMNS.items()}
+    widths = {name: _PADDING + max(map(len, (name, *texts))) for name, texts in cells.items()}
     terminal = console()
-    if not terminal.is_terminal:
-        terminal = console(width=_WIDE)
+    if not terminal.is_terminal:  # a file, a pipe: as wide as its columns
+        terminal = console(width=sum(widths.values()))
+    shown, host_width = columns_that_fit(widths, terminal.width)
+    cells["host"] = [_end_of(host, host_width - _PADDING) for host in cells["host"]]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in shown:
+        table.add_column(name, justify="left" if name in _TEXTS else "right", no_wrap=True)
+    for row in zip(*(cells[name] for name in shown), strict=True):
+        table.add_row(*row)
     terminal.print(table)
-    terminal.print(f"{len(rows):,} of {of:,} hosts" if len(rows) < of else f"{of:,} hosts")
+    left_out = [name for name in _COLUMNS if name not in shown]
+    count = f"{len(rows):,} of {of:,} hosts" if len(rows) < of else f"{of:,} hosts"
+    terminal.print(count + (f"; no room for {', '.join(left_out)}: --json has all" if left_out else ""))
+
+
+def columns_that_fit(widths: Mapping[str, int], room: int) -> tuple[list[str], int]:
+    """The columns for which there is room, in the order of ``widths``, and the width of the first: the host.
+
+    Least important ones are left out before a host loses its telling part; a number is never cut.
+    """
+    shown, least = list(widths), min(widths["host"], _PADDING + _TELLING)
+    for name in _LEAST_FIRST:
+        others = sum(widths[column] for column in shown[1:])
+        if least + others <= room:
+            break
+        shown.remove(name)
+    others = sum(widths[column] for column in shown[1:])
+    return shown, max(_PADDING + _SHORTEST, min(widths["host"], room - others))
+
+
+def _end_of(host: str, room: int) -> str:
+    """The end of a name says whose it is."""
+    return host if len(host) <= room else ELLIPSIS + host[len(host) - room + len(ELLIPSIS) :]
 
 
 def _seconds(value: float | None) -> str:
     return NOTHING_LEFT if value is None else human_seconds(value)
+
+
+# What a person looks for, in the order of the table.
+_COLUMNS: dict[str, Callable[[HostRow], str]] = {
+    "host": lambda row: printable_line(row.host),
+    "state": lambda row: row.state,
+    "queued": lambda row: f"{row.queued:,}",
+    "done": lambda row: f"{row.done:,}",
+    "pace": lambda row: human_seconds(row.pace_seconds),
+    "response": lambda row: _seconds(row.response_seconds),
+    "free in": lambda row: _seconds(row.free_in_seconds or None),
+    "rests": lambda row: _seconds(row.rests_seconds or None),
+    "failures": lambda row: str(row.failures),
+    "ETA": lambda row: _seconds(row.eta_seconds),
+}

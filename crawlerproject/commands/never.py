@@ -10,18 +10,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.progress import human_seconds
 from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
 from crawlerproject.reports.host_story import bare_host
 from crawlerproject.rules.exclusion import Exclusion
+from crawlerproject.rules.scope import is_public_suffix
+from crawlerproject.stores.durable import replace_file
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, running
-from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.nevercrawl import Listing, NeverCrawlLists
 from crawlerproject.terminal import say, say_json
+from crawlerproject.user_settings import user_path
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: a beat of the status file, and a slow disk.
 _PATIENCE_SECONDS = 10.0
-_LOOK_SECONDS = 0.2
+_LOOK_SECONDS = 0.1
+_LIST_MODE = 0o644  # who was promised what is no secret, and a crawl of another user may read it
 
 
 class Command(LookingCommand):
@@ -30,37 +35,50 @@ class Command(LookingCommand):
     example = 'scrapy never example.org --why "asked by their webmaster"'
 
     def syntax(self) -> str:
-        return "HOST --why TEXT [--no-wait] [--json]"
+        return "HOST --why TEXT [--remove] [--no-wait] [--json] | --list [--json]"
 
     def short_desc(self) -> str:
-        return "Add a domain to NeverCrawl.txt, and show that running crawls took it up"
+        return "Exclude a domain from all crawls, now, and show that running crawls took it up"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--why", metavar="TEXT", default="", help="who asked, and why; written into the list")
+        parser.add_argument("--remove", action="store_true", help="the host may be asked again")
+        parser.add_argument("--list", action="store_true", help="print every line of the lists that a crawl honours")
         parser.add_argument("--no-wait", action="store_true", help="do not wait for running crawls")
+        parser.add_argument(
+            "--whole-suffix", action="store_true", help="HOST may be one under which others have domains (github.io)"
+        )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        crawl = self._crawl()
+        settings: Any = crawl.settings if crawl is not None else self.settings
+        if opts.list:
+            _print_lists(never_crawl_of(settings), args, as_json=opts.json)
+            return
         host = bare_host(one_argument(args, "a host", self.example))
         why = " ".join(opts.why.split())
         if not why:
             raise OperatorError(f"Say who asked and why, for the next operator: {self.example}")
-        crawl = self._crawl()
-        settings: Any = crawl.settings if crawl is not None else self.settings
-        if not settings["NEVERCRAWL_FILE"]:
-            raise OperatorError("NEVERCRAWL_FILE is empty; set it to a file that your crawls read.")
-        path = Path(settings["NEVERCRAWL_FILE"]).absolute()
-        line, number, new = add(path, host, why, datetime.now(UTC))
-        facts: dict[str, Any] = {"file": str(path), "line": number, "text": line, "added": new}
+        path = target(settings)
+        if opts.remove:
+            changes = remove(never_crawl_of(settings), host, why, datetime.now(UTC))
+            facts: dict[str, Any] = {"host": host, "removed": [change._asdict() for change in changes]}
+            said = [f"Taken off {change.path}, line {change.line}: {change.text}" for change in changes]
+            changed = [change.path for change in changes]
+        else:
+            line, number, new = add(path, host, why, datetime.now(UTC), whole_suffix=opts.whole_suffix)
+            facts = {"file": str(path), "line": number, "text": line, "added": new}
+            said, changed = [f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}"], [path]
         if not opts.json:
-            say(f"{'Added to' if new else 'Already in'} {path}, line {number}: {line}")
-        took = [] if opts.no_wait else list(self._wait(path, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"), opts.json))
+            say(*said)
+        took = [] if opts.no_wait else list(self._wait(changed, settings, opts.json))
         elsewhere = crawl.workers_elsewhere() if crawl is not None else []
         if opts.json:
             say_json({**facts, "crawls": took, "workers_elsewhere": elsewhere})
             return
         if not took and not opts.no_wait:
-            say("No running crawl reads this list; the next one will.")
+            say("No running crawl was found here; one elsewhere takes it up by itself.")
         if elsewhere:
             say(f"Copy it to the machines of {', '.join(elsewhere)}: workers that are not on this one.")
 
@@ -71,42 +89,56 @@ class Command(LookingCommand):
         except OperatorError:
             return None
 
-    def _wait(self, path: Path, reload_seconds: float, quiet: bool) -> Iterator[dict[str, Any]]:
-        """Each running crawl that reads the list, once it has read this version or the time is over."""
+    def _wait(self, paths: list[Path], settings: Any, quiet: bool) -> Iterator[dict[str, Any]]:
+        """Each running crawl, once it has read these versions or the time is over."""
         assert self.settings is not None
-        version = path.stat().st_mtime_ns
+        versions = {str(path): path.stat().st_mtime_ns for path in paths}
+        patience = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS") + _PATIENCE_SECONDS
         began = time.monotonic()
         for folder in _folders(self.settings):
-            if not running(read_facts(folder, STATUS_FILE), time.time()) or _list_of(folder) != path:
+            if not running(read_facts(folder, STATUS_FILE), folder):
                 continue
-            taken = _has_read(folder, version)
-            while not taken and time.monotonic() - began < reload_seconds + _PATIENCE_SECONDS:
+            reads = bool(versions.keys() & _lists_of(folder).keys())
+            taken = reads and _has_read(folder, versions)
+            while reads and not taken and time.monotonic() - began < patience:
                 time.sleep(_LOOK_SECONDS)
-                taken = _has_read(folder, version)
+                taken = _has_read(folder, versions)
             waited = time.monotonic() - began
-            yield {"folder": str(folder), "took_it_up": taken, "seconds": round(waited, 1)}
+            yield {"folder": str(folder), "reads_it": reads, "took_it_up": taken, "seconds": round(waited, 1)}
             if not quiet:
                 said = (
-                    f"took it up after {human_seconds(waited)}" if taken else "has not taken it up yet: look at its log"
-                )
+                    "does not read this list: see its NEVERCRAWL_FILE and NEVERCRAWL_USER_FILE" if not reads
+                    else f"took it up after {human_seconds(waited)}" if taken
+                    else "has not taken it up yet: look at its log"
+                )  # fmt: skip
                 say(f"{folder}: the running crawl {said}")
 
 
-def add(path: Path, host: str, why: str, now: datetime) -> tuple[str, int, bool]:
+def target(settings: Any) -> Path:
+    """The list that is written: the operator's own, which no upgrade touches; the project's where there is no other."""
+    path = user_path(str(settings["NEVERCRAWL_USER_FILE"] or "")) or settings["NEVERCRAWL_FILE"]
+    if not path:
+        raise OperatorError("NEVERCRAWL_USER_FILE and NEVERCRAWL_FILE are empty; set one to a file that crawls read.")
+    return Path(path).absolute()
+
+
+def add(path: Path, host: str, why: str, now: datetime, *, whole_suffix: bool = False) -> tuple[str, int, bool]:
     """Append ``host`` unless it is excluded already: the line, its number, and whether it is new. OperatorError."""
-    entries, problems = Exclusion.parse([host])
-    if problems or len(entries) != 1:
-        raise OperatorError(f"{host!r} is neither a domain nor an IP address.")
-    (domain,) = entries.domains
-    listed = NeverCrawlFile(path)
-    known = listed.current(0.0).line_of(domain)
+    domain = _domain(host)
+    if is_public_suffix(domain) and not whole_suffix:
+        raise OperatorError(
+            f"{domain} is a suffix under which others have their domains (publicsuffix.org), and all of them would be "
+            f"excluded; name one of them, such as example.{domain}, or add --whole-suffix to mean all."
+        )
+    known = NeverCrawlLists([path]).listing(domain, 0.0) if path.exists() else None
     if known is not None:
-        return listed.line(known), known, False
+        return known.text, known.line, False
     line = f"{domain}  # {why}, {now:%Y-%m-%d}"
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         before = path.read_bytes() if path.exists() else b""
         text = (b"" if not before or before.endswith(b"\n") else b"\n") + line.encode() + b"\n"
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _LIST_MODE)
         try:
             os.write(descriptor, text)  # one write: a crawl that reads meanwhile sees all of it or nothing
             os.fsync(descriptor)
@@ -117,6 +149,61 @@ def add(path: Path, host: str, why: str, now: datetime) -> tuple[str, int, bool]
     return line, before.count(b"\n") + text.count(b"\n"), True
 
 
+def remove(lists: NeverCrawlLists, host: str, why: str, now: datetime) -> list[Listing]:
+    """Turn each line that names ``host`` into a comment, with the reason: what the lines were. OperatorError."""
+    domain, changes = _domain(host), list[Listing]()
+    above = lists.current(0.0).domain_of(domain)
+    if above is None:
+        raise OperatorError(f"{domain} is on no list: {', '.join(lists.versions) or 'there is none'}.")
+    if above != domain:
+        listing = lists.listing(above, 0.0)
+        assert listing is not None
+        raise OperatorError(
+            f"{domain} itself is on no list; line {listing.line} of {listing.path} excludes {above} and all below it."
+        )
+    for path in map(Path, lists.versions):
+        if path.exists():
+            changes += _comment_out(path, domain, f"{why}, {now:%Y-%m-%d}")
+    return changes
+
+
+def _comment_out(path: Path, domain: str, why: str) -> Iterator[Listing]:
+    """The lines of one file that name ``domain``, each a comment from now on."""
+    lines = path.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
+    named = [place for place, line in enumerate(lines) if domain in Exclusion.parse([line])[0].domains]
+    found = [Listing(path, place + 1, lines[place].strip()) for place in named]
+    for listing in found:
+        lines[listing.line - 1] = f"# {listing.text}; taken off: {why}\n"
+    if found:
+        try:
+            replace_file(path, "".join(lines).encode("utf-8", "surrogateescape"), path.stat().st_mode & 0o777)
+        except StorageError as error:
+            raise OperatorError(f"{error}; check its permissions.") from error
+    yield from found
+
+
+def _domain(host: str) -> str:
+    entries, problems = Exclusion.parse([host])
+    if problems or len(entries) != 1:
+        raise OperatorError(f"{host!r} is neither a domain nor an IP address.")
+    (domain,) = entries.domains
+    return domain
+
+
+def _print_lists(lists: NeverCrawlLists, args: list[str], *, as_json: bool) -> None:
+    if args:
+        raise OperatorError("scrapy never --list takes no host; scrapy why HOST says whether it is excluded.")
+    excluded = lists.current(0.0)
+    rows = [found._asdict() | {"domain": domain} for file in lists.files for domain, found in file.listings(0.0)]
+    if as_json:
+        say_json([{name: str(value) if name == "path" else value for name, value in row.items()} for row in rows])
+        return
+    for row in rows:
+        say(f"{row['path']}:{row['line']}: {row['text']}")
+    count = len(excluded)
+    say(f"{count:,} {'entry' if count == 1 else 'entries'} in {', '.join(lists.versions) or 'no list'}", error=True)
+
+
 def _folders(settings: Any) -> list[Path]:
     """CRAWL_DIR, and every crawl beside the default one; their workers' folders too."""
     own = Path(settings["CRAWL_DIR"] or "crawls/web")
@@ -124,12 +211,12 @@ def _folders(settings: Any) -> list[Path]:
     return sorted({path.parent.resolve() for path in [own / RUN_FILE, *below] if path.exists()})
 
 
-def _has_read(folder: Path, version: int) -> bool:
-    read: int = read_facts(folder, STATUS_FILE).get("nevercrawl_read") or 0
-    return read >= version
+def _has_read(folder: Path, versions: dict[str, int]) -> bool:
+    read = _lists_of(folder)
+    return all((read.get(path) or 0) >= version for path, version in versions.items() if path in read)
 
 
-def _list_of(folder: Path) -> Path | None:
-    run = read_facts(folder, RUN_FILE)
-    listed = run.get("settings", {}).get("NEVERCRAWL_FILE")
-    return Path(run.get("cwd", "."), listed).absolute() if listed else None
+def _lists_of(folder: Path) -> dict[str, int | None]:
+    """What the running crawl reads, and which version of it (ns) it has."""
+    lists: dict[str, int | None] = read_facts(folder, STATUS_FILE).get("nevercrawl_lists") or {}
+    return lists

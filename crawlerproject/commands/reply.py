@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
 
 from crawlerproject.commands.requests import iso
 from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.progress import human_bytes, human_seconds
 from crawlerproject.identity import identity
 from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
 from crawlerproject.reports.host_story import HostStory, bare_host, host_story
-from crawlerproject.stores.nevercrawl import NeverCrawlFile
 from crawlerproject.terminal import say
 
 
@@ -38,16 +39,19 @@ class Command(LookingCommand):
         crawl = self.look()
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
         story = host_story(crawl.logs, host, since, until, subdomains=True)
-        say(*"\n\n".join(letter(crawl, story)).split("\n"))
+        listed = never_crawl_of(crawl.settings).current(0.0).excludes(story.host)
+        say(*"\n\n".join(letter(crawl, story, listed=listed)).split("\n"))
+        if not listed:  # apart from the letter, which may go straight into a mail program
+            say(f'To put it on the list now: scrapy never {story.host} --why "asked by their webmaster"', error=True)
 
 
-def letter(crawl: Onlooker, story: HostStory) -> Iterator[str]:
-    """Paragraphs."""
+def letter(crawl: Onlooker, story: HostStory, *, listed: bool) -> Iterator[str]:
+    """Paragraphs; ``listed``: the host is excluded by now."""
     who = identity(crawl.settings)
     info, contact = crawl.settings["CRAWLER_INFO_URL"], crawl.settings["CRAWLER_CONTACT"]
     yield f"Subject: {who.token} at {story.host}"
     yield f"Hello,\n\nthank you for writing about {story.host}."
-    if not story.visits:
+    if not story.reached:
         yield (
             f"We looked through our request log of the last {crawl.settings['LOG_KEEP_DAYS']} days: {who.token} "
             f"has not asked {story.host} for anything. Somebody else may use our name. If you send us some lines of "
@@ -56,16 +60,17 @@ def letter(crawl: Onlooker, story: HostStory) -> Iterator[str]:
     else:
         yield _what_was_asked(who.token, story)
         yield _robots(who.token, story)
-    yield _excluded(crawl, story)
+    yield _excluded(story.host, listed=listed)
     yield f"Our crawler calls itself\n\n    {who.user_agent}" + (f"\n\nand is explained at {info}." if info else "")
     yield f"We are sorry for the trouble.\n\n{contact or '(your name)'}"
 
 
 def _what_was_asked(token: str, story: HostStory) -> str:
-    first, last = (story.visits[at].attempt["time"][:16].replace("T", " ") for at in (0, -1))
-    counts = ", ".join(f"{count:,} × {name}" for name, count in story.statuses.most_common(4))
+    first, last = (story.reached[at].attempt["time"][:16].replace("T", " ") for at in (0, -1))
+    answers = Counter(str(visit.attempt["status"] or visit.attempt["reason"]) for visit in story.reached)
+    counts = ", ".join(f"{count:,} × {name}" for name, count in answers.most_common(4))
     text = (
-        f"Yes, that was us: between {first} and {last} UTC {token} made {len(story.visits):,} requests, "
+        f"Yes, that was us: between {first} and {last} UTC {token} made {len(story.reached):,} requests, "
         f"one at a time, and received {human_bytes(story.received_bytes)} ({counts})."
     )
     if story.pauses:
@@ -88,12 +93,7 @@ def _robots(token: str, story: HostStory) -> str:
     )
 
 
-def _excluded(crawl: Onlooker, story: HostStory) -> str:
-    listed = NeverCrawlFile(crawl.settings["NEVERCRAWL_FILE"])
-    number = listed.current(0.0).line_of(story.host)
-    if number is not None:
-        return f"{story.host} and all names below it are on our list of sites that are never asked again."
-    return (
-        f"If you wish, we put {story.host} on the list of sites that are never asked again; a word is enough.\n"
-        f'[To do so now: scrapy never {story.host} --why "asked by their webmaster"]'
-    )
+def _excluded(host: str, *, listed: bool) -> str:
+    if listed:
+        return f"{host} and all names below it are on our list of sites that are never asked again."
+    return f"If you wish, we put {host} on the list of sites that are never asked again; a word is enough."

@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.commands.folders import one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.preflight import take_lock
-from crawlerproject.settings import OURS
+from crawlerproject.settings import given
 from crawlerproject.stores.copy_to_redis import to_redis
 from crawlerproject.stores.copy_to_rocks import to_rocks
 from crawlerproject.stores.looking import RUN_FILE
@@ -30,7 +30,7 @@ class Command(ScrapyCommand):
 
     requires_project = True
     requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False, **OURS}
+    default_settings = {"LOG_ENABLED": False, **given()}
 
     def syntax(self) -> str:
         """What may follow the command's name."""

@@ -16,6 +16,9 @@ from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis_view import AtWork, RedisView
 from crawlerproject.terminal import say, say_json
 
+# The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
+_SILENT_SECONDS = 60.0
+
 
 class Command(LookingCommand):
     """Works while the crawl runs, and after."""
@@ -47,16 +50,20 @@ class Command(LookingCommand):
 def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
     """The same for programs."""
     progress = crawl.status.get("progress", {})
+    now = crawl.running and not progress.get("paused") and not _stale(crawl)
     bound = bound_by(load_of(crawl.status)) if crawl.running else None
     return {
         "folder": str(crawl.folder),
         "running": crawl.running,
+        "said_seconds_ago": round(max(0.0, crawl.now - crawl.status["time"]), 1) if "time" in crawl.status else None,
+        "paused": progress.get("paused", "") if crawl.running else "",
         "finish_reason": None if crawl.running else crawl.status.get("finish_reason"),
         "pages": progress.get("pages", 0),
         "bytes": progress.get("bytes", 0),
         "errors": progress.get("errors", 0),
-        "pages_per_second": crawl.status.get("pages_per_second", 0.0) if crawl.running else 0.0,
-        "bytes_per_second": crawl.status.get("bytes_per_second", 0.0) if crawl.running else 0.0,
+        "totals": crawl.status.get("totals") or None,
+        "pages_per_second": crawl.status.get("pages_per_second", 0.0) if now else 0.0,
+        "bytes_per_second": crawl.status.get("bytes_per_second", 0.0) if now else 0.0,
         "cpu_share": crawl.status.get("cpu_share", 0.0) if crawl.running else 0.0,
         "bound_by": bound.what if bound else None,
         "politeness_ceiling_per_second": round(ahead.ceiling, 3),
@@ -90,7 +97,8 @@ def worker_facts(crawl: Onlooker, workers: Sequence[AtWork]) -> dict[str, Any]:
         }
         for worker in workers
     ]
-    return {**sums, "workers": rows, "running": crawl.running or bool(workers)}
+    known = {"totals": None} if elsewhere else {}  # what the folders here say is not all
+    return {**sums, **known, "workers": rows, "running": crawl.running or bool(workers)}
 
 
 def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
@@ -99,19 +107,27 @@ def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list
     for worker in facts.get("workers", []):
         where, ago = "here" if worker["here"] else "elsewhere", human_seconds(worker["reported_seconds_ago"])
         lines.append(f"Worker    {worker['name']}: {worker['partitions']:,} partitions, {where}, reported {ago} ago")
-    done = f"{facts['pages']:,} pages, {human_bytes(facts['bytes'])}, {facts['errors']:,} errors since the last start"
-    lines.append(f"Done      {done}")
-    if crawl.running:
+    if facts["totals"]:
+        lines.append(f"Done      {_counts(facts['totals'])} since {_minute(facts['totals']['since'])}")
+        if any(facts["totals"][name] != facts[name] for name in ("pages", "bytes", "errors")):
+            lines.append(f"          {_counts(facts)} since the last start")
+    else:  # of a version that did not count beyond a start
+        lines.append(f"Done      {_counts(facts)} since the last start")
+    if facts["paused"]:
+        lines.append(f"Paused    {facts['paused']}")
+    elif crawl.running and _stale(crawl):
+        lines.append(f"Silent    its last word is {human_seconds(facts['said_seconds_ago'])} old: see its log")
+    elif crawl.running:
         rate = f"{facts['pages_per_second']:.1f} pages/s, {human_bytes(int(facts['bytes_per_second']))}/s"
         lines.append(f"Rate      {rate}; politeness allows {ahead.ceiling:.1f} answers/s now")
         lines.append(f"Bound by  {bound_by(load_of(crawl.status)).text}")
     states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
     lines.append(f"Hosts     {states or 'none'}")
     lines.append(f"Left      {ahead.queued:,} URLs: {_eta(ahead)}")
-    for row in ahead.slowest:
+    for place, row in enumerate(ahead.slowest):
         lines.append(
-            f"          {row.host}: {row.queued:,} URLs, one every {human_seconds(row.pace_seconds)}, "
-            f"{human_seconds(row.eta_seconds or 0.0)}"
+            f"{'' if place else 'Slowest':10}{row.host}: {row.queued:,} URLs, "
+            f"one every {human_seconds(row.pace_seconds)}, {human_seconds(row.eta_seconds or 0.0)}"
         )
     if ahead.resting_queued:
         ends = human_seconds(ahead.rests_end_in_seconds or 0.0)
@@ -145,4 +161,17 @@ def _life(crawl: Onlooker, facts: dict[str, Any]) -> str:
 def _eta(ahead: Outlook) -> str:
     if ahead.eta_seconds is None:
         return "nothing to do now"
-    return f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found; the end waits for"
+    return f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
+
+
+def _stale(crawl: Onlooker) -> bool:
+    """Whether the running crawl has said nothing for long: a stopped process, a disk that takes nothing."""
+    return crawl.now - float(crawl.status.get("time", crawl.now)) > _SILENT_SECONDS
+
+
+def _counts(done: dict[str, Any]) -> str:
+    return f"{done['pages']:,} pages, {human_bytes(done['bytes'])}, {done['errors']:,} errors"
+
+
+def _minute(epoch_seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(epoch_seconds))

@@ -8,7 +8,7 @@ from typing import Any
 
 from crawlerproject.archived_page import ArchivedPage
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.verdict import Answer, State, sentences
+from crawlerproject.frontier.verdict import Answer, Said, State, for_programs, sentences
 from crawlerproject.frontier.why import Via
 from crawlerproject.identity import identity
 from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
@@ -64,7 +64,7 @@ def found_of(crawl: Onlooker, text: str, page: str | None = None) -> Found:
 
 def plain(found: Found) -> dict[str, Any]:
     """For programs."""
-    return found.as_dict() if isinstance(found, Answer) else found
+    return found.as_dict() if isinstance(found, Answer) else for_programs(found)
 
 
 def lines(found: Found) -> list[str]:
@@ -112,18 +112,28 @@ def _add_log(crawl: Onlooker, found: Answer) -> None:
     waits_for_host = not rows and found.state is State.WAITING and found.reason  # the host's trouble, not the page's
     if waits_for_host and (of_host := attempts(crawl.logs, host=host)):
         last = of_host[-1]
-        found.facts["last_of_host"] = f"{last['time']} {last['url']} {last['reason']}" + _error(last)
+        text = f"{last['time']} {last['url']} {last['reason']}" + _error(last)
+        found.facts["last_of_host"] = Said(text, **_attempt("last_of_host", last), last_of_host_url=last["url"])
     if not rows:
         return
     last = rows[-1]
     found.facts["attempts"] = len(rows)
-    found.facts["last_attempt"] = f"{last['time']} {last['reason']}" + _error(last)
+    text = f"{last['time']} {last['reason']}" + _error(last)
+    found.facts["last_attempt"] = Said(text, **_attempt("last_attempt", last))
     if last["location"]:
         found.facts["location"] = last["location"]
     captured = [row for row in rows if row["warc"]]
     if captured:
         capture = captured[-1]
-        found.facts["capture"] = f"{capture['warc']} at byte {capture['offset']}, {capture['length']} bytes"
+        place = {name: capture[name] for name in ("warc", "offset", "length")}
+        text = f"{place['warc']} at byte {place['offset']}, {place['length']} bytes"
+        found.facts["capture"] = Said(text, **place)
+
+
+def _attempt(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """A line of the request log for programs."""
+    values = (row["time"], row["reason"], row["status"], row["error"] or None)
+    return {f"{name}_{part}": value for part, value in zip(("at", "reason", "status", "error"), values, strict=True)}
 
 
 def _error(attempt: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
 from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, write_facts
 from crawlerproject.stores.redis_client import without_password
+from crawlerproject.user_settings import user_path
 from crawlerproject.watch.machine import machine_facts
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.frontier.progress import Progress
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
 BEAT_SECONDS = 1.0
@@ -83,7 +85,8 @@ class StatusFile:
             "started": time.time(),
             "scope": getattr(spider, "scope", "any"),
             "seed_hosts": sorted({seed.host for seed in seeds}),
-            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS},
+            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS}
+            | {"NEVERCRAWL_USER_FILE": user_path(self._crawler.settings["NEVERCRAWL_USER_FILE"] or "")},
         }
         write_facts(scheduler.crawl.folder, RUN_FILE, facts)
         self._loop.start(BEAT_SECONDS, now=True)
@@ -104,7 +107,11 @@ class StatusFile:
             self._lag = max(self._lag * 0.9, began - self._due)
         self._due = began + BEAT_SECONDS
         scheduler = scheduler_of(self._crawler)
-        if scheduler is None or began < self._not_before:
+        if scheduler is None:
+            return
+        # Also in a crawl that only rests; that they were taken up is said at once, however dear a look is.
+        scheduler.crawl.gates.never_crawl.current(scheduler.crawl.now())
+        if began < self._not_before and self.last.get("nevercrawl_lists") == self._lists(scheduler):
             return
         self._write(scheduler, self.status(scheduler))
         self._not_before = time.monotonic() + (time.thread_time() - worked) / COST_SHARE
@@ -112,7 +119,6 @@ class StatusFile:
     def status(self, scheduler: FrontierScheduler) -> dict[str, Any]:
         """The state of this moment; times in epoch seconds."""
         crawl = scheduler.crawl
-        crawl.gates.never_crawl.current(crawl.now())  # a crawl that only rests takes up the list all the same
         now = progress(crawl)
         stats = self._crawler.stats
         assert stats is not None
@@ -121,11 +127,12 @@ class StatusFile:
             "time": time.time(),
             "ended": None,
             "progress": now._asdict(),
-            **self._rates(now.pages, now.bytes),
+            "totals": crawl.totals.now()._asdict(),
+            **self._rates(now),
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
             "given_up_hosts": crawl.frontier.given_up_hosts,
-            "nevercrawl_read": getattr(crawl.gates.never_crawl, "read_version", None),
+            "nevercrawl_lists": self._lists(scheduler),
             "leases": [
                 {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}
                 for host, lease in scheduler.leases.items()
@@ -136,9 +143,16 @@ class StatusFile:
             "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
         }
 
-    def _rates(self, pages: int, received: int) -> dict[str, float]:
+    def _lists(self, scheduler: FrontierScheduler) -> dict[str, int | None]:
+        lists: Any = scheduler.crawl.gates.never_crawl
+        versions: dict[str, int | None] = lists.versions
+        return versions
+
+    def _rates(self, progress: Progress) -> dict[str, float]:
         samples = self._samples
-        now = _Sample(time.monotonic(), pages, received, time.process_time())
+        now = _Sample(time.monotonic(), progress.pages, progress.bytes, time.process_time())
+        if progress.paused:
+            samples.clear()  # nothing is asked: what was done before says nothing of now
         samples.append(now)
         while len(samples) > 2 and now.at - samples[1].at >= RATE_SECONDS:
             samples.popleft()

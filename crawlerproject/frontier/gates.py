@@ -18,7 +18,7 @@ from crawlerproject.rules.scope import Scope
 from crawlerproject.rules.traps import trap
 from crawlerproject.rules.urls import Address
 from crawlerproject.setting_values import list_of
-from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlLists
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
@@ -28,6 +28,7 @@ from crawlerproject.stores.protocols import (
     FLAG_STRANGER,
     QueuedPage,
 )
+from crawlerproject.user_settings import user_path
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -40,6 +41,8 @@ class NeverCrawl(Protocol):
     """Whoever knows the exclusion list of this moment."""
 
     def current(self, now: float) -> Exclusion: ...
+
+    def listing(self, host_name: str, now: float) -> Listing | None: ...
 
 
 class Gates:
@@ -193,7 +196,7 @@ def gates_of(settings: BaseSettings, scope: str, seed_hosts: Iterable[str], trap
             max_depth=settings.getint("SCOPE_MAX_DEPTH"),
             max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
         ),
-        NeverCrawlFile(settings["NEVERCRAWL_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
+        never_crawl_of(settings),
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
         list_of(settings, "SKIP_EXTENSIONS"),
         max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
@@ -202,3 +205,9 @@ def gates_of(settings: BaseSettings, scope: str, seed_hosts: Iterable[str], trap
         traps=traps,
         hubs=bool(settings.getint("WEBSUB_PORT")),
     )
+
+
+def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
+    """The lists that a crawl with these settings honours: the project's, and the operator's own."""
+    paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
+    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))

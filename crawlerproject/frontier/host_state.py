@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.verdict import Said
 from crawlerproject.rules.pace import LEAVE_ALONE_SECONDS
 
 LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
@@ -23,14 +24,16 @@ def host_state(host: Host, now: float, *, leased: bool = False) -> str:
     return "waiting" if host.next_free > now else "free"
 
 
-def pace_source(host: Host) -> str:
-    """Where the pause between two requests to the host comes from."""
+def pace_source(host: Host) -> Said:
+    """Where the pause between two requests to the host comes from; for programs one word and its numbers."""
     samples = host.samples
     if host.left_alone:
-        return LEFT_ALONE
+        return Said(LEFT_ALONE, pace_source="left-alone", robots_pause_seconds=host.floor_seconds)
     if host.floor_seconds and host.delay_seconds <= host.floor_seconds:
-        return f"robots.txt asks for {host.floor_seconds:g} s"
+        text = f"robots.txt asks for {host.floor_seconds:g} s"
+        return Said(text, pace_source="robots", robots_pause_seconds=host.floor_seconds)
     if not samples:
-        return "PACE_START_SECONDS: no response time is known yet"
+        return Said("PACE_START_SECONDS: no response time is known yet", pace_source="start")
     mean = sum(samples) / len(samples)
-    return f"mean response time {mean * 1000:.0f} ms of the last {len(samples)} answers, within PACE_MIN and PACE_MAX"
+    text = f"mean response time {mean * 1000:.0f} ms of the last {len(samples)} answers, within PACE_MIN and PACE_MAX"
+    return Said(text, pace_source="response-time", response_mean_seconds=round(mean, 4), response_answers=len(samples))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from crawlerproject.frontier.progress import human_seconds
+from crawlerproject.frontier.progress import human_seconds, moment
+from crawlerproject.rules.pace import LATEST
 
 
 class State(StrEnum):
@@ -21,6 +24,39 @@ class State(StrEnum):
     FAILED = "failed"  # asked for, no usable answer, given up
 
 
+class Said(str):
+    """A fact as a person reads it, with the values that programs get in its place."""
+
+    __slots__ = ("values",)
+    values: dict[str, Any]
+
+    def __new__(cls, text: str, /, **values: Any) -> Said:
+        """``values``: names to numbers, ISO 8601 times, words or lists of these."""
+        said = super().__new__(cls, text)
+        said.values = values
+        return said
+
+
+def said_moment(name: str, epoch_seconds: float) -> Said:
+    """A moment, for programs under ``name`` as ISO 8601 in UTC; null for none, and for one that no calendar has."""
+    return Said(moment(epoch_seconds), **{name: iso_moment(epoch_seconds)})
+
+
+def iso_moment(epoch_seconds: float) -> str | None:
+    """``2026-01-31T12:00:00.250Z``, as the request log has it but for microseconds."""
+    if not 0 < epoch_seconds < LATEST:
+        return None
+    return datetime.fromtimestamp(epoch_seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def for_programs(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts with the values of each ``Said`` in its place."""
+    plain: dict[str, Any] = {}
+    for name, value in facts.items():
+        plain |= value.values if isinstance(value, Said) else {name: value}
+    return plain
+
+
 @dataclass(slots=True)
 class Answer:
     """What is said of one URL; ``facts`` in the order in which they are read."""
@@ -32,7 +68,7 @@ class Answer:
 
     def as_dict(self) -> dict[str, Any]:
         """For programs."""
-        return {"url": self.url, "state": str(self.state), "reason": self.reason or None, **self.facts}
+        return {"url": self.url, "state": str(self.state), "reason": self.reason or None, **for_programs(self.facts)}
 
 
 def sentences(answer: Answer) -> list[str]:

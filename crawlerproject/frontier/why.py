@@ -18,7 +18,7 @@ from crawlerproject.frontier.host import Host
 from crawlerproject.frontier.host_state import LEFT_ALONE, host_state, pace_source
 from crawlerproject.frontier.hubs import read_hubs
 from crawlerproject.frontier.progress import moment
-from crawlerproject.frontier.verdict import Answer, State
+from crawlerproject.frontier.verdict import Answer, Said, State, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.hosts import host_key, host_name
 from crawlerproject.rules.ports import key_of, port_of
@@ -92,7 +92,10 @@ class Why:
             else self._unseen(address, via)
         )  # fmt: skip
         if row is not None and record is not None:
-            answer.facts["before"] = f"{record.reason}, {moment(record.fetched_at)}"
+            at = iso_moment(record.fetched_at)
+            answer.facts["before"] = Said(
+                f"{record.reason}, {moment(record.fetched_at)}", before_reason=record.reason, before_at=at
+            )
         if excluded and answer.state != State.REFUSED:
             answer.facts["rule"] = excluded
             if row is not None:
@@ -102,7 +105,7 @@ class Why:
     def embedded(self, last: PageRecord, page: str) -> Answer:
         """What became of a file that ``page`` wanted in the browser, of which no more is kept than log and capture."""
         answer = self._decided(parse(last.url), last)
-        answer.facts["for"] = f"{page} in the browser"
+        answer.facts["for"] = Said(f"{page} in the browser", wanted_by=page)
         return answer
 
     def host(self, name: str) -> dict[str, Any]:
@@ -124,14 +127,24 @@ class Why:
             "queued": host.rows,
             "fetched": host.fetched,
             "known": host.known,
-            "budget": f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._gates.max_urls_per_host:,} URLs",
+            "budget": Said(
+                f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._gates.max_urls_per_host:,} URLs",
+                max_urls=self._gates.max_urls_per_host,
+            ),
             "failures": host.failures,
         }
         if (certificate := bad_certificate(self._store, name)) is not None:
-            facts["certificate"] = f"{certificate[0]}, seen {moment(certificate[1])}"
+            word, seen = certificate
+            facts["certificate"] = Said(
+                f"{word}, seen {moment(seen)}", certificate_error=word, certificate_seen_at=iso_moment(seen)
+            )
         if (hub := read_hubs(self._store).get(host_name(name))) is not None:
             proven = f"proved to be one {moment(hub.proven_at)}" if hub.proven_at else "has not proved to be one"
-            facts["hub"] = f"asked to push {moment(hub.asked_at)}, {proven}; {Reason.HUB_UNPROVEN} until then"
+            facts["hub"] = Said(
+                f"asked to push {moment(hub.asked_at)}, {proven}; {Reason.HUB_UNPROVEN} until then",
+                hub_asked_at=iso_moment(hub.asked_at),
+                hub_proven_at=iso_moment(hub.proven_at or 0.0),
+            )
         if waiting is not None:
             facts["next"] = waiting.url
         for scheme in ("http", "https"):
@@ -147,9 +160,10 @@ class Why:
         facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
         if named_by := inventor(row.host, row.via, row.flags, row.note):
             later = "" if address.is_front else ": it comes after what that names"
-            facts["named_by"] = f"only {named_by}, not its own host{later}"
+            facts["named_by"] = Said(f"only {named_by}, not its own host{later}", named_by=named_by)
         if lease is not None and lease.get("url") == row.url:
-            return Answer(row.url, State.LEASED, "", {**facts, "since": lease.get("since"), "ip": lease.get("address")})
+            since = said_moment("leased_at", lease.get("since") or 0.0)
+            return Answer(row.url, State.LEASED, "", {**facts, "since": since, "ip": lease.get("address")})
         facts |= {"place": place, "before_it": place - 1, **self._clock(host)}
         scheme = address.scheme
         if host.given_up:
@@ -168,7 +182,7 @@ class Why:
         return Answer(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
 
     def _decided(self, address: Address, record: PageRecord) -> Answer:
-        facts: dict[str, Any] = {"time": moment(record.fetched_at), "status": record.status or None}
+        facts: dict[str, Any] = {"time": said_moment("decided_at", record.fetched_at), "status": record.status or None}
         reason = Reason(record.reason) if record.reason in set(Reason) else None
         if reason in ANSWERED:
             return Answer(record.url, State.DONE, record.reason, facts)
@@ -218,13 +232,25 @@ class Why:
             ending = address.url.partition("?")[0].rpartition(".")[2]
             return f".{ending} is one of SKIP_EXTENSIONS"
         if reason is Reason.DEPTH:
-            return f"{depth} links from a seed; SCOPE_MAX_DEPTH={gates.scope.max_depth}"
+            return _bound(
+                f"{depth} links from a seed; SCOPE_MAX_DEPTH={gates.scope.max_depth}",
+                "SCOPE_MAX_DEPTH", gates.scope.max_depth, depth,
+            )  # fmt: skip
         if reason is Reason.URL_LENGTH:
-            return f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={gates.scope.max_url_length:,}"
+            return _bound(
+                f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={gates.scope.max_url_length:,}",
+                "SCOPE_MAX_URL_LENGTH", gates.scope.max_url_length, len(address.url),
+            )  # fmt: skip
         if reason is Reason.BUDGET:
-            return f"the host has SCOPE_MAX_URLS_PER_HOST={gates.max_urls_per_host:,} URLs already"
+            return _bound(
+                f"the host has SCOPE_MAX_URLS_PER_HOST={gates.max_urls_per_host:,} URLs already",
+                "SCOPE_MAX_URLS_PER_HOST", gates.max_urls_per_host, self._host(address.host).known,
+            )  # fmt: skip
         if reason is Reason.TOO_MANY_PORTS:
-            return f"{host_name(address.host)} has SCOPE_MAX_PORTS_PER_HOST={gates.max_ports_per_host:,} others already"
+            return _bound(
+                f"{host_name(address.host)} has SCOPE_MAX_PORTS_PER_HOST={gates.max_ports_per_host:,} others already",
+                "SCOPE_MAX_PORTS_PER_HOST", gates.max_ports_per_host,
+            )  # fmt: skip
         if reason is Reason.TOO_MANY_HOSTS:
             return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
         if reason is Reason.SCOPE:
@@ -236,11 +262,11 @@ class Why:
 
     def _excluded_name(self, name: str) -> str:
         listed = self._gates.never_crawl
-        number = listed.current(self._now).line_of(name)
-        if number is None:
+        listing = listed.listing(name, self._now)
+        if listing is None:
             return ""
-        path, line = getattr(listed, "path", "NeverCrawl.txt"), getattr(listed, "line", None)
-        return f"line {number} of {path}" + (f": {line(number)}" if callable(line) else "")
+        path, line, text = str(listing.path), listing.line, listing.text
+        return Said(f"line {line} of {path}: {text}", rule=text, list_file=path, list_line=line)
 
     def _robots_refusal(self, address: Address, host: Host) -> str | None:
         """The line of robots.txt that forbids the URL; None when none does or no copy is known."""
@@ -253,13 +279,15 @@ class Why:
             line = LEFT_ALONE
         if not line:
             return None
-        return f"{line} (robots.txt of {moment(record.fetched_at)})"
+        at = record.fetched_at
+        return Said(f"{line} (robots.txt of {moment(at)})", rule=line, robots_fetched_at=iso_moment(at))
 
-    def _robots_fact(self, host: Host, scheme: str) -> str | None:
+    def _robots_fact(self, host: Host, scheme: str) -> Said | None:
         until = host.robots_until(scheme)
         packed = self._store.robots(f"{scheme}://{host.name}")
         if until < 0:
-            return f"cannot be reached; asked again from {moment(-until)}"
+            again = {"reached": False, "asked_again_at": iso_moment(-until)}
+            return Said(f"cannot be reached; asked again from {moment(-until)}", **{f"robots_{scheme}": again})
         if packed is None:
             return None
         record = RobotsRecord.unpack(packed)
@@ -270,7 +298,15 @@ class Why:
             wishes.append(f"Crawl-delay: {rules.crawl_delay_seconds:g}")
         if rules.request_rate_seconds:
             wishes.append(f"Request-rate: one in {rules.request_rate_seconds:g} s")
-        return "; ".join([said, *wishes])
+        values = {
+            "reached": True,
+            "status": record.status,
+            "bytes": len(record.body),
+            "fetched_at": iso_moment(record.fetched_at),
+            "crawl_delay_seconds": rules.crawl_delay_seconds or None,
+            "request_rate_seconds": rules.request_rate_seconds or None,
+        }
+        return Said("; ".join([said, *wishes]), **{f"robots_{scheme}": values})
 
     # --- ports and domains ----------------------------------------------------------------------
 
@@ -289,7 +325,8 @@ class Why:
             most = self._gates.max_hosts_per_domain
             if known.full(most) and not self._gates.any_hosts(domain, self._now):
                 earned = f" and {known.most(most) - most:,} that its pages earned" if known.most(most) > most else ""
-                return f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
+                text = f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
+                return _bound(text, "SCOPE_MAX_HOSTS_PER_DOMAIN", known.most(most), known.hosts)
         return None
 
     # --- clocks ---------------------------------------------------------------------------------
@@ -301,15 +338,16 @@ class Why:
         if asked.name_free > free:  # another port of the name is waited for
             free = max(asked.name_free, asked.name_free - asked.delay_seconds + host.delay_seconds)
         facts: dict[str, Any] = {
-            "free_at": moment(free) if free > self._now else None,
+            "free_at": said_moment("free_at", free) if free > self._now else None,
             "free_in_seconds": round(max(0.0, free - self._now), 3),
             "pace_seconds": round(host.delay_seconds, 3),
             "pace_from": pace_source(host),
         }
         if host.rest_until > self._now:
-            facts["rests_until"] = moment(host.rest_until)
+            facts["rests_until"] = said_moment("rests_until", host.rest_until)
         if len(ports) > 1:
-            facts["ports"] = ", ".join(str(port_of(port.name) or "default") for port in ports)
+            numbers = [port_of(port.name) for port in ports]
+            facts["ports"] = Said(", ".join(str(number or "default") for number in numbers), ports=numbers)
         return facts
 
     def _host(self, name: str) -> Host:
@@ -327,6 +365,11 @@ class Why:
                     return row, place
                 found, at = found or row, at or place
         return found, at
+
+
+def _bound(text: str, setting: str, limit: int, value: int | None = None) -> Said:
+    """A bound that was met: the setting, what it allows (with what was earned), and what there is."""
+    return Said(text, rule=text, setting=setting, limit=limit, value=value)
 
 
 def _found(address: Address, depth: int, via: Via | None) -> Found:

@@ -10,18 +10,18 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.frontier.gates import NeverCrawl, never_crawl_of
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refused import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.hosts import host_key, host_name
-from crawlerproject.stores.nevercrawl import NeverCrawlFile
 
 
 class NeverCrawlMiddleware:
-    """``NEVERCRAWL_FILE``, looked at again every ``NEVERCRAWL_RELOAD_SECONDS``."""
+    """``NEVERCRAWL_FILE`` and the operator's own, looked at again every ``NEVERCRAWL_RELOAD_SECONDS``."""
 
     def __init__(
-        self, never_crawl: NeverCrawlFile, stats: StatsCollector | None, clock: Callable[[], float] = time.monotonic
+        self, never_crawl: NeverCrawl, stats: StatsCollector | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.never_crawl = never_crawl
         self.stats = stats
@@ -37,9 +37,7 @@ class NeverCrawlMiddleware:
     @classmethod
     def from_settings_of(cls, crawler: Crawler) -> Self:
         """One of its own."""
-        settings = crawler.settings
-        reload_seconds = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", 60.0)
-        return cls(NeverCrawlFile(settings.get("NEVERCRAWL_FILE"), reload_seconds), crawler.stats)
+        return cls(never_crawl_of(crawler.settings), crawler.stats)
 
     def process_request(self, request: Request) -> None:
         """Refuse what the list excludes."""
@@ -53,5 +51,6 @@ class NeverCrawlMiddleware:
             return
         name = host_name(host or host_key(request.url))
         if exclusion.excludes(name):
-            line = exclusion.line_of(name)
-            raise refused(self.stats, request, Reason.NEVERCRAWL, f"{name} (line {line} of {self.never_crawl.path})")
+            listing = self.never_crawl.listing(name, self.clock())
+            where = f"line {listing.line} of {listing.path}" if listing is not None else "just taken off"
+            raise refused(self.stats, request, Reason.NEVERCRAWL, f"{name} ({where})")

@@ -100,7 +100,7 @@ class PaceMiddleware:
             ip_seconds=ip_seconds_of(settings),
             rests=rest_limits_of(settings),
             resolve=lambda name: resolver_for(crawler).resolve(name),
-            paces=HostPaceFile(settings.get("HOST_PACE_FILE"), settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", 60.0)),
+            paces=HostPaceFile(settings.get("HOST_PACE_FILE"), settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", 1.0)),
         )
 
     def process_request(self, request: Request) -> Awaitable[None] | None:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
+LARGEST = 1e10
+"""Some 300 years, where they are seconds: beyond that clocks and timers do not add up any more."""
+
+
 def preset_of(settings: BaseSettings) -> PacePreset:
     """``PACE_PRESET`` with the single numbers of ``PACE_*`` put in."""
     window = number_of(settings, "PACE_WINDOW")
@@ -55,6 +59,6 @@ def number_of(settings: BaseSettings, name: str) -> float | None:
         number = float(value)
     except (TypeError, ValueError):
         number = -1.0
-    if not 0 <= number < float("inf"):
-        raise OperatorError(f"{name} must be a number of 0 or more, not {value!r}")
+    if not 0 <= number <= LARGEST:
+        raise OperatorError(f"{name} must be a number from 0 to {LARGEST:g}, not {value!r}")
     return number

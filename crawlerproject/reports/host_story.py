@@ -55,6 +55,11 @@ class HostStory:
     robots_now: list[RobotsVersion] = field(default_factory=list)  # the newest that is known
 
     @property
+    def reached(self) -> list[Visit]:
+        """Those that came to the host; others were refused on our side, or found no way to it."""
+        return [visit for visit in self.visits if visit.attempt["ip"]]
+
+    @property
     def statuses(self) -> Counter[str]:
         """Answers by status, failures by reason."""
         return Counter(str(visit.attempt["status"] or visit.attempt["reason"]) for visit in self.visits)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.printable import printable_line
+from crawlerproject.rules.printable import PLAINER, printable_line
 
 # The log's times have microseconds, and two clocks are read around a request: less than this
 # below the promise is rounding, not haste.
@@ -195,6 +196,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or not Path(arguments[0]).is_dir():
         print("Usage: python -m crawlerproject.reports.summary CRAWL_DIR (a folder that a crawl made)", file=sys.stderr)
         return 2
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=PLAINER)
     print("\n".join(map(printable_line, summarise(Path(arguments[0])).lines())))
     return 0
 

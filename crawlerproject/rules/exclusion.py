@@ -45,6 +45,12 @@ class Exclusion:
                 problems.append(Problem(number, text[:100], "is neither a domain nor an IP address"))
         return cls(found), problems
 
+    def __or__(self, other: Exclusion) -> Exclusion:
+        """What either list excludes; line numbers are those of the first that has the domain."""
+        if not self._lines or not other._lines:
+            return self if self._lines else other
+        return Exclusion(other._lines | self._lines)
+
     def excludes(self, host_name: str) -> bool:
         """Whether ``host_name`` (lower-case ASCII, no port) is a listed domain or below one."""
         lines = self._lines
@@ -58,14 +64,22 @@ class Exclusion:
             if not dot:
                 return host_name.endswith(".") and self.excludes(host_name[:-1])
 
+    def domain_of(self, host_name: str) -> str | None:
+        """The listed domain that excludes ``host_name``: itself or one above; None when none does."""
+        name = host_name.rstrip(".")
+        while name and name not in self._lines:
+            name = name.partition(".")[2]
+        return name or None
+
     def line_of(self, host_name: str) -> int | None:
         """The line of the list that excludes ``host_name``; None when none does."""
-        name = host_name.rstrip(".")
-        while name:
-            if name in self._lines:
-                return self._lines[name]
-            name = name.partition(".")[2]
-        return None
+        domain = self.domain_of(host_name)
+        return None if domain is None else self._lines[domain]
+
+    @property
+    def entries(self) -> Mapping[str, int]:
+        """Every listed domain and address, and its line."""
+        return self._lines
 
     @property
     def domains(self) -> frozenset[str]:

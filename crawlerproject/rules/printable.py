@@ -6,6 +6,7 @@ own over ours, U+202E turns a name round, a zero-width space hides in it. Shown 
 
 from __future__ import annotations
 
+import codecs
 import re
 
 # C0 but tab and newline, DEL and C1 (ECMA-48: 0x9B alone begins a sequence); soft hyphen; what Unicode names bidi
@@ -68,3 +69,32 @@ def _escape_json(match: re.Match[str]) -> str:
         return f"\\u{code:04x}"
     high, low = divmod(code - 0x10000, 0x400)  # JSON (RFC 8259 7) writes what is beyond as two
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+# What our own lines have of signs that not every terminal has (LANG=C, PYTHONIOENCODING=ascii).
+_PLAIN_SIGNS = {
+    "–": "-",
+    "—": "-",
+    "…": "...",
+    "·": "-",
+    "×": "x",
+    "→": "->",
+    "±": "+-",
+    "≤": "<=",
+    "≥": ">=",
+    "’": "'",
+}
+PLAINER = "crawlerproject.plainer"
+"""For ``errors=`` of a stream: what it cannot show is shown in plainer signs."""
+
+
+def _plainer(error: UnicodeError) -> tuple[str | bytes, int]:
+    """A codec's error handler: signs that the encoding lacks in plain ones, all else escaped; nothing is raised."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    plain = "".join(_PLAIN_SIGNS.get(sign) or sign.encode("ascii", "backslashreplace").decode() for sign in missing)
+    return plain, error.end
+
+
+codecs.register_error(PLAINER, _plainer)

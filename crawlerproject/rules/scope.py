@@ -41,6 +41,11 @@ def registered_domain(host: str) -> str:
     return _suffix_list()(name).top_domain_under_public_suffix or name
 
 
+def is_public_suffix(name: str) -> bool:
+    """Whether others register domains below this host name: "com", "co.uk", and private ones as "github.io"."""
+    return _suffix_list()(name).suffix == name
+
+
 @lru_cache(maxsize=_KEPT)
 def bounded_domain(host: str) -> str:
     """As ``registered_domain``, but of names below a suffix that the list does not know (a newer one, a private

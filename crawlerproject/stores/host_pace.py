@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 class HostPaceFile:
     """The file at ``path``, looked at again at most every ``reload_seconds``; no path, no line."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = 60.0) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = 1.0) -> None:
         self._file = WatchedFile(path, reload_seconds, "Host paces")
         self._paces = HostPaces()
 

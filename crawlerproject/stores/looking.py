@@ -7,6 +7,7 @@ itself, about once a second; ``run.json`` says with which seeds and settings it 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -29,8 +30,8 @@ from crawlerproject.stores.rows import host_end, host_prefix, unpack_queued
 RUN_FILE = "run.json"
 STATUS_FILE = "status.json"
 
-# A status older than this is no word of a living process (it is written every second or so; a disk may be slow).
-FRESH_SECONDS = 60.0
+LOCK_FILE = "lock"
+"""A process that may change a crawl's folder holds it (flock) as long as it lives; its content says nothing."""
 # Files of the running crawl come and go while they are opened: look again so often, this far apart.
 _TRIES, _BETWEEN_SECONDS = 20, 0.05
 _ROCKSDICT_FILE = "rocksdict-config.json"
@@ -149,9 +150,9 @@ def read_facts(folder: Path, name: str) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def running(status: dict[str, Any], now: float) -> bool:
-    """Whether the process that wrote this status (``now``: epoch seconds) still crawls."""
-    if status.get("ended") or now - float(status.get("time", 0.0)) > FRESH_SECONDS:
+def running(status: dict[str, Any], folder: Path) -> bool:
+    """Whether the process that wrote this status still crawls in ``folder``: its lock is held, until it dies."""
+    if status.get("ended") or not _locked(folder):
         return False
     try:
         os.kill(int(status["pid"]), 0)
@@ -160,3 +161,20 @@ def running(status: dict[str, Any], now: float) -> bool:
     except PermissionError:  # another user's: it lives
         return True
     return True
+
+
+def _locked(folder: Path) -> bool:
+    """Whether a process holds the folder's lock. A shared lock, taken for an instant, disturbs no other who asks."""
+    try:
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks: the process itself is asked for
+        return True
+    finally:
+        os.close(descriptor)
+    return False

@@ -19,7 +19,7 @@ class TrapAllowFile:
     A file that cannot be read changes nothing, with one warning; no path, nothing is allowed.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, reload_seconds: float = 60.0) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, reload_seconds: float = 1.0) -> None:
         self._file = WatchedFile(path, reload_seconds, "Trap allow list")
         self._allowed: frozenset[tuple[str, str]] = frozenset()
 

@@ -12,13 +12,17 @@ logger = logging.getLogger(__name__)
 class WatchedFile:
     """The file at ``path``, looked at again at most every ``reload_seconds``; no path, never a line.
 
-    A file that cannot be read changes nothing, with one warning that calls it ``what``.
+    A file that cannot be read changes nothing, with one warning that calls it ``what``; an ``optional`` one may not be
+    there yet.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float, what: str) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None, reload_seconds: float, what: str, *, optional: bool = False
+    ) -> None:
         self.path = Path(path) if path else None
         self._reload_seconds = reload_seconds
         self._what = what
+        self._optional = optional
         self._stamp: tuple[int, int, int] | None = None  # mtime ns, size, inode of what was read
         self._next_look: float | None = None
         self._complained = False
@@ -40,11 +44,12 @@ class WatchedFile:
                 return None
             lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
-            if not self._complained:
+            missing = self._optional and self._stamp is None and isinstance(error, FileNotFoundError)
+            if not self._complained and not missing:
                 logger.warning(
                     "%s %s cannot be read (%s); what was read last holds", self._what, self.path, error.strerror
                 )
-            self._complained = True
+            self._complained = not missing
             return None
         self._complained, self._stamp = False, stamp
         return lines

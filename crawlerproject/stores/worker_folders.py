@@ -24,12 +24,12 @@ class WorkerLook(NamedTuple):
     running: bool
 
 
-def workers_below(folder: Path, now: float) -> list[WorkerLook]:
+def workers_below(folder: Path) -> list[WorkerLook]:
     """The workers whose folders are in ``folder``, by name."""
     found = []
     for path in sorted(folder.glob(f"*/{RUN_FILE}")):
         status = read_facts(path.parent, STATUS_FILE)
-        found.append(WorkerLook(path.parent, read_facts(path.parent, RUN_FILE), status, running(status, now)))
+        found.append(WorkerLook(path.parent, read_facts(path.parent, RUN_FILE), status, running(status, path.parent)))
     return found
 
 
@@ -45,7 +45,10 @@ def together(workers: Sequence[WorkerLook]) -> dict[str, Any]:
     for name in _SUMS_LATER:
         progress[name] = sum(status["progress"].get(name) or 0 for status in at_work)
     progress["paused"] = next((text for status in at_work if (text := status["progress"]["paused"])), "")
+    counted = [status["totals"] for status in said if "totals" in status]
+    totals = {name: sum(totals[name] for totals in counted) for name in _SUMS}
     return {
+        "totals": totals | {"since": min(one["since"] for one in counted)} if counted else {},
         "ended": None if at_work else last.get("ended"),
         "finish_reason": last.get("finish_reason"),
         "progress": progress,

@@ -31,17 +31,22 @@ class Done(NamedTuple):
     output: bytes  # what ``stdout`` is the text of
 
 
-def scrapy(*arguments: str) -> Done:
-    """``scrapy ARGUMENTS`` in the project's folder, in this process: starting one takes longer than most commands."""
-    raw, err = io.BytesIO(), io.StringIO()
-    out = io.TextIOWrapper(raw, "utf-8")
+def scrapy(*arguments: str, encoding: str = "utf-8") -> Done:
+    """``scrapy ARGUMENTS`` in the project's folder, in this process: starting one takes longer than most commands.
+
+    ``encoding``: the terminal's.
+    """
+    raw, errors = io.BytesIO(), io.BytesIO()
+    out, err = io.TextIOWrapper(raw, encoding), io.TextIOWrapper(errors, encoding)
     with contextlib.chdir(PROJECT), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             execute(["scrapy", *arguments])
         except SystemExit as end:
             out.flush()
+            err.flush()
             output = raw.getvalue()
-            return Done(int(end.code or 0), output.decode(errors="replace"), err.getvalue(), output)
+            told = errors.getvalue().decode(errors="replace")
+            return Done(int(end.code or 0), output.decode(errors="replace"), told, output)
     raise AssertionError("a command of Scrapy's ends the process")
 
 

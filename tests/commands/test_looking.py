@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import gzip
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +25,7 @@ from crawlerproject.frontier.verdict import Answer, State
 from crawlerproject.onlooker import Onlooker
 from crawlerproject.stores.request_log import read_log
 from tests.commands.crawled import ask, scrapy
-from tests.web.running import RunningWeb, crawl_command, small_settings, start, synthetic_web
+from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web
 
 DEADLINE_SECONDS = 60.0
 # Small enough that the small web meets them.
@@ -30,6 +41,7 @@ class Crawled(NamedTuple):
     leased: Answer
     waiting: Answer
     status: dict[str, Any]
+    text: str  # of ``scrapy status``, while it ran
     output: str
 
 
@@ -69,11 +81,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
             process = start(command, output)
         try:
             leased, waiting = seen(crawl_dir, State.LEASED), seen(crawl_dir, State.WAITING)
-            status = ask(crawl_dir, "status")
+            status, text = ask(crawl_dir, "status"), scrapy("status", folder=crawl_dir).stdout
             assert process.wait(DEADLINE_SECONDS) == 0
         finally:
             process.kill()
-        yield Crawled(web, crawl_dir, leased, waiting, status, (folder / "crawl.log").read_text())
+        yield Crawled(web, crawl_dir, leased, waiting, status, text, (folder / "crawl.log").read_text())
 
 
 def test_looking_on_does_not_disturb_the_crawl(crawled: Crawled) -> None:
@@ -159,9 +171,9 @@ def test_why_names_the_line_and_the_capture(crawled: Crawled) -> None:
     host = scrapy("why", f"delay.test:{port}", folder=crawled.folder).stdout
 
     assert f"line 1 of {list_file}: excluded.test" in excluded
-    file, _, place = fetched["capture"].partition(" at byte ")
-    assert (crawled.folder / "warc" / file).is_file()
-    assert place
+    captured = (crawled.folder / "warc" / fetched["warc"]).read_bytes()
+    member = captured[fetched["offset"] : fetched["offset"] + fetched["length"]]
+    assert gzip.decompress(member).startswith(b"WARC/1.1")
     assert "/robots.txt rate-limited" in parked or "/robots.txt http-error" in parked
     assert "robots.txt asks for 2 s" in host
 
@@ -187,6 +199,97 @@ def test_status_after_it_ended(crawled: Crawled) -> None:
     assert status["parked_queued"] >= 1
     assert "ended" in text
     assert "parked hosts wait for the next start" in text
+    assert "waits for\n" not in text + crawled.text
+    left = r"^Left .* if nothing new is found\nSlowest   \S+: [\d,]+ URLs, one every "
+    assert re.search(left, crawled.text, re.MULTILINE)
+    assert {name: status["totals"][name] for name in ("pages", "bytes", "errors")} == {
+        name: status[name] for name in ("pages", "bytes", "errors")
+    }
+
+
+PROSE = re.compile(r"\d[\d.,]* (?:of|URLs|bytes|ms|s|links|answers)\b|\d{4}-\d\d-\d\d \d\d:|at byte")
+
+
+def numbers_in_prose(value: Any, name: str = "") -> list[str]:
+    """The keys below which a number or a moment stands in a sentence; a rule's own words may have some."""
+    if isinstance(value, dict):
+        return [found for key, one in value.items() for found in numbers_in_prose(one, key)]
+    return [name] if isinstance(value, str) and name not in ("rule", "url") and PROSE.search(value) else []
+
+
+def test_why_in_machine_form(crawled: Crawled) -> None:
+    """snake_case keys, ISO 8601 moments under ``…_at`` and ``…_until``, and every number as one."""
+    port = crawled.web.port
+    urls = ["plain1.test:{}/", "down.test:{}/", "rules.test:{}/private/1", "sub.excluded.test:{}/x", "trap.test:{}/"]
+    answers = [ask(crawled.folder, "why", f"http://{url.format(port)}") for url in urls]
+    answers += [ask(crawled.folder, "why", f"{name}.test:{port}") for name in ("delay", "down", "rules", "nowhere")]
+    keys = {key for answer in answers for key in answer}
+
+    assert [key for key in keys if not re.fullmatch(r"[a-z][a-z0-9_]*", key)] == []
+    assert [(answer, found) for answer in answers if (found := numbers_in_prose(answer))] == []
+    moments = [answer[key] for answer in answers for key in answer if key.endswith(("_at", "_until")) and answer[key]]
+    assert len(moments) >= 5
+    assert all(datetime.fromisoformat(moment).tzinfo is not None for moment in moments)
+    excluded, delayed = answers[3], answers[5]
+    assert (excluded["list_line"], Path(excluded["list_file"]).name) == (1, "nevercrawl.txt")
+    assert (delayed["pace_source"], delayed["robots_pause_seconds"], delayed["pace_seconds"]) == ("robots", 2.0, 2.0)
+    assert delayed["robots_http"]["crawl_delay_seconds"] == 2.0
+    assert delayed["max_urls"] == int(BOUNDS["SCOPE_MAX_URLS_PER_HOST"])
+
+
+@pytest.mark.parametrize("columns", [40, 80, 132])
+def test_hosts_on_a_narrow_terminal(crawled: Crawled, columns: int) -> None:
+    """No line is longer than the terminal, no number is cut, and what has no room is named."""
+    rows = {row["host"]: row for row in ask(crawled.folder, "hosts")}
+    command = [sys.executable, "-m", "scrapy", "hosts", "-s", f"CRAWL_DIR={crawled.folder}"]
+
+    text = on_a_terminal(command, columns)
+
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= columns
+    table = [line.split() for line in lines if ".test" in line or ".invalid" in line]
+    assert len(table) == len(rows)
+    heads = next(line.split() for line in lines if line.split()[:1] == ["host"])
+    assert heads[:2] == ["host", "state" if columns >= 80 else "queued"]
+    for cells in table:
+        (row,) = (row for host, row in rows.items() if host.endswith(cells[0].lstrip("…")))
+        assert cells[heads.index("queued")] == f"{row['queued']:,}"
+    assert "…" not in "".join(cell for cells in table for cell in cells[1:])
+    assert ("no room for" in text) == (columns < 132)
+
+
+def on_a_terminal(command: list[str], columns: int) -> str:
+    """What a command shows on a terminal of so many columns, without its colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm"}
+    environment.pop("COLUMNS", None)
+    shown = b""
+    with subprocess.Popen(command, cwd=PROJECT, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        with open(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):  # EIO: the other end is closed
+            while more := terminal.read(65_536):
+                shown += more
+    assert process.returncode == 0, shown
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).replace("\r", "")
+
+
+def test_a_crawl_file_that_is_newer_than_the_last_start_counts(crawled: Crawled) -> None:
+    """Edited after the crawl has ended, before the next start: the commands judge as that start will."""
+    path, far = crawled.folder / "crawl.toml", f"http://plain1.test:{crawled.web.port}/{'x' * 300}"
+    before = path.read_text()
+    assert ask(crawled.folder, "why", far)["state"] == "never-seen"
+
+    path.write_text(before + "SCOPE_MAX_URL_LENGTH = 200\n")
+
+    try:
+        refused = ask(crawled.folder, "why", far)
+        asked_otherwise = ask(crawled.folder, "why", far, "-s", "SCOPE_MAX_URL_LENGTH=3000")
+    finally:
+        path.write_text(before)
+    assert (refused["reason"], refused["setting"], refused["limit"]) == ("url-too-long", "SCOPE_MAX_URL_LENGTH", 200)
+    assert refused["value"] == len(far)
+    assert asked_otherwise["state"] == "never-seen"
 
 
 def test_forecast_needs_no_crawl(crawled: Crawled, tmp_path: Path) -> None:

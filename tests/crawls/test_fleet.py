@@ -170,4 +170,4 @@ def test_why_finds_a_page_whoever_archived_it(crawled: Crawled) -> None:
     for name in ("plain1.test", "rules.test"):
         found = crawled.ask("why", f"http://{name}:{crawled.web.port}/")
         assert (found["state"], found["reason"]) == ("done", "fetched")
-        assert any((folder / "warc" / found["capture"].split()[0]).exists() for folder in crawled.fleet.folders)
+        assert any((folder / "warc" / found["warc"]).exists() for folder in crawled.fleet.folders)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.reports.warc_walk import check_file
+from tests.commands.crawled import ask, scrapy
 from tests.crawls.test_small_web import PATIENCE
 from tests.web.judge import judge_folder, judge_pauses, judge_references, read_captures, read_visits
 from tests.web.running import PROJECT, crawl_command, read_pages, small_settings, synthetic_web
@@ -77,6 +78,8 @@ def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_d
             with filler.open("wb") as stream:
                 stream.write(bytes(shutil.disk_usage(small_disk).free - FREE_BYTES))
             wait_until(lambda: "under DISK_MIN_FREE_BYTES" in log.read_text(), process=process, log=log)
+            wait_until(lambda: ask(crawl, "status")["paused"], process=process, log=log)
+            status, text = ask(crawl, "status"), scrapy("status", folder=crawl).stdout
             asked = -1
             while asked != (asked := read_pages(visits)):  # what was in flight comes to its end
                 time.sleep(2.0)  # many times the pause that a host is given
@@ -91,6 +94,10 @@ def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_d
         verdict = judge_pauses(seen, host_seconds=0.25, ip_seconds=0.5)
         verdict.add(judge_references(crawl / "warc"))
 
+    assert "under DISK_MIN_FREE_BYTES" in status["paused"]
+    assert (status["running"], status["pages_per_second"], status["bytes_per_second"]) == (True, 0.0, 0.0)
+    assert "\nPaused    " in text
+    assert "\nRate" not in text
     assert 100 < asked < len(seen)
     assert len(seen) >= 40 * 13  # robots.txt and the pages of each host
     assert {sum(found.values()) for found in captures.values()} == {1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,9 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def crawl(*options: str, cwd: Path = PROJECT) -> subprocess.CompletedProcess[str]:
+def crawl(*options: str, cwd: Path = PROJECT, spider: str = "web") -> subprocess.CompletedProcess[str]:
     """Run ``scrapy crawl web`` with options and wait for its end; elsewhere than in the project as scrapyd does."""
-    command = [sys.executable, "-m", "scrapy", "crawl", "web", *options]
+    command = [sys.executable, "-m", "scrapy", "crawl", spider, *options]
     environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "crawlerproject.settings", "PYTHONPATH": str(PROJECT)}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
@@ -58,6 +59,36 @@ def test_bad_input_is_one_sentence(options: list[str], sentence: str, tmp_path: 
     assert ended.returncode == 2
     assert sentence in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "There are no seeds"),
+        (["-a", "seeds=https://example.org/", "-s", "HOST_PACE_FILE=/nope"], "HOST_PACE_FILE /nope cannot be read"),
+        (["-a", "seeds=https://example.org/", "-s", "WATCH_PORT=99999"], "WATCH_PORT is 99999"),
+        (["-a", "seeds=https://example.org/", "-s", "LOG_LEVEL=FOO"], "LOG_LEVEL is 'FOO'"),
+        (["-a", "seeds"], "Invalid -a value"),
+        (["--spider", "wbe"], "There is no spider 'wbe'; there are plan, web."),
+    ],
+)
+def test_a_refusal_stands_in_the_log_file(options: list[str], sentence: str, tmp_path: Path) -> None:
+    """Of a job that a daemon starts the operator sees no more than its log: one line, as the log writes them."""
+    log = tmp_path / "job.log"
+    log.write_text("an earlier line\n")
+
+    spider = options[1] if options[:1] == ["--spider"] else "web"
+    given = [] if spider != "web" else options
+
+    ended = crawl(*given, "-s", f"CRAWL_DIR={tmp_path}/crawl", "-s", f"LOG_FILE={log}", spider=spider)
+
+    assert (ended.returncode, "Traceback" in ended.stderr) == (2, False)
+    earlier, line = log.read_text().splitlines()
+    assert earlier == "an earlier line"
+    assert re.match(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[crawlerproject\.commands\.crawl\] ERROR: The crawl does not", line
+    )
+    assert sentence in line
 
 
 def test_a_list_that_is_not_where_the_crawl_runs_is_missed(tmp_path: Path) -> None:

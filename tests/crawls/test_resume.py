@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +47,14 @@ def test_a_continued_crawl_keeps_its_scope_and_its_settings(tmp_path: Path) -> N
         sites(web)
         first = run(web, "web", "-a", f"seeds={web.url('one.test')}", "-a", "scope=host", SCOPE_MAX_DEPTH="3")
         again = run(web, "web")  # not even its seeds
+        status = json.loads(run(web, "--json", command="status").stdout)
+        said = run(web, command="status").stdout
 
+    assert {name: status["totals"][name] for name in ("pages", "errors")} == {"pages": 2, "errors": 0}
+    assert status["totals"]["bytes"] > 400
+    assert (status["pages"], status["bytes"]) == (0, 0)
+    assert re.search(r"^Done      2 pages, .*, 0 errors since 20\d\d-\d\d-\d\d \d\d:\d\d UTC$", said, re.MULTILINE)
+    assert "          0 pages, 0 B, 0 errors since the last start" in said
     assert first.returncode == 0, first.stderr[-2000:]
     assert "A new crawl in" in first.stderr
     assert again.returncode == 0, again.stderr[-2000:]

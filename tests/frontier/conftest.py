@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from crawlerproject.rules.scope import Scope, bounded_domain
 from crawlerproject.rules.set_back import Longest
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.nevercrawl import Listing
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
 
 
@@ -39,6 +41,11 @@ class Never:
     def current(self, now: float) -> Exclusion:
         """The list of this moment."""
         return self.list
+
+    def listing(self, host_name: str, now: float) -> Listing | None:
+        """On no line of a file."""
+        line = self.list.line_of(host_name)
+        return None if line is None else Listing(Path("never.txt"), line, host_name)
 
 
 class Bench:

@@ -171,6 +171,32 @@ def test_no_command_lets_a_control_character_through(crawled: tuple[Arena, Path]
         assert told in seen, "the hostile values were not even there"
 
 
+def test_no_command_needs_more_than_ascii(crawled: tuple[Arena, Path]) -> None:
+    """On a terminal that has no more (PYTHONIOENCODING=ascii) signs become plainer ones; no traceback, nothing lost."""
+    web, folder = crawled
+    seen = ""
+    for name, calls in in_process(web.url("evil.test"), folder).items():
+        where = ["-s", f"CRAWL_DIR={folder}"] if not any("CRAWL_DIR=" in part for part in calls[0]) else []
+        done = scrapy(name, *calls[0], *where, "-s", "CRAWLER_CONTACT=a@b.c", encoding="ascii")
+        assert "Traceback" not in done.stderr, (name, done.stderr)
+        seen += done.stdout + done.stderr
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    for command in (["hosts"], ["crawl", "web", "-a", "seeds=…"]):
+        ended = subprocess.run(
+            [sys.executable, "-m", "scrapy", *command, "-s", f"CRAWL_DIR={folder}"], cwd=PROJECT, env=environment,
+            capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in ended.stderr, ended.stderr
+        seen += ended.stdout + ended.stderr
+    summary = subprocess.run(
+        [sys.executable, "-m", "crawlerproject.reports.summary", str(folder)], cwd=PROJECT, env=environment,
+        capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+
+    assert (seen + summary.stdout).isascii()
+    assert " x 200" in seen  # the letter's ×
+
+
 def documents(text: str) -> list[object]:
     """One JSON document, or one a line."""
     try:

@@ -26,6 +26,8 @@ from tests.web.waiting import wait_until
 DEADLINE_SECONDS = 90.0
 PAGES_BEFORE_CANCEL = 60
 
+JOB = {"project": "crawlerproject", "spider": "web"}
+
 CONFIG = """[scrapyd]
 bind_address = 127.0.0.1
 http_port = {port}
@@ -140,12 +142,20 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
         cancelled_at = read_pages(served)
         assert not list((crawl_dir / "warc").glob("*.open"))  # in good order
 
-        second = schedule(scrapyd, web, crawl_dir)
+        # All the rest is in the crawl's crawl.toml; one that has none is refused, and its log says so.
+        second = str(scrapyd.ask("schedule", **JOB, setting=f"CRAWL_DIR={crawl_dir}")["jobid"])
+        refused = str(scrapyd.ask("schedule", **JOB, setting=f"CRAWL_DIR={tmp_path / 'nothing'}")["jobid"])
+        wait_until(lambda: scrapyd.state(refused) == "finished", "refused", seconds=DEADLINE_SECONDS)
         wait_until(lambda: scrapyd.state(second) == "finished", "finished", seconds=DEADLINE_SECONDS)
         assert read_pages(served) > cancelled_at
         verdict = judge_folder(web.folder, crawl_dir, host_seconds=0.25, ip_seconds=0.5)
-        logs = {job: next((tmp_path / "scrapyd" / "logs").rglob(f"{job}.log")).read_text() for job in (first, second)}
+        logs = {
+            job: next((tmp_path / "scrapyd" / "logs").rglob(f"{job}.log")).read_text()
+            for job in (first, second, refused)
+        }
 
+    assert logs[refused].count("\n") == 1
+    assert "ERROR: The crawl does not start: There are no seeds" in logs[refused]
     assert verdict.faults == []
     assert "pages/s" in logs[first]
     assert "'finish_reason': 'shutdown'" in logs[first]

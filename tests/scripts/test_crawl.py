@@ -135,6 +135,24 @@ def test_a_crawl_that_never_started_has_no_report(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(("status", "reported"), [(2, False), (0, True), (70, True)])
+def test_a_refused_start_is_the_last_word(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    status: int, reported: bool,
+) -> None:  # fmt: skip
+    """What an earlier crawl in the same folder has done does not bury the sentence that says what to mend."""
+    (tmp_path / "log").mkdir()
+    real = subprocess.Popen
+    monkeypatch.setattr(
+        script.subprocess, "Popen",
+        lambda command, **options: real([sys.executable, "-c", f"raise SystemExit({status})"], **options),
+    )  # fmt: skip
+
+    assert script.crawl_seeds("https://a.test/", ["-s", f"CRAWL_DIR={tmp_path}"]) == status
+
+    assert ("How it stands" in capsys.readouterr().out) is reported
+
+
 def test_the_report_says_where_things_are(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

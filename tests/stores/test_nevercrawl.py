@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.settings import OURS
+from crawlerproject.stores.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlFile, NeverCrawlLists
 
 
 def write(path: Path, text: str, at: int) -> None:
@@ -74,3 +75,28 @@ def test_an_unchanged_file_is_not_parsed_again(tmp_path: Path) -> None:
 def test_no_path_is_no_list() -> None:
     """An empty setting switches the file off."""
     assert len(NeverCrawlFile("", 1).current(0)) == 0
+
+
+def test_both_lists_hold_and_one_may_come_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The second is not there at first, which is no word worth; a second after it came it is read."""
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    write(first, "a.test\n", 1)
+    lists = NeverCrawlLists([first, second])
+    assert lists.current(0).excludes("a.test")
+    assert "cannot be read" not in caplog.text
+    assert lists.versions == {str(first): 1_000_000_000, str(second): None}
+
+    write(second, "# why\nb.test\n", 2)
+
+    assert not lists.current(0.9).excludes("b.test")
+    assert lists.current(1).excludes("sub.b.test")
+    assert lists.current(1).excludes("a.test")
+    assert lists.listing("sub.b.test", 1) == Listing(second, 2, "b.test")
+    assert lists.listing("c.test", 1) is None
+    assert lists.versions[str(second)] == 2_000_000_000
+    assert lists.current(2) is lists.current(3)
+
+
+def test_the_default_look_is_a_second() -> None:
+    """A running crawl takes a change up within two seconds: a look, and what is on its way meanwhile."""
+    assert RELOAD_SECONDS == OURS["NEVERCRAWL_RELOAD_SECONDS"] == 1
