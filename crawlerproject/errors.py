@@ -38,3 +38,7 @@ class LeaseOver(Exception):
 
 class StorageError(Exception):
     """Ours or the disk's: nothing was changed; try again when there is room."""
+
+
+class FrontierDamaged(OperatorError, StorageError):
+    """The disk's: a part of the frontier cannot be read. Waiting does not help; the operator has it made again."""

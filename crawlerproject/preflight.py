@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -28,9 +29,9 @@ from crawlerproject.setting_limits import check_scrapys, check_values
 from crawlerproject.setting_values import list_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
+from crawlerproject.stores.frontier_folder import open_frontier
 from crawlerproject.stores.looking import LOCK_FILE
 from crawlerproject.stores.redis_link import RedisLink
-from crawlerproject.stores.rocks import RocksStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +83,8 @@ def seeds_with_options(seeds: str, scope: str) -> Seeds:
 
 def absolute_seeds(seeds: str) -> str:
     """``-a seeds=`` as a later start can read it from another folder: a file by its absolute path."""
-    return str(Path(seeds).absolute()) if seeds and Path(seeds).is_file() else seeds
+    file = _seeds_file(seeds)
+    return str(file.absolute()) if file is not None else seeds
 
 
 def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
@@ -110,19 +112,27 @@ def check_known(settings: BaseSettings) -> None:
         raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 
 
-def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
-    path = Path(seeds)
+def _seeds_file(seeds: str) -> Path | None:
+    """The file that they name; None when there is none. A long list of URLs is no name at all. OSError."""
     try:
-        if path.is_file():
-            return str(path), path.read_text("utf-8-sig", errors="replace").splitlines()
+        return Path(seeds) if Path(seeds).is_file() else None
     except OSError as error:
-        if path.exists():
-            raise OperatorError(
-                f"The seeds file {seeds} cannot be read ({error.strerror}); check its permissions."
-            ) from error
+        if error.errno == errno.ENAMETOOLONG:
+            return None
+        raise
+
+
+def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
+    try:
+        if (file := _seeds_file(seeds)) is not None:
+            return seeds, file.read_text("utf-8-sig", errors="replace").splitlines()
+    except OSError as error:
+        raise OperatorError(
+            f"The seeds file {seeds} cannot be read ({error.strerror}); check its permissions."
+        ) from error
     if "://" in seeds or "," in seeds:
         return "the seeds", [part.strip() for part in seeds.split(",")]
-    if path.is_dir():
+    if os.path.isdir(seeds):  # which is no error for a name that is too long
         raise OperatorError(f"The seeds {seeds} are a folder; give a file with one URL a line.")
     if "/" in seeds or seeds.endswith((".txt", ".csv", ".lst", ".seeds")) or "." not in seeds:
         raise OperatorError(f"The seeds file {seeds} does not exist; give a file with one URL a line, or URLs.")
@@ -223,7 +233,7 @@ def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
     lock = take_lock(folder)
     try:
         if embedded:
-            RocksStore(folder / "frontier").close()
+            open_frontier(folder).close()
     finally:
         os.close(lock)
 

@@ -57,6 +57,9 @@ MAY_IMPORT = {
         # A crawl seen from outside; of the frontier only what explains.
         "onlooker",
         "archived_page",
+        "archived_response",
+        "recovery.damage",
+        "recovery.rebuild",
         "page_view",
         "shell_manners",
         "identity",

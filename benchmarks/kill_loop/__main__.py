@@ -2,12 +2,15 @@
 
 Afterwards: the archived set equals that of an uninterrupted crawl, no address has two captures, every WARC passes
 strict reading, and by the server's own log no host or address saw a pause below its promise across any restart.
+``--recover``: after every kill the frontier is damaged or lost as well, and ``scrapy recover`` makes it again.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import IO
 
 from benchmarks.kill_loop.webs import Target, real, small
 from crawlerproject.reports.warc_walk import check_file
@@ -31,6 +35,7 @@ from tests.web.judge import (
 from tests.web.running import crawl_command, finish, many_files, measured, start
 
 _LEAST_LIFE_SECONDS = 1.0  # a start takes about this long: kills come from the opening of the stores on
+_WITHOUT_INDEX_SHARE = 0.5  # of the times when the whole frontier is gone
 _TAIL = 2000  # characters of a crawl's output shown when it failed
 Captures = dict[str, Counter[int]]
 
@@ -65,10 +70,44 @@ def killed(target: Target, crawl_dir: Path, given: argparse.Namespace) -> int:
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 kills += finish(process, began).status == -signal.SIGKILL
+                if given.recover:
+                    lose_frontier(crawl_dir, chance)
+                    recover(crawl_dir, output)
                 continue
             if process.returncode:
                 _give_up(log, process.returncode)
             return kills
+
+
+def lose_frontier(crawl_dir: Path, chance: random.Random) -> None:
+    """One of the ways in which a disk loses it; at times the indexes as well."""
+    frontier = crawl_dir / "frontier"
+    if not (frontier / "CURRENT").exists():  # killed before it had one
+        return
+    tables = sorted(frontier.glob("*.sst"))
+    ways = ("all", "CURRENT", "MANIFEST-*", chance.choice(tables).name if tables else "CURRENT")
+    way = chance.choice(ways)
+    if way == "all":
+        shutil.rmtree(frontier)
+        if chance.random() < _WITHOUT_INDEX_SHARE:
+            shutil.rmtree(crawl_dir / "index", ignore_errors=True)
+    elif way == "CURRENT":
+        (frontier / way).unlink()
+    else:
+        for path in frontier.glob(way):
+            os.truncate(path, path.stat().st_size // 2)
+
+
+def recover(crawl_dir: Path, output: IO[bytes]) -> None:
+    """``scrapy recover``; where nothing was archived yet there is nothing to recover, and the crawl begins again."""
+    if not any((crawl_dir / "warc").glob("*.warc.gz*")):
+        shutil.rmtree(crawl_dir / "frontier", ignore_errors=True)
+        return
+    command = [sys.executable, "-m", "scrapy", "recover", str(crawl_dir)]
+    # A manifest that is cut short is an earlier one: at times only the comparison with the archive tells.
+    ended = start(command, output).wait() and start([*command, "--frontier"], output).wait()
+    if ended:
+        _give_up(crawl_dir.with_suffix(".log"), ended)
 
 
 def _give_up(log: Path, status: int) -> None:
@@ -129,6 +168,7 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=0.5, help="seconds promised to each host and address")
     parser.add_argument("--longest", type=float, default=4.0, help="seconds that a start lives at most")
     parser.add_argument("--seed", type=int, default=1, help="of the random moments")
+    parser.add_argument("--recover", action="store_true", help="lose the frontier as well at every kill")
     parser.add_argument("--keep", type=Path, help="a folder to work in and leave behind (default: a temporary one)")
     given = parser.parse_args()
     many_files()

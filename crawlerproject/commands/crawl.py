@@ -33,7 +33,7 @@ _REFUSED = "The crawl does not start: %s"
 _EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
-_ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed"})
+_ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"})
 
 
 def log_refusal(settings: BaseSettings, sentence: str) -> None:

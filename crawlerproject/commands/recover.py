@@ -19,6 +19,7 @@ from crawlerproject.reports.warc_walk import is_ours
 from crawlerproject.rules.cdxj import Row
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.stores.frontier_folder import put_in_place
 from crawlerproject.stores.looking import FrontierView
 from crawlerproject.stores.lost import Lost, fetch_again, places_of, rows_lost, try_again
 from crawlerproject.stores.poison import POISON_FILE, poison_of, write_poison
@@ -36,22 +37,26 @@ class Command(OnFolder, ScrapyCommand):
 
     def short_desc(self) -> str:
         """One line for the list of commands."""
-        return "Mend damaged WARC files, rebuild the index, fetch again what was lost"
+        return "Mend damaged WARC files, rebuild index and frontier, fetch again what was lost"
 
     def long_desc(self) -> str:
         """What ``scrapy recover -h`` says."""
         return (
             "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both "
             "indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
-            "this: the next start of the crawl mends what it left. Exit status 0 when scrapy verify finds nothing any "
-            "more, 1 when something is left that cannot be mended. With --poison: give pages over which the process "
-            "died another chance, and nothing else. A worker that never comes back: "
+            "this: the next start of the crawl mends what it left. A frontier that is damaged or gone is made again "
+            "from the WARC files and the request log, beside the old one, which is kept. Exit status 0 when scrapy "
+            "verify finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages "
+            "over which the process died another chance, and nothing else. A worker that never comes back: "
             "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """``--poison``."""
+        """``--frontier`` and ``--poison``."""
         super().add_options(parser)
+        parser.add_argument(
+            "--frontier", action="store_true", help="make the frontier again, though it can be read to its end"
+        )
         parser.add_argument(
             "--poison",
             action="store_true",
@@ -71,10 +76,7 @@ class Command(OnFolder, ScrapyCommand):
                     os.close(lock)
                 return
             try:
-                self._cut_out(folder)
-                self._open_file(folder)
-                self._index(folder)
-                self._frontier(folder)
+                made = self._mended(folder, again=opts.frontier)
                 with Bytes("Verifying", _size(folder)) as progress:
                     found = Verification(folder, progress.advance).run()
             finally:
@@ -82,7 +84,56 @@ class Command(OnFolder, ScrapyCommand):
             for problem in found.problems:
                 say(f"Left as it is: {problem}", error=True)
             say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
-            self.exitcode = 1 if found.problems else 0
+            self.exitcode = 0 if made and not found.problems else 1
+
+    def _mended(self, folder: Path, *, again: bool) -> bool:
+        """Mend archive, index and frontier; False when the frontier cannot be made ``again``."""
+        put_in_place(folder)  # of a recovery that was ended at its end
+        damage = "" if _is_workers(folder) else self._damage(folder, again=again)
+        if damage:
+            say(f"{damage}: it is made again from the archive")
+        self._cut_out(folder, known=not damage)
+        if not damage:
+            self._open_file(folder)
+            self._index(folder)
+            self._frontier(folder)
+            return True
+        self._close_all(folder)
+        self._index(folder)
+        return self._rebuilt(folder)
+
+    def _damage(self, folder: Path, *, again: bool) -> str:
+        if again:
+            return f"The frontier in {folder} is given up"
+        from crawlerproject.recovery.damage import damage_of
+
+        with Bytes("Reading the frontier", _frontier_size(folder)) as progress:
+            return damage_of(folder, progress.advance)
+
+    def _close_all(self, folder: Path) -> None:
+        """Every whole capture counts: no frontier says any more how much of an open file is committed."""
+        for path in sorted((folder / "warc").glob(f"*{OPEN_SUFFIX}")):
+            if first_member(path) is not None:
+                close_left(folder / "warc", path.name.removesuffix(OPEN_SUFFIX))
+        for message in recover(folder / "warc", None, CdxjFiles(folder / "index", parquet_of(folder))).messages:
+            say(message)
+
+    def _rebuilt(self, folder: Path) -> bool:
+        from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending
+
+        assert self.settings is not None
+        try:
+            with Bytes("Making the frontier", _size(folder)) as progress:
+                made = rebuild(self.settings, folder, progress.advance)
+        except OperatorError as error:
+            say(str(error), error=True)
+            return False
+        say(f"The new frontier knows {made.pages:,} pages; {made.waiting:,} URLs of {made.hosts:,} hosts wait")
+        for what in made.missing:
+            say(f"Not restored: {what}")
+        if made.kept is not None:
+            say(f"The old frontier is kept in {made.kept}")
+        return True
 
     def _poison(self, folder: Path) -> None:
         if _is_workers(folder):
@@ -98,9 +149,12 @@ class Command(OnFolder, ScrapyCommand):
                 write_poison(folder / POISON_FILE, {})
         say(f"{count:,} pages that were set aside as poison wait in the frontier again")
 
-    def _cut_out(self, folder: Path) -> None:
-        """Keep what is good of every file; an open file that needs it is closed by that."""
-        committed = self._committed(folder)
+    def _cut_out(self, folder: Path, *, known: bool) -> None:
+        """Keep what is good of every file; an open file that needs it is closed by that.
+
+        ``known``: a frontier says how much of it is committed.
+        """
+        committed = self._committed(folder) if known else None
         with Bytes("Reading", _size(folder)) as progress:
             for path in _files(folder):
                 first = first_member(path)
@@ -178,6 +232,10 @@ def _files(folder: Path) -> list[Path]:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in _files(folder))
+
+
+def _frontier_size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in (folder / "frontier").glob("*.sst"))
 
 
 def _has_frontier(folder: Path) -> bool:

@@ -27,6 +27,7 @@ from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, Progress, first_member
 from crawlerproject.stores.warc_recovery import torn_files
 
+_TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
 _AT_A_TIME = 4096  # rows compared with one call
 _HOPS = re.compile(rb"(?m)^hopsFromSeed: *(\w*)")
 _FETCHED_BESIDES = (b"P", b"E")  # robots.txt, and what a page in the browser asked for: not pages of the frontier
@@ -131,7 +132,8 @@ class Verification:
         """Read one file; its captures go into ``captured`` and, for the index, into the rows."""
         rows: list[Row] = []
         ours = is_ours(first_member(path))
-        keys: dict[bytes, str] = {}
+        keys: dict[bytes, str] = {}  # to be known
+        decided: dict[bytes, str] = {}  # to have a record
 
         def seen(member: Member) -> None:
             if member.kind in cdxj.INDEXED:
@@ -140,13 +142,13 @@ class Verification:
             elif member.kind == "metadata" and rows and ours and view and member.field("warc-concurrent-to"):
                 hops = _HOPS.search(member.block)
                 if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
-                    _add_key(keys, rows[-1].url)
-                if len(keys) >= _AT_A_TIME:
-                    self._ask(view, keys)
+                    _add_key(keys if _comes_back(rows[-1].status) else decided, rows[-1].url)
+                if len(keys) + len(decided) >= _AT_A_TIME:
+                    self._ask(view, keys, decided)
 
         report = check_file(path, until=until, ours=ours, seen=seen, progress=self._progress)
         if view is not None:
-            self._ask(view, keys)
+            self._ask(view, keys, decided)
         found = self.found
         if not ours:
             found.notes.append(not_ours(path))
@@ -156,10 +158,16 @@ class Verification:
         found.captures += len(rows)
         return report, rows
 
-    def _ask(self, view: FrontierView, keys: dict[bytes, str]) -> None:
+    def _ask(self, view: FrontierView, keys: dict[bytes, str], decided: dict[bytes, str]) -> None:
+        keys |= decided
         known = view.known(list(keys))
-        self._unknown += [url for url, is_known in zip(keys.values(), known, strict=True) if not is_known]
+        self._unknown += [
+            url
+            for (key, url), is_known in zip(keys.items(), known, strict=True)
+            if not is_known or (key in decided and view.page(key) is None)
+        ]
         keys.clear()
+        decided.clear()
 
     def _cdxj(self, warc: Path, rows: list[Row]) -> None:
         stem = warc.name.removesuffix(WARC_SUFFIX)
@@ -209,7 +217,8 @@ class Verification:
         missing += self.captured.missing(batch)
         self.lost = missing
         _say(self.found.problems, "pages of the frontier have no capture", [record.url for record in missing])
-        _say(self.found.problems, "archived pages are not known to the frontier", self._unknown)
+        unknown = "archived pages are not known to the frontier (scrapy recover --frontier makes it again)"
+        _say(self.found.problems, unknown, self._unknown)
 
     def _left_over(self, closed: list[Path]) -> None:
         """Indexes without a file, and what earlier recoveries kept."""
@@ -226,6 +235,11 @@ class Verification:
 def not_ours(path: Path) -> str:
     """The note about a file of someone else's."""
     return f"{path.name} was written by another program: whether its captures are whole is not checked"
+
+
+def _comes_back(status: int) -> bool:
+    """Whether a page that was answered so may wait in its queue for another try."""
+    return status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
 
 
 def _add_key(keys: dict[bytes, str], url: str) -> None:

@@ -36,6 +36,7 @@ from crawlerproject.reading.reader import Reader
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.seed_rules import host_limits
 from crawlerproject.stores.control import Control, Pauses
+from crawlerproject.stores.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis_ahead import AheadStore
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
-
-_CLEAN_FACT = "clean"
 
 
 class Crawl:
@@ -108,7 +107,7 @@ class Crawl:
             self._epoch = self.fleet.begin()
             self.store: AheadStore | RocksStore = self.fleet.store
         else:
-            self.store = RocksStore(self.folder / "frontier")
+            self.store = open_frontier(self.folder)
         self._begin(settings, spider)
 
     def begin_anew(self) -> None:
@@ -131,7 +130,7 @@ class Crawl:
 
     def _begin(self, settings: BaseSettings, spider: Any) -> None:
         store, fleet = self.store, self.fleet
-        clean = store.fact(_CLEAN_FACT)
+        clean = store.fact(CLEAN_FACT)
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
         self.totals = TotalsBook(self)
         self.resolver = resolver_for(self.crawler)
@@ -161,7 +160,7 @@ class Crawl:
         if fleet is not None and settings.getint("WEBSUB_PORT"):
             logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
         # From here on a start that does not find "1" again follows a crash.
-        store.apply(Changes(facts=[(_CLEAN_FACT, b"0")]))
+        store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
 
     def close(self) -> None:
         """The last commit; then everything is closed under its final name."""
@@ -176,7 +175,7 @@ class Crawl:
             self.frontier.add_again(self.now())
             self.commits.whole()
             self.archive.close()
-            self.store.apply(Changes(facts=[(_CLEAN_FACT, b"1")]))
+            self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))
             self.store.sync()
             if self.fleet is not None:
                 self.fleet.close()

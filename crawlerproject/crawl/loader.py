@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlerproject.errors import StorageError
+from crawlerproject.errors import FrontierDamaged, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,14 @@ logger = logging.getLogger(__name__)
 _HOSTS_AT_A_TIME = 250
 # After there was no room on the disk.
 _AGAIN_SECONDS = 1.0
+
+
+def stop_for_damage(crawler: Crawler, error: FrontierDamaged) -> None:
+    """End the crawl: what cannot be read of its frontier would be forgotten."""
+    logger.error("%s The crawl stops.", error)
+    engine = crawler.engine
+    assert engine is not None
+    deferred_from_coro(engine.close_spider_async(reason="frontier_damaged"))
 
 
 class Loader:
@@ -59,6 +67,9 @@ class Loader:
         self._timer = None
         try:
             self._some()
+        except FrontierDamaged as error:
+            stop_for_damage(self._crawler, error)
+            return
         except StorageError:  # no room on the disk to list them: the crawl pauses for that by itself
             self._timer = call_later(_AGAIN_SECONDS, self._go_on)
             return

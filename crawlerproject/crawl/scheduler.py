@@ -22,12 +22,12 @@ from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.embed_requests import EmbedRequests
 from crawlerproject.crawl.figures import progress
 from crawlerproject.crawl.first_urls import queue_revisits, read_letters
-from crawlerproject.crawl.loader import Loader
+from crawlerproject.crawl.loader import Loader, stop_for_damage
 from crawlerproject.crawl.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.lookups import Lookups
 from crawlerproject.crawl.pushes import Pushes
 from crawlerproject.crawl.wake_up import WakeUp
-from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.frontier.addresses import Addresses
 from crawlerproject.frontier.contents import Duplicate
 from crawlerproject.frontier.found import Found, seed_found
@@ -83,6 +83,7 @@ class FrontierScheduler:
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
         self._timer = WakeUp(self._awake)
         self._bursts = Bursts()
+        self._damaged = False  # the frontier cannot be read: the crawl ends
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
         self._addresses: Addresses | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
@@ -302,9 +303,13 @@ class FrontierScheduler:
 
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
-        while self._room() and not self.crawl.halted and not self._bursts.over():
+        while self._room() and not (self.crawl.halted or self._damaged or self._bursts.over()):
             try:
                 turn = frontier.next(self.crawl.now(), self._bursts.over)
+            except FrontierDamaged as error:
+                self._damaged = True
+                stop_for_damage(self.crawler, error)
+                return None
             except StorageError as error:
                 self.crawl.pause(str(error))
                 return None

@@ -116,9 +116,9 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         await self._bursts.room()  # what is returned here is read and judged in the same go
         poison, lease = meta.get("poison"), meta.get("lease")
         if poison is None or lease is None:  # no crawl of ours
-            return _response(request.url, wire, headers, self._limits.max_bytes)
+            return response_of(request.url, wire, headers, self._limits.max_bytes)
         with poison.reading(lease.row):
-            return _response(request.url, wire, headers, self._limits.max_bytes)
+            return response_of(request.url, wire, headers, self._limits.max_bytes)
 
     async def close(self) -> None:
         """Scrapy: the crawl ends."""
@@ -179,7 +179,7 @@ def pool_for(crawler: Crawler) -> Pool:
     return pool
 
 
-def _response(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Response:
+def response_of(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Response:
     """Scrapy's response: the decoded body, and headers without the Content-Encoding that was taken off."""
     headers, flags, body = _headers(pairs), [], wire.body
     if coding := headers.getlist(b"Content-Encoding"):
@@ -203,7 +203,7 @@ def _response(url: str, wire: Wire, pairs: _Headers, max_bytes: int) -> Response
         status=wire.status,
         body=body,
         flags=flags,
-        ip_address=_address(wire.ip),
+        ip_address=_address(wire.ip) if wire.ip else None,
         protocol=wire.protocols[0].upper(),
     )
     response.headers = headers

@@ -70,16 +70,23 @@ def read(job: Job, body: bytes) -> Iterator[tuple[str, object]]:
 
 def _html(job: Job, body: bytes) -> _Read:
     facts = read_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
+    reading = read_facts(job, facts, body)
+    found, reading.found = reading.found, []
+    return reading, found, []
+
+
+def read_facts(job: Job, facts: PageFacts, body: bytes) -> Reading:
+    """What an HTML page comes to whose facts are at hand; its links are in it."""
     links = len(facts.links)
     whole = looks_whole(facts.words, links + facts.nofollow_links)
-    reading = Reading(
+    return Reading(
         replace(facts, links=[], text=b""),
         links,
         PLAIN if whole or facts.unparsed else triage(body, job.content_type),
         text_marks(facts.title, facts.text, job.url),
         text_fingerprint(facts.text),
+        found=linked(job.row, facts),
     )
-    return reading, linked(job.row, facts), []
 
 
 def _sitemap(job: Job, body: bytes) -> _Read:

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import orjson
-from rocksdict import AccessType, Rdict, ReadOptions
+from rocksdict import AccessType, Options, Rdict, ReadOptions
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores import rocks_options as tables
@@ -41,12 +41,14 @@ _KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
 class FrontierView(RocksStore):
     """The questions of a ``FrontierStore`` and none of its changes."""
 
+    tries = _TRIES
+
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not Path(folder, "CURRENT").is_file():
             raise OperatorError(f"{Path(folder).parent} is not the folder of a crawl; set CRAWL_DIR to one.")
         super().__init__(folder)
 
-    def __enter__(self) -> FrontierView:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -59,6 +61,7 @@ class FrontierView(RocksStore):
         while rows.valid():
             yield rows.key().decode(), rows.value()
             rows.next()
+        self._require_end(rows)
 
     def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Every crawl-wide fact whose name begins with ``prefix``, in order of name."""
@@ -67,6 +70,7 @@ class FrontierView(RocksStore):
         while rows.valid() and (name := rows.key().decode()).startswith(prefix):
             yield name, rows.value()
             rows.next()
+        self._require_end(rows)
 
     def queue(self, host: str) -> Iterator[QueuedPage]:
         """The host's whole queue in order."""
@@ -78,6 +82,7 @@ class FrontierView(RocksStore):
         while rows.valid():
             yield unpack_queued(host, rows.key(), rows.value())
             rows.next()
+        self._require_end(rows)
 
     def apply(self, changes: Changes) -> None:
         """Refused: this only looks."""
@@ -91,10 +96,9 @@ class FrontierView(RocksStore):
         options.create_if_missing(False)
         options.create_missing_column_families(False)
         options.set_max_open_files(_KEEP_OPEN)
-        shown = tables.table_options()
-        del shown[tables.DUE]  # says nothing that is not in the others, and older folders have none
+        shown = self._shown()
         with TemporaryDirectory(prefix="frontier-") as here:
-            for left in reversed(range(_TRIES)):
+            for left in reversed(range(self.tries)):
                 _link_files(Path(self._folder).absolute(), Path(here))
                 try:
                     return Rdict(here, options, shown, access_type=AccessType.read_only(False))
@@ -103,6 +107,12 @@ class FrontierView(RocksStore):
                         raise StorageError(str(error).replace(here, self._folder)) from error
                 time.sleep(_BETWEEN_SECONDS)
         raise AssertionError("unreachable")
+
+    def _shown(self) -> dict[str, Options]:
+        """The tables that are looked at."""
+        shown = tables.table_options()
+        del shown[tables.DUE]  # says nothing that is not in the others, and older folders have none
+        return shown
 
     def _opened(self, database: Rdict) -> Tables:
         return Tables(database, viewed=True)

@@ -7,15 +7,15 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from rocksdict import Rdict, ReadOptions, WriteBatch
+from rocksdict import Rdict, RdictIter, ReadOptions, WriteBatch
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.rules.warc_records import Original
 from crawlerproject.stores import rocks_options as options
 from crawlerproject.stores.ahead import ROWS_AHEAD, Row, RowsAhead
 from crawlerproject.stores.protocols import Changes, Due, Near, PageRecord, QueuedPage
 from crawlerproject.stores.rocks_fingerprints import RocksFingerprints
-from crawlerproject.stores.rocks_folder import make_folder, opening_error, other_version
+from crawlerproject.stores.rocks_folder import damaged, make_folder, opening_error, other_version
 from crawlerproject.stores.rocks_tables import Tables
 from crawlerproject.stores.rows import (
     PLACE_BYTES,
@@ -106,6 +106,8 @@ class RocksStore:
         while len(found) < limit and rows.valid():
             found.append((rows.key(), rows.value()))
             rows.next()
+        if len(found) < limit:
+            self._require_end(rows)
         return found
 
     def page(self, key: bytes) -> PageRecord | None:
@@ -120,6 +122,7 @@ class RocksStore:
         while rows.valid():
             yield rows.key(), unpack_record(rows.value())
             rows.next()
+        self._require_end(rows)
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
@@ -159,6 +162,8 @@ class RocksStore:
         while len(found) < limit and rows.valid():
             found.append(due_of(rows.key()))
             rows.next()
+        if len(found) < limit:
+            self._require_end(rows)
         return found
 
     def is_due(self, place: Due) -> bool:
@@ -180,7 +185,16 @@ class RocksStore:
             found.append(host_of(key))
             start = host_end(key[:-PLACE_BYTES])
             rows.seek(start)
+        if len(found) < HOSTS_AT_A_TIME:
+            self._require_end(rows)
         return found, start
+
+    def _require_end(self, rows: RdictIter) -> None:
+        """Raise FrontierDamaged where an iterator stopped at what cannot be read, which looks like the end."""
+        try:
+            rows.status()
+        except Exception as error:  # rocksdict raises no narrower class
+            raise damaged(self._folder, str(error)) from error
 
     def _remember_head(self, host: str, key: bytes) -> None:
         """Removed rows before a queue's head cost time at every look; start behind them next time."""
@@ -273,6 +287,8 @@ class RocksStore:
     def _open(self) -> None:
         try:
             database = self._database_opened()
+        except FrontierDamaged:
+            raise
         except Exception as error:
             raise opening_error(self._folder, str(error)) from error
         self._tables = self._opened(database)

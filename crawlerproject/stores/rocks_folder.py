@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import FrontierDamaged, OperatorError
 
 # The secrets of hubs stand in it.
 _OWNERS = 0o700
+# A file that the manifest names, or the manifest itself, is not there any more.
+_DAMAGED = ("Corruption", "IO error: No such file or directory")
 _LOCKED = ("Resource temporarily unavailable", "No locks available", "lock hold by current process")
 
 
@@ -33,11 +35,17 @@ def opening_error(folder: str, detail: str) -> OperatorError:
         return OperatorError(
             f"The crawl folder {folder} was written by an older version of this crawler; start that crawl once more."
         )
-    if detail.startswith("Corruption"):
-        return OperatorError(
-            f"The frontier in {folder} is damaged ({detail}); restore it, or set CRAWL_DIR to another folder."
-        )
+    if detail.startswith(_DAMAGED):
+        return damaged(folder, detail)
     return _unwritable(folder, detail)
+
+
+def damaged(folder: str, detail: str) -> FrontierDamaged:
+    """What to say of a frontier that cannot be read to its end."""
+    crawl, why = os.path.dirname(folder), " ".join(detail.split())
+    return FrontierDamaged(
+        f"The frontier in {folder} is damaged ({why}); scrapy recover {crawl} makes it again from the archive."
+    )
 
 
 def other_version(folder: str, *, newer: bool) -> OperatorError:

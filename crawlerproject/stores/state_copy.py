@@ -112,6 +112,7 @@ class RocksTables(RocksStore):
         while found.valid():
             yield found.key(), found.value()
             found.next()
+        self._require_end(found)
 
     def write(self, rows: Iterable[Row]) -> None:
         """Put rows, as one change."""

@@ -62,21 +62,22 @@ def _records(path: Path, progress: Progress | None) -> Iterator[Span]:
 
 
 def _captures(path: Path, progress: Progress | None) -> Iterator[Span]:
-    """Whole captures (request, response or revisit, metadata), and records that belong to none."""
+    """Whole captures (request, response or revisit, metadata) and renders, and records that belong to none."""
     began: int | None = None
-    answered = False
+    answered = rendered = False
     for member in _good(path, progress):
         if member is None:
             began = None
-        elif member.kind == "request":
-            began, answered = member.offset, False
+        elif member.kind in ("request", "conversion"):
+            began = member.offset
+            answered = rendered = member.kind == "conversion"
         elif member.kind in ("response", "revisit"):
             answered = True
         elif member.kind == "metadata":
             if began is not None and answered:
                 yield began, member.end
             began = None
-        else:
+        elif began is None or not rendered:  # the screenshot of a render is a part of it
             yield member.offset, member.end
 
 

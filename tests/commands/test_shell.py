@@ -14,6 +14,7 @@ import pytest
 
 from crawlerproject.stores.looking import STATUS_FILE, read_facts
 from tests.commands.crawled import scrapy
+from tests.commands.running import archive
 from tests.web.judge import read_visits
 from tests.web.running import IDENTITY, RunningWeb, crawl_command, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
@@ -167,3 +168,17 @@ def test_wrong_settings_are_one_sentence(command: str, tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert "PACE_PRESET must be one of" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_page_from_the_archive(tmp_path: Path) -> None:
+    """Nobody is asked (the host is none), ``response`` and ``page`` are there; one sentence where nothing is."""
+    folder = archive(tmp_path)
+    url = "http://a.example.com/"
+
+    shown = scrapy("shell", "--archived", url, "-c", "(response, page.title, fetch.__name__)", folder=folder)
+    missing = scrapy("shell", "--archived", "http://a.example.com/missing", "-c", "response", folder=folder)
+
+    assert shown.stdout == f"(<200 {url}>, 'A page', 'fetch')\n"
+    assert shown.stderr == f"{url} as captured at 2026-09-21T14:13:20.250000Z\n"
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert missing.stderr == f"There is no capture of http://a.example.com/missing in {folder}.\n"

@@ -10,7 +10,9 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tests.commands.running import URLS, archive, scrapy
+from crawlerproject.rules.urls import parse
+from crawlerproject.stores.rocks import RocksStore
+from tests.commands.running import URLS, archive, crawl, scrapy
 
 
 def warc_of(folder: Path) -> Path:
@@ -169,3 +171,18 @@ def test_no_crawl_there(tmp_path: Path, make: Callable[[Path], None], words: str
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_record_that_is_gone(tmp_path: Path) -> None:
+    """A frontier that has a page's key and not its record has lost a table: said, with what makes it again."""
+    folder = tmp_path / "crawl"
+    urls = crawl(folder)
+    store = RocksStore(folder / "frontier")
+    store._tables.pages.delete(parse(urls[3]).key)
+    store.close()
+
+    done = scrapy("verify", str(folder))
+
+    assert done.returncode == 1
+    said = "1 archived pages are not known to the frontier (scrapy recover --frontier makes it again), the first is"
+    assert f"{said} {urls[3]}" in done.stdout + done.stderr

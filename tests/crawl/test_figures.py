@@ -39,7 +39,7 @@ def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
         waiting_urls=sum(one.waiting_urls for one in hosts),
     )
     return SimpleNamespace(
-        now=lambda: NOW, frontier=frontier, pages=0, bytes=0, errors=1, paused="", allowed=Allowed(),
+        now=lambda: NOW, frontier=frontier, pages=0, bytes=0, errors=1, halted="", allowed=Allowed(),
         troubles=Troubles([]),
     )  # fmt: skip
 

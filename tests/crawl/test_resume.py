@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.crawl.resume import Resumed
+from crawlerproject.crawl_arguments import Arguments
 from crawlerproject.frontier.progress import Progress
+from crawlerproject.rules.scope import Patterns
 
 NOTHING = Progress(0, 0, 0, 0, 0, 0, 0, 0, None, None, "")
 FOLDER = Path("crawls/web")
@@ -23,7 +25,7 @@ def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def resumed(*, continued: bool = True, new_seeds: int = 0, recrawl: bool = False) -> Resumed:
     """A start with one seed."""
-    return Resumed(scope="any", hosts=["a.test"], continued=continued, new_seeds=new_seeds, recrawl=recrawl)
+    return Resumed("any", ["a.test"], Patterns(), Arguments(), continued, new_seeds, recrawl)
 
 
 def test_what_waits_from_before_is_counted(said: pytest.LogCaptureFixture) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 from crawlerproject.rules.urls import parse
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks import RocksStore
-from tests.web.running import crawl_command, measured, small_settings, synthetic_web
+from tests.web.running import HASTE, crawl_command, measured, small_settings, synthetic_web
 
 _STOPPED_BY_ERRORS = 70
+_ROWS = 6000  # enough for many blocks on the disk
 _HOSTS = 300  # more than are taken up before the start is over
 
 
@@ -39,3 +40,27 @@ def test_a_host_that_cannot_be_taken_up_stops_the_crawl(tmp_path: Path) -> None:
     assert last in store.hosts_with_work()
     assert all(store.known([row.key for row in rows]))
     store.close()
+
+
+def test_a_bad_block_is_not_the_end_of_the_queues(tmp_path: Path) -> None:
+    """What RocksDB cannot read looks like the last row: the crawl stops with the cure, instead of forgetting hosts."""
+    store = RocksStore(tmp_path / "crawl" / "frontier")
+    urls = [parse(f"http://h{number % 2000}.test/{number:060d}") for number in range(1, _ROWS)]
+    rows = [QueuedPage(each.host, each.key, each.url, 1, number, 0, "", "") for number, each in enumerate(urls, 1)]
+    store.apply(Changes(queued=rows))
+    store._tables.queue.flush()
+    store.close()
+    table = max((tmp_path / "crawl" / "frontier").glob("*.sst"), key=lambda path: path.stat().st_size)
+    with table.open("r+b") as file:
+        file.seek(table.stat().st_size * 9 // 10)
+        file.write(b"no rows")
+    (tmp_path / "seeds.txt").write_text("http://h0.test/")
+    (tmp_path / "hosts").touch()
+
+    command = crawl_command(tmp_path / "seeds.txt", tmp_path / "crawl", tmp_path / "hosts", HASTE)
+    ended = measured(command, tmp_path / "crawl.log").status
+
+    output = (tmp_path / "crawl.log").read_text()
+    assert ended == _STOPPED_BY_ERRORS, output[-3000:]
+    assert f"scrapy recover {tmp_path / 'crawl'} makes it again from the archive. The crawl stops." in output
+    assert "Closing spider (frontier_damaged)" in output

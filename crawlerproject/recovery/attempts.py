@@ -1,0 +1,251 @@
+"""Every attempt that a crawl's folder tells of, in the order in which they ended: captures, and lines of the log."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from crawlerproject.archived_response import archived_at
+from crawlerproject.reports.warc_walk import is_ours
+from crawlerproject.rules.warc_members import Flaw, Member
+from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.warc_reading import WARC_SUFFIX, Progress, first_member, members
+
+Line = dict[str, Any]
+Place = tuple[int, int]
+"""Of a record: the number of its file in the order of writing, its first byte."""
+
+_ANSWERS = frozenset({"response", "revisit", "conversion"})
+_FIRST: Place = (0, 0)
+_END: Place = (1 << 60, 0)
+_NEEDED = ("url", "time", "end")
+# Lines and captures are written in one order, but for pages that waited for room on the disk.
+_LINES_AHEAD = 1000
+_GONE = -1  # the number of a file that is not there
+_FIELD = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
+
+
+@dataclass(slots=True)
+class Capture:
+    """An archived answer, or what a browser made of one."""
+
+    filename: str
+    number: int  # of the file, in the order of writing
+    member: Member  # response, revisit or conversion
+    notes: dict[str, str] = field(default_factory=dict)  # of its metadata record, the last of each name
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return self.number, self.member.offset
+
+    @property
+    def url(self) -> str:
+        """The address that was asked."""
+        return self.member.field("warc-target-uri").strip("<>")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Page and WARC-Date."""
+        return self.url, self.member.field("warc-date")
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a browser made it."""
+        return self.member.kind == "conversion"
+
+    @property
+    def ended_at(self) -> float:
+        """Epoch seconds."""
+        milliseconds = self.notes.get("fetchTimeMs", "")
+        return archived_at(self.member) + (int(milliseconds) / 1000 if milliseconds.isdigit() else 0.0)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One request of the crawl's: its line in the log, its capture, or both."""
+
+    line: Line | None
+    capture: Capture | None
+
+    @property
+    def url(self) -> str:
+        """The address that was asked."""
+        return self.capture.url if self.capture is not None else str(self.told("url"))
+
+    @property
+    def hops(self) -> str:
+        """Heritrix letters from the seed."""
+        return self._either("hop", "hopsFromSeed")
+
+    @property
+    def via(self) -> str:
+        """The page it was found on."""
+        return self._either("via", "via")
+
+    @property
+    def depth(self) -> int:
+        """Links from a seed. Without a line: a letter each, but for redirects, and one for whatever sitemaps led to."""
+        if self.line is not None:
+            return int(self.told("depth") or 0)
+        letters = self.hops.replace("R", "")
+        return len(letters.replace("M", "")) + ("MM" in letters)
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a browser was at work."""
+        return self.capture.rendered if self.capture is not None else bool(self.told("rendered"))
+
+    @property
+    def ended_at(self) -> float:
+        """Epoch seconds."""
+        if self.line is not None:
+            return datetime.fromisoformat(self.line["end"]).timestamp()
+        assert self.capture is not None
+        return self.capture.ended_at
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was answered and the answer is not in the archive any more."""
+        return self.capture is None and self.told("status") is not None
+
+    def told(self, name: str) -> Any:
+        """What the log says; None without a line."""
+        return self.line.get(name) if self.line is not None else None
+
+    def noted(self, name: str) -> str:
+        """What the capture's metadata says; "" for nothing."""
+        return self.capture.notes.get(name, "") if self.capture is not None else ""
+
+    def _either(self, told: str, noted: str) -> str:
+        return str(self.told(told) or "") if self.line is not None else self.noted(noted)
+
+
+def attempts(folder: Path, progress: Progress) -> Iterator[Attempt]:
+    """Those of a crawl's folder. ``progress`` hears of the bytes of WARC files read.
+
+    Captures older than the log come first. The log may tell of captures that are not there any more.
+    """
+    warcs = in_order(folder / "warc")
+    numbers = {path.name: number for number, path in enumerate(warcs)}
+    captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder / "log"))
+    logged = (_place(line, numbers) for line in read_log(folder / "log"))
+    began = next((place for place in logged if place is not None and place[0] != _GONE), _FIRST)
+    yield from captures.before(began, lines)
+    for line in lines:
+        place = _place(line, numbers)
+        if place is None:
+            yield Attempt(line, None)
+            continue
+        yield from captures.before(place, lines, line)
+        if (found := captures.take(place, line)) is not None:
+            yield Attempt(line, found)
+        elif place[0] == _GONE or place > captures.last:
+            yield Attempt(line, None)
+    yield from captures.before(_END, lines)
+
+
+def in_order(folder: Path) -> list[Path]:
+    """The closed WARC files of ours, in the order of writing."""
+    dated = []
+    for path in folder.glob(f"*{WARC_SUFFIX}"):
+        first = first_member(path)
+        if is_ours(first):
+            assert first is not None
+            dated.append((first.field("warc-date"), path.name, path))
+    return [path for _, _, path in sorted(dated)]
+
+
+class _Lines:
+    """The log's lines in their order, some of them looked at ahead."""
+
+    def __init__(self, found: Iterable[Line]) -> None:
+        self._found = (line for line in found if all(isinstance(line.get(name), str) for name in _NEEDED))
+        self._ahead: deque[Line] = deque()
+        self._expected = Counter[tuple[str, str]]()
+        self._fill()
+
+    def __iter__(self) -> Iterator[Line]:
+        while self._ahead:
+            line = self._ahead.popleft()
+            key = _key(line)
+            self._expected[key] -= 1
+            if not self._expected[key]:
+                del self._expected[key]
+            self._fill()
+            yield line
+
+    def tell(self, capture: Capture) -> bool:
+        """Whether a line that is still to come tells of a capture."""
+        return capture.key in self._expected
+
+    def _fill(self) -> None:
+        for line in islice(self._found, _LINES_AHEAD - len(self._ahead)):
+            self._ahead.append(line)
+            self._expected[_key(line)] += 1
+
+
+class _Captures:
+    """Captures in their order, one of them looked at ahead."""
+
+    def __init__(self, found: Iterator[Capture]) -> None:
+        self._found = found
+        self._next = next(found, None)
+        self.last: Place = (-1, 0)  # that was given out
+
+    def before(self, place: Place, lines: _Lines, line: Line | None = None) -> Iterator[Attempt]:
+        """Those that stand before a place and of which neither ``line`` tells nor one that is still to come."""
+        key = _key(line) if line is not None else None
+        while (capture := self._next) is not None and capture.place < place:
+            if capture.key == key or lines.tell(capture):
+                return
+            yield Attempt(None, self._taken(capture))
+
+    def take(self, place: Place, line: Line) -> Capture | None:
+        """That of a line, wherever it stands: what was cut out of its file before it has moved it.
+
+        None when there is none, or that of another attempt: after a crash places come again.
+        """
+        capture = self._next
+        if capture is None or not (capture.key == _key(line) or (capture.place, capture.url) == (place, line["url"])):
+            return None
+        return self._taken(capture)
+
+    def _taken(self, capture: Capture) -> Capture:
+        self.last = capture.place
+        self._next = next(self._found, None)
+        return capture
+
+
+def _key(line: Line) -> tuple[str, str]:
+    """By which line and capture know each other: the page, and the date that its record has."""
+    return line["url"], line["end" if line.get("rendered") else "time"]
+
+
+def _place(line: Line, numbers: dict[str, int]) -> Place | None:
+    """Where a line says that its capture is; None when it has none."""
+    name, offset = line.get("warc"), line.get("offset")
+    if not isinstance(name, str) or not isinstance(offset, int):
+        return None
+    return numbers.get(name, _GONE), offset
+
+
+def _walked(warcs: list[Path], progress: Progress) -> Iterator[Capture]:
+    """Whole captures and renders, up to the first flaw of each file."""
+    for number, path in enumerate(warcs):
+        found: Capture | None = None
+        for member in members(path, 0, progress):
+            if isinstance(member, Flaw):
+                break
+            if member.kind in _ANSWERS:
+                found = Capture(path.name, number, member)
+            elif member.kind == "metadata" and found is not None:
+                found.notes = dict(_FIELD.findall(member.block.decode("utf-8", "replace")))
+                yield found
+                found = None

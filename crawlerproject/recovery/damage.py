@@ -1,0 +1,92 @@
+"""Whether a frontier can be read to its end: every row of every table, which checks every block on the disk."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from rocksdict import Options, Rdict, ReadOptions
+
+from crawlerproject.errors import FrontierDamaged
+from crawlerproject.frontier.host import Host
+from crawlerproject.stores import rocks_options as tables
+from crawlerproject.stores.crawl_folder import FRONTIER
+from crawlerproject.stores.frontier_folder import KNOWS_NOTHING, has_archive, has_frontier, never_begun
+from crawlerproject.stores.looking import FrontierView
+from crawlerproject.stores.rocks_folder import damaged
+from crawlerproject.stores.rows import host_of, unpack_queued, unpack_record
+from crawlerproject.stores.warc_reading import Progress
+
+# Of rows: the progress is told of them together.
+_BYTES_AT_A_TIME = 1 << 20
+
+
+def damage_of(folder: Path, progress: Progress) -> str:
+    """What is wrong with a crawl folder's frontier, as a sentence; "" for one that is whole.
+
+    ``progress`` hears of the bytes of rows, unpacked. Raises OperatorError for one of another version of this project.
+    """
+    if not has_frontier(folder):
+        return f"There is no frontier in {folder}"
+    frontier = str(folder / FRONTIER)
+    try:
+        with _WholeView(frontier) as view:
+            view.read_all(progress)
+            if never_begun(view) and has_archive(folder):
+                return _without_hint(damaged(frontier, KNOWS_NOTHING))
+    except FrontierDamaged as error:
+        return _without_hint(error)
+    except (struct.error, ValueError, IndexError) as error:
+        return _without_hint(damaged(frontier, f"a row is none: {error}"))
+    return ""
+
+
+class _WholeView(FrontierView):
+    """Reads the table of hosts that are due as well, where there is one. No crawl runs: its files stay as they are."""
+
+    tries = 1
+
+    def read_all(self, progress: Progress) -> None:
+        """Every row. Raises FrontierDamaged, or what a row raises that is none."""
+        done = 0
+        for name in ("", *self._names()):
+            column = self._tables.database.get_column_family(name) if name else self._tables.database
+            options = ReadOptions()
+            options.set_total_order_seek(True)
+            rows = column.iter(options)
+            rows.seek_to_first()
+            while rows.valid():
+                key, value = rows.key(), rows.value()
+                _unpack(name, key, value)
+                done += len(key) + len(value)
+                if done >= _BYTES_AT_A_TIME:
+                    progress(done)
+                    done = 0
+                rows.next()
+            self._require_end(rows)
+        progress(done)
+
+    def _shown(self) -> dict[str, Options]:
+        names = self._names()
+        return {name: options for name, options in tables.table_options().items() if name in names}
+
+    def _names(self) -> list[str]:
+        try:
+            there = Rdict.list_cf(self._folder)
+        except Exception as error:  # rocksdict raises no narrower class
+            raise damaged(self._folder, str(error)) from error
+        return [name for name in tables.TABLES if name in there]
+
+
+def _without_hint(error: FrontierDamaged) -> str:
+    """The sentence up to what is to be done, which is being done."""
+    return str(error).rpartition("; scrapy recover")[0] or str(error)
+
+
+def _unpack(table: str, key: bytes, value: bytes) -> None:
+    if table == tables.HOSTS:
+        Host.unpack(key.decode(), value)
+    elif table == tables.QUEUE:
+        unpack_queued(host_of(key), key, value)
+    elif table == tables.PAGES:
+        unpack_record(value)

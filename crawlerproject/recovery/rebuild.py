@@ -1,0 +1,200 @@
+"""Makes a crawl's frontier again beside the old one, and puts it in its place when it is whole."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawlerproject.crawl.resume import Resumed
+from crawlerproject.crawl_arguments import PATTERNS, Arguments, read
+from crawlerproject.crawl_file import CRAWL_FILE, CrawlFile, apply, read_crawl_file
+from crawlerproject.errors import OperatorError
+from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.frontier.shelf import Counts
+from crawlerproject.preflight import seeds_with_options
+from crawlerproject.recovery.attempts import Attempt, attempts
+from crawlerproject.recovery.placed_store import PlacedStore
+from crawlerproject.recovery.replay import Replay
+from crawlerproject.rules.scope import Patterns
+from crawlerproject.rules.seeds import Seeds
+from crawlerproject.rules.urls import Address, UrlRefused, parse
+from crawlerproject.stores.frontier_folder import BUILDING, CLEAN_FACT, finish, put_in_place
+from crawlerproject.stores.looking import RUN_FILE, read_facts
+from crawlerproject.stores.protocols import (
+    DUE_FACT,
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_RENDER,
+    FLAG_ROBOTS,
+    Changes,
+    QueuedPage,
+)
+from crawlerproject.stores.request_log import log_files
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.stores.warc_reading import Progress
+
+# Rows of known pages that wait all the same.
+_WAITS_AGAIN = FLAG_RECRAWL | FLAG_RENDER | FLAG_ROBOTS | FLAG_HUB
+_ROWS_AT_A_TIME = 1000
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """What a new frontier holds, and what it could not be told."""
+
+    pages: int = 0  # known: archived, or given up
+    waiting: int = 0  # URLs that wait
+    hosts: int = 0  # for which they wait
+    kept: Path | None = None  # where the old frontier is now
+    counts: Counter[str] = field(default_factory=Counter)  # of attempts, by what became of them
+    missing: list[str] = field(default_factory=list)  # sentences
+
+
+def rebuild(settings: BaseSettings, folder: Path, progress: Progress) -> Rebuilt:
+    """Make the frontier of the crawl in ``folder`` again. The folder's lock is held, and its WARC files are closed.
+
+    ``progress`` hears of the bytes of WARC files read. Raises OperatorError when it is not known which crawl this is,
+    StorageError when the disk refuses; the old frontier is as it was then.
+    """
+    rebuilt = Rebuilt()
+    file = _file(folder)
+    apply(file, settings)
+    seeds = _seeds(file, rebuilt)
+    store = PlacedStore(folder / BUILDING)
+    try:
+        logging.disable(logging.WARNING)  # what was said of hosts then is no news
+        known = _known_seeds(folder, file, store, seeds)
+        include, exclude = (read(name, getattr(file, name)) for name in PATTERNS)
+        patterns = Patterns(include, exclude, known.rules())
+        crawl = Resumed(file.scope, known.hosts, patterns, Arguments(), continued=True, new_seeds=0)
+        replay = Replay(settings, folder, store, crawl)
+        asyncio.run(_replayed(replay, seeds.addresses, attempts(folder, progress)))
+        store.apply(Changes(facts=[*known.facts(), (CLEAN_FACT, b"0")]))
+        _sweep(store, rebuilt)
+        store.sync()
+    finally:
+        logging.disable(logging.NOTSET)
+        store.close()
+    rebuilt.counts = replay.counts
+    _say_missing(folder, rebuilt)
+    finish(folder)
+    rebuilt.kept = put_in_place(folder)
+    return rebuilt
+
+
+async def _replayed(replay: Replay, seeds: list[Address], found: Iterator[Attempt]) -> None:
+    """Tell it all."""
+    first = next(found, None)
+    replay.begin(time.time() if first is None else first.ended_at, seeds)
+    try:
+        for attempt in chain([first] if first is not None else [], found):
+            await replay.take(attempt)
+    finally:
+        replay.reader.close()
+    replay.commit()
+
+
+def _file(folder: Path) -> CrawlFile:
+    """What the crawl is: by its file, or as its last start said."""
+    file = read_crawl_file(folder)
+    if file is not None:
+        return file
+    run = read_facts(folder, RUN_FILE)
+    if not isinstance(run.get("settings"), dict):
+        raise OperatorError(
+            f"Nothing in {folder} says what this crawl was: write {folder / CRAWL_FILE} with seeds = […] and "
+            'scope = "any", "domain" or "host", and run this again.'
+        )
+    return CrawlFile(scope=str(run.get("scope") or "any"), settings=run["settings"])
+
+
+def _seeds(file: CrawlFile, rebuilt: Rebuilt) -> Seeds:
+    if file.seeds:
+        try:
+            return seeds_with_options(file.seeds, file.scope)
+        except OperatorError as error:
+            rebuilt.missing.append(f"seeds that were never asked ({error})")
+    return Seeds([], [], {})
+
+
+def _known_seeds(folder: Path, file: CrawlFile, store: PlacedStore, seeds: Seeds) -> KnownSeeds:
+    """The file's seeds, and where the scope hangs on them those that were added while the crawl ran."""
+    known = KnownSeeds(store)
+    known.take(seeds.addresses, seeds.addresses, seeds.options, file.scope)
+    if file.scope != "any":
+        by_key = {address.key: address for address in _seeds_asked(attempts(folder, _unheard))}
+        added = known.unknown(by_key.values())
+        known.take(added, added, {}, file.scope)
+    return known
+
+
+def _seeds_asked(found: Iterable[Attempt]) -> Iterator[Address]:
+    """The seeds that the archive and the log know of."""
+    for attempt in found:
+        if not attempt.hops and not attempt.depth:
+            try:
+                yield parse(attempt.url)
+            except UrlRefused:
+                continue
+
+
+def _unheard(count: int) -> None:
+    """No progress: it is told when the files are read again."""
+
+
+def _sweep(store: PlacedStore, rebuilt: Rebuilt) -> None:
+    """Count what is there; no row of a page that was fetched stays, whatever order it was named and fetched in."""
+    rebuilt.pages = sum(1 for _ in store.pages())
+    for name in store.hosts_with_work():
+        packed = store.host(name)
+        host = Host(name, 0.0) if packed is None else Host.unpack(name, packed)
+        done: list[QueuedPage] = []
+        waiting, after = 0, None
+        while rows := store.head(name, _ROWS_AT_A_TIME, after):
+            after = rows[-1].priority, rows[-1].arrival
+            fetched = [row for row in rows if not row.flags & _WAITS_AGAIN and store.page(row.page_key) is not None]
+            waiting += len(rows) - len(fetched)
+            done += fetched
+        rebuilt.waiting += waiting
+        rebuilt.hosts += waiting > 0
+        if done:
+            _remove(store, host, done)
+
+
+def _remove(store: PlacedStore, host: Host, rows: list[QueuedPage]) -> None:
+    changes = Changes(removed=rows)
+    counts = Counts.unpack(store.fact(DUE_FACT))
+    if host.on_disk:
+        counts.add(host, -1)
+    host.rows -= len(rows)
+    if host.on_disk:
+        counts.add(host)
+        changes.facts.append((DUE_FACT, counts.pack()))
+    changes.hosts.append((host.name, host.pack()))
+    store.apply(changes)
+
+
+def _say_missing(folder: Path, rebuilt: Rebuilt) -> None:
+    """What neither archive nor log can tell."""
+    logs, missing, counts = log_files(folder / "log"), rebuilt.missing, rebuilt.counts
+    if logs:
+        missing.append(f"attempts without an answer before {logs[0].name.partition('.')[0].removeprefix('requests-')}")
+    else:
+        missing.append("attempts without an answer, and how quickly hosts answered: there is no request log")
+    missing.append("subscriptions to hubs (WebSub)")
+    if counts["lost"]:
+        gone = "answers that the log tells of and that are not archived: they are asked for again"
+        missing.append(f"{counts['lost']:,} {gone}")
+    odd = {what: count for what, count in counts.items() if what not in ("captures", "failures", "lost")}
+    missing.extend(f"{count:,} attempts: {what}" for what, count in odd.items())

@@ -1,0 +1,344 @@
+"""What happened in a crawl, told again to a new frontier by the crawl's own code, with the moments of then.
+
+Nothing is asked of anybody: where a page's end writes a capture, it is given the place of the one that is there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from crawlerproject.crawl import parts
+from crawlerproject.crawl.commits import Commits
+from crawlerproject.crawl.page_ends import PageEnds
+from crawlerproject.crawl.render_ends import RenderEnds
+from crawlerproject.crawl.tallies import Tallies
+from crawlerproject.crawl.totals import TotalsBook
+from crawlerproject.crawl.troubles import Troubles
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.announcements import Announcements
+from crawlerproject.frontier.certificate_book import CertificateBook
+from crawlerproject.frontier.found import Found, seed_found, strangers
+from crawlerproject.frontier.gates import gates_of
+from crawlerproject.frontier.intake import SCOPE_FACT, moves_of
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.recrawl import Due, again
+from crawlerproject.frontier.trap_desk import TrapDesk
+from crawlerproject.frontier.turns import robots_row
+from crawlerproject.frontier.workbench import Stage
+from crawlerproject.reading.reader import Reader
+from crawlerproject.recovery.pages import Answers, Unreadable
+from crawlerproject.rules.history import History
+from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.priority import priority
+from crawlerproject.rules.urls import UrlRefused, parse
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.trap_allow import TrapAllowFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.resume import Resumed
+    from crawlerproject.items import Page
+    from crawlerproject.recovery.attempts import Attempt
+    from crawlerproject.recovery.placed_store import PlacedStore
+    from crawlerproject.rules.request_line import Attempt as LogAttempt
+    from crawlerproject.rules.urls import Address
+    from crawlerproject.stores.archive import Written
+    from crawlerproject.stores.warc_files import OpenFile
+
+logger = logging.getLogger(__name__)
+
+# Pages whose ends are stored together.
+_COMMIT_PAGES = 500
+# Pages after which the frontier is opened anew: what it keeps of hosts and of their clocks is in memory meanwhile.
+_FRONTIER_PAGES = 50_000
+# Links of one page that are queued in one change.
+_LINKS_AT_A_TIME = 5_000
+_EMBED, _ROBOTS = "E", "P"
+
+
+class _Archived:
+    """The archive, in which everything stands already."""
+
+    def attempt(self, attempt: LogAttempt, now: float) -> None:
+        """It is in the log."""
+
+    def flush(self) -> None:
+        """Nothing was written."""
+
+    @property
+    def warc(self) -> _Archived:
+        """There is no open file."""
+        return self
+
+    def state(self) -> OpenFile | None:
+        """There is none."""
+        return None
+
+
+class _Counted:
+    """The statistics of a crawler, for the parts of a crawl that count."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self.settings = settings
+        self.stats = self
+        self.counts = Counter[str]()
+
+    def inc_value(self, name: str, count: int = 1) -> None:
+        """As Scrapy's collector has it."""
+        self.counts[name] += count
+
+
+class _Ends(PageEnds):
+    """Ends pages whose captures are written."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        super().__init__(crawl)
+        self.written: Written | None = None
+        self.repeats = False  # it is a revisit
+
+    def _write(self, page: Page) -> Written | None:
+        written = self.written
+        if written is None or page.lease.is_render:
+            return written
+        original = self._crawl.contents.original(written.digest) if self.repeats else None
+        self._remember(page, written, original)
+        return written
+
+
+class Replay:
+    """One crawl's frontier as it becomes.
+
+    Has the parts of a ``Crawl`` that ``PageEnds``, ``RenderEnds``, ``Commits`` and ``TotalsBook`` work on: what these
+    come to need of a crawl must be here as well (tests/recovery/test_rebuild.py fails otherwise).
+    """
+
+    def __init__(self, settings: BaseSettings, folder: Path, store: PlacedStore, resumed: Resumed) -> None:
+        """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` says of it."""
+        self.settings, self.folder, self.store = settings, folder, store
+        self.crawler = _Counted(settings)
+        self.archive = _Archived()
+        self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
+        self.fleet, self.lost = None, ""
+        self.pages = self.bytes = self.errors = 0
+        self.tallies = Tallies()
+        self.counts = Counter[str]()  # what became of attempts
+        self._resumed = resumed
+        self._now = 0.0
+        self._uncommitted = self._since_opened = 0
+        self.reader = Reader(
+            seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
+        )
+        self.answers = Answers(settings, folder / "warc", store, self.reader)
+
+    def now(self) -> float:
+        """The moment that is told of, epoch seconds."""
+        return self._now
+
+    def begin(self, now: float, seeds: Iterable[Address]) -> None:
+        """Open the frontier at the crawl's first moment, and give it the seeds."""
+        self._now = now
+        self._open()
+        self.frontier.begin_loading()
+        while self.frontier.load_some(1):
+            pass  # it is empty
+        self.frontier.add([seed_found(address) for address in seeds], now)
+
+    def end(self) -> None:
+        """Store everything. The store stays open."""
+        self.commit()
+        self.reader.close()
+
+    def commit(self) -> None:
+        """Store the ends of pages so far."""
+        self.commits.end(*self.commits.begin())
+        self._uncommitted = 0
+
+    def pause(self, why: str) -> None:
+        """There is no room: a crawl would wait for some."""
+        raise StorageError(why)
+
+    def _open(self) -> None:
+        settings, store = self.settings, self.store
+        stand = cast("Crawl", self)
+        allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+        self.traps = TrapDesk(store, allowed)
+        resumed = self._resumed
+        hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
+        self.gates = gates_of(settings, resumed.scope, hosts, self.traps, resumed.patterns)
+        for seed, place in moves_of(store):
+            self.gates.scope.move(seed, place)
+        self.certificates = CertificateBook(store)
+        self.totals, self.troubles = TotalsBook(stand), Troubles(())
+        self.renders = RenderEnds(stand)
+        self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, None, self._now, b"1")
+        self.contents = parts.contents_of(settings, store)
+        self.revisits = parts.revisits_of(settings, store)
+        self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=False)
+        self.ends = _Ends(stand)
+        self.commits = Commits(stand)
+        self._since_opened = 0
+
+    # --- one attempt ----------------------------------------------------------------------------
+
+    async def take(self, attempt: Attempt) -> None:
+        """Take in one attempt. StorageError when there is no room."""
+        if attempt.hops.endswith(_EMBED) or attempt.told("method") == "POST":
+            return  # no page of the frontier's
+        self._now = max(self._now, attempt.ended_at)
+        if attempt.lost:
+            self._expect(attempt)
+            return
+        lease = self._lease(attempt)
+        if lease is None:
+            await self._follow(attempt)
+            return
+        try:
+            page = await self.answers.page(lease, attempt, self)
+        except Unreadable as error:
+            self._leave(lease, str(error))
+            return
+        except StorageError:
+            raise
+        except Exception:  # of one page: the others are not to be lost for it
+            logger.exception("could not read %s again", lease.row.url)
+            self._leave(lease, "could not be read again")
+            return
+        self._finish(page, attempt)
+        self._uncommitted += 1
+        self._since_opened += 1
+        if self._uncommitted >= _COMMIT_PAGES:
+            self.commit()
+        if self._since_opened >= _FRONTIER_PAGES:
+            self.commit()
+            self._open()
+
+    def _leave(self, lease: Lease, why: str) -> None:
+        """Nothing can be made of an attempt: its page waits as before."""
+        self.counts[why] += 1
+        self.frontier.put_back(lease, self._now)
+
+    async def _follow(self, attempt: Attempt) -> None:
+        """Take in the links of a render that this frontier would not have asked for; nothing else is known of it."""
+        if not attempt.rendered or attempt.capture is None:
+            self.counts["for an address or a reason that is not known"] += 1
+            return
+        address = parse(attempt.url)
+        row = QueuedPage(
+            address.host, address.key, address.url, 0, 0, attempt.depth, attempt.hops, attempt.via, 0, FLAG_RENDER
+        )
+        lease = Lease(row, self.frontier.books.host(address.host), "", self._now, 0.0)
+        self._add((await self.answers.page(lease, attempt, self)).found)
+
+    def _add(self, found: list[Found]) -> int:
+        return sum(
+            self.frontier.add(found[start : start + _LINKS_AT_A_TIME], self._now)
+            for start in range(0, len(found), _LINKS_AT_A_TIME)
+        )
+
+    def _finish(self, page: Page, attempt: Attempt) -> None:
+        page.new_links = self._add(page.found)
+        if page.changed:
+            self.announcements.changed(page.changed, self._now)
+        capture = attempt.capture
+        self.ends.written = self.answers.written(capture) if capture is not None else None
+        self.ends.repeats = capture is not None and capture.member.kind == "revisit"
+        self.ends.finish(page)
+        self.counts["captures" if capture is not None else "failures"] += 1
+
+    # --- whose turn it was ----------------------------------------------------------------------
+
+    def _lease(self, attempt: Attempt) -> Lease | None:
+        """The lease that the attempt had; None when nobody can say whose robots.txt it was, or for what it was."""
+        hops, url = attempt.hops, attempt.url
+        try:
+            address = parse(url)
+        except UrlRefused:
+            return None
+        books = self.frontier.books
+        if hops == _ROBOTS:
+            host = books.host(address.host)
+            row: QueuedPage | None = robots_row(host, address.scheme, books.next_arrival(host, self._now))
+            stored = False
+        else:
+            robots = hops.rstrip("R") == _ROBOTS
+            row, stored = self._row(url, robots=robots), True
+            if row is not None and attempt.rendered != bool(row.flags & FLAG_RENDER):
+                row = None
+            if row is None and not robots and not attempt.rendered:
+                row = self._made(attempt, address)
+        if row is None:
+            return None
+        host = books.host(row.host)
+        host.given_up = False  # it was, until a start
+        if stored:
+            books.take(row, host)
+        if row.flags & FLAG_STRANGER:  # as when it was handed out: the host's own word for it is no news any more
+            books.recent.add([row.page_key])
+        books.leased += 1
+        member = attempt.capture.member if attempt.capture is not None else None
+        ip = str(attempt.told("ip") or (member.field("warc-ip-address") if member else ""))
+        lease = Lease(row, host, ip, self._now, host.promise_seconds, stored)
+        if lease.is_render:
+            self.frontier.renders.started()
+            host.rendering = True
+        else:
+            host.stage = Stage.IN_FLIGHT
+            self.frontier.workbench.in_flight += 1
+        return lease
+
+    def _row(self, url: str, *, robots: bool) -> QueuedPage | None:
+        """The row that waits for a URL; what the next commit would store is stored for it."""
+        row = self.store.row(url, robots=robots)
+        if row is not None and row.arrival not in self.frontier.books.host(row.host).taken:
+            return row
+        if row is None and not self.frontier.books.changes.queued:
+            return None
+        self.commit()
+        return self.store.row(url, robots=robots)
+
+    def _expect(self, attempt: Attempt) -> None:
+        """A page whose capture is gone is to be fetched again, if it neither waits nor was fetched later."""
+        if attempt.rendered or attempt.hops.rstrip("R") == _ROBOTS:
+            return
+        try:
+            address = parse(attempt.url)
+        except UrlRefused:
+            return
+        self.counts["lost"] += 1
+        if self._row(attempt.url, robots=False) is None and self.store.page(address.key) is None:
+            self._made(attempt, address)
+
+    def _made(self, attempt: Attempt, address: Address) -> QueuedPage:
+        """A row for a page that is not queued: the page that names it is not known, or it was visited again."""
+        record = self.store.page(address.key)
+        if record is not None:
+            found, kept = again(Due(0.0, address.key, record, History.unpack(record.history)), self._now)
+            return self._queued(found, [(address.key, kept)])
+        hops, via, depth = attempt.hops, attempt.via, attempt.depth
+        if not hops.strip("R"):
+            return self._queued(Found(address, depth, hops, via, priority(depth, ""), FLAG_SEED), [])
+        flags = FLAG_STRANGER if via and strangers(address.host, host_key(via)) else 0
+        return self._queued(Found(address, depth, hops, via, priority(depth, hops[-1]), flags), [])
+
+    def _queued(self, found: Found, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
+        """Queue a page past the gates: it was let in once."""
+        address, depth, hops, via, place, flags, note = found
+        books = self.frontier.books
+        if not books.knows(address.host):
+            self.frontier.domains.taken_up(address.host)
+        host = books.host(address.host)
+        arrival = books.next_arrival(host, self._now)
+        row = QueuedPage(address.host, found.queue_key, address.url, place, arrival, depth, hops, via, 0, flags, note)
+        host.rows += 1
+        host.known += 0 if pages or flags & FLAG_STRANGER else 1
+        self.store.apply(Changes(queued=[row], pages=pages, hosts=[(host.name, host.pack())]))
+        books.waits(host, 1)
+        books.dirty[host.name] = host
+        return row
