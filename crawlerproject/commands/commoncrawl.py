@@ -15,7 +15,8 @@ from crawlerproject.identity import identity
 from crawlerproject.preflight import crawl_folder, take_lock
 from crawlerproject.stores.archive import parquet_of
 from crawlerproject.stores.cdxj_files import CdxjFiles
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.frontier_folder import IMPORTED_FACT, open_frontier
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.terminal import say
 
 
@@ -82,8 +83,9 @@ class Command(ScrapyCommand):
             folder = crawl_folder(self.settings, "web")
             lock = take_lock(folder)
             (folder / "warc").mkdir(parents=True, exist_ok=True)
-            store = RocksStore(folder / "frontier")
+            store = open_frontier(folder)
             try:
+                store.apply(Changes(facts=[(IMPORTED_FACT, b"1")]))
                 records = None
                 if opts.fetch_records:
                     records = Records(distant, folder / "warc", CdxjFiles(folder / "index", parquet_of(folder)).rebuild)

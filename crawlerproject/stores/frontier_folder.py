@@ -24,6 +24,8 @@ BUILT = "frontier.recovered"
 DAMAGED = "frontier.damaged"
 CLEAN_FACT = "clean"
 """Whether the last run ended in good order (b"1"); b"0" after a crash. Every start of a crawl writes it."""
+IMPORTED_FACT = "imported"
+"""Records of other archives were taken in, perhaps before a first start."""
 KNOWS_NOTHING = "it knows nothing of the crawl whose archive is beside it"
 
 
@@ -91,8 +93,8 @@ def open_frontier(folder: Path) -> RocksStore:
 
 
 def never_begun(store: Facts) -> bool:
-    """Whether no crawl has ever opened or committed with a frontier."""
-    return store.fact(CLEAN_FACT) is None and store.fact(ARCHIVE_FACT) is None
+    """Whether no crawl has ever opened or committed with a frontier, and nothing was imported into it."""
+    return all(store.fact(name) is None for name in (CLEAN_FACT, ARCHIVE_FACT, IMPORTED_FACT))
 
 
 def has_archive(folder: Path) -> bool:
