@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
+from scrapy.utils.log import configure_logging
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
 from crawlerproject.stores.redis_client import SCHEMES
@@ -17,6 +18,9 @@ from crawlerproject.supervisor import Supervisor, Worker
 
 class Command(CrawlCommand):
     """The options of ``scrapy crawl``, which go to every worker."""
+
+    # The crawls are the workers'. A process made for nothing leaves an event loop that complains as it goes.
+    requires_crawler_process = False
 
     def syntax(self) -> str:
         return "-a seeds=FILE --workers N [options]"
@@ -57,6 +61,7 @@ class Command(CrawlCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Until the crawl is done or was stopped."""
         assert self.settings is not None
+        configure_logging(self.settings)
         folder = Path(self.settings["CRAWL_DIR"] or "crawls/web")
         workers = [Worker(name, self._command(name, opts), folder / f"{name}.log") for name in self._names(opts)]
         self.exitcode = Supervisor(workers).run()
