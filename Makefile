@@ -78,7 +78,7 @@ packages:
 
 # Ubuntu has Chromium as a snap only, which other programs cannot drive well: Playwright fetches one there.
 browser: | $(READY)
-	@$(PY) -c 'import sys; from crawlerproject.render.chromium import find_chromium as find; sys.exit(not find(""))' || { \
+	@$(PY) -c 'import sys; from crawlerproject.config.chromium import find_chromium as find; sys.exit(not find(""))' || { \
 		echo "Installing chromium"; $(APT) update -qq; \
 		$(APT) install -qq -y --no-install-recommends chromium >/dev/null 2>&1 || $(VENV)/bin/playwright install --with-deps chromium; \
 	}

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crawlerproject.stores.protocols import Changes, Fingerprint
-from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.rocks_options import PRINTS
+from crawlerproject.stores.rocks.options import PRINTS
+from crawlerproject.stores.rocks.store import RocksStore
 
 PAGES_A_HOST = 1000
 BATCH = 500  # pages of one beat

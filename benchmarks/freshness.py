@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.charts import Line, line_chart
-from crawlerproject.rules.change_rate import RATES, WEB, prior, score, visited
+from crawlerproject.rules.revisits.change_rate import RATES, WEB, prior, score, visited
 
 Array = NDArray[np.float64]
 Picks = NDArray[np.int64]

@@ -9,19 +9,19 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from crawlerproject.frontier.conduct import Conduct
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.discovered import Found
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.robots_desk import RobotsDesk
+from crawlerproject.frontier.politeness import Conduct
+from crawlerproject.frontier.robots.cache import RobotsDesk
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.addresses import AddressRules
-from crawlerproject.rules.backoff import RestLimits
-from crawlerproject.rules.pace import PRESETS
-from crawlerproject.rules.scope import Scope
-from crawlerproject.rules.urls import parse
-from crawlerproject.stores.nevercrawl import NeverCrawlFile
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.rules.politeness.backoff import RestLimits
+from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.scope import Scope
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlFile
+from crawlerproject.stores.rocks.store import RocksStore
 
 _BATCH = 50  # links of a page
 

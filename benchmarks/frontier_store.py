@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks.store import RocksStore
 
 LINKS = 50  # of a page, the mean of DESIGN's own trials
 FOREIGN = 8  # of these, on a few other hosts

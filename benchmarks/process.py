@@ -16,9 +16,9 @@ from itertools import islice
 from pathlib import Path
 
 from crawlerproject.batch.process import process_warc
-from crawlerproject.batch.warc_rows import Wanted
-from crawlerproject.rules.page_text import read_page
-from crawlerproject.rules.warc_records import Context, Exchange, capture, warcinfo
+from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.rules.archive.warc_records import Context, Exchange, capture, warcinfo
+from crawlerproject.rules.page.extract import read_page
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html")
 PEERS = Path(".venv-bench/bin/python")

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.redis_frontier import ACKNOWLEDGED, PARTITIONS, Web, cpu_seconds, crawl, hold, hosts_of
-from crawlerproject.stores import redis_beat_scripts, redis_scripts
-from crawlerproject.stores.redis_keys import partition_keys
-from crawlerproject.stores.redis_link import Call, RedisLink
-from crawlerproject.stores.redis_store import RedisStore
+from crawlerproject.stores.redis import batch_scripts as redis_beat_scripts
+from crawlerproject.stores.redis import scripts as redis_scripts
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.keys import partition_keys
+from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.redis_servers import RedisServer, redis_server
 
 

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT, _key
-from crawlerproject.frontier.host import Host
-from crawlerproject.rules.partitions import partition_of
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.redis_ahead import AheadStore
-from crawlerproject.stores.redis_link import RedisLink
-from crawlerproject.stores.redis_store import RedisStore
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.stores.redis_servers import redis_server
 
 PARTITIONS = 64

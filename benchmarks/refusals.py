@@ -20,14 +20,14 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.trap_desk import FACT_PREFIX
-from crawlerproject.rules.robots import RobotsRecord
-from crawlerproject.rules.templates import HostYields
-from crawlerproject.rules.urls import parse
-from crawlerproject.stores.looking import FrontierView
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.traps import FACT_PREFIX
+from crawlerproject.rules.robots.policy import RobotsRecord
+from crawlerproject.rules.traps.template_yield import HostYields
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, Changes, QueuedPage
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.view import FrontierView
 from tests.hostile.arena import Arena, Asked, answer, arena
 from tests.web.running import many_files
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from playwright.async_api import Browser, async_playwright
 
-from crawlerproject.render.chromium import VIEWPORT, find_chromium
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.config.chromium import VIEWPORT, find_chromium
+from crawlerproject.stores.logs.request_log import read_log
 from tests.web.judge import read_visits
 from tests.web.running import RunningWeb, crawl_command, small_settings, start, synthetic_web
 

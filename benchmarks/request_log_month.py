@@ -13,8 +13,8 @@ from pathlib import Path
 
 import orjson
 
-from crawlerproject.rules.request_line import Attempt, line
-from crawlerproject.stores.log_query import attempts, twin_of, write_twin
+from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.stores.logs.log_query import attempts, twin_of, write_twin
 
 DAYS = 31
 HOSTS = 2_000

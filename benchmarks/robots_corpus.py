@@ -17,8 +17,8 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-from crawlerproject.rules import robots
-from crawlerproject.rules.robots import ALLOW_ALL, RobotsRules, parse_robots
+from crawlerproject.rules.robots import policy as robots
+from crawlerproject.rules.robots.policy import ALLOW_ALL, RobotsRules, parse_robots
 from tests.robots_files import worst_files, worst_paths
 
 _RUNS = 5

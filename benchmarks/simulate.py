@@ -2,7 +2,7 @@
 
     python -m benchmarks.simulate --workers 1000 --partitions 4096 --hosts 1_000_000
 
-The workers are real (frontier/fleet.py), and so are the scripts and the ``redis-server`` they run in; only time is not:
+The workers are real (fleet/worker.py), and so are the scripts and the ``redis-server`` they run in; only time is not:
 store and workers read one clock that jumps from beat to beat, and no page is fetched. Workers join, a tenth of them is
 killed, as many come anew. What the leases cost is counted in calls, round trips and Redis' own CPU time; a page's share
 of it follows from how many pages politeness allows a worker with its hosts.
@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.frontier import fleet as fleet_module
-from crawlerproject.frontier.fleet import Fleet
-from crawlerproject.rules.partitions import partition_of
-from crawlerproject.stores.redis_ahead import AheadStore
-from crawlerproject.stores.redis_fleet import RedisFleet
-from crawlerproject.stores.redis_link import Call, RedisLink
-from crawlerproject.stores.redis_scripts import Script
-from crawlerproject.stores.redis_store import RedisStore
+from crawlerproject.fleet import worker as fleet_module
+from crawlerproject.fleet.worker import Fleet
+from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.membership import RedisFleet
+from crawlerproject.stores.redis.scripts import Script
+from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.redis_servers import redis_server
 
 _TIME = "redis.call('TIME')"

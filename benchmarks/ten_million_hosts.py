@@ -20,25 +20,25 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import TypeVar
 
-from crawlerproject.extensions.collector import GC_THRESHOLDS
-from crawlerproject.frontier.conduct import Conduct, Ending
-from crawlerproject.frontier.found import Found
+from crawlerproject.extensions.gc_tuning import GC_THRESHOLDS
+from crawlerproject.frontier.discovered import Found
 from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.robots_desk import RobotsDesk
-from crawlerproject.frontier.turns import Lookup
+from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.politeness import Conduct, Ending
+from crawlerproject.frontier.robots.cache import RobotsDesk
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.addresses import AddressRules
-from crawlerproject.rules.backoff import RestLimits
-from crawlerproject.rules.pace import PRESETS
-from crawlerproject.rules.scope import Scope, registered_domain
-from crawlerproject.rules.urls import parse
-from crawlerproject.stores.nevercrawl import NeverCrawlFile
+from crawlerproject.rules.politeness.backoff import RestLimits
+from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.scope import Scope, registered_domain
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlFile
 from crawlerproject.stores.protocols import PageRecord
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks.store import RocksStore
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from crawlerproject.commands.verification import Verification
-from crawlerproject.stores.looking import STATUS_FILE, FrontierView, read_facts
+from crawlerproject.inspection.verification import Verification
+from crawlerproject.stores.rocks.view import STATUS_FILE, FrontierView, read_facts
 from tests.web.judge import Verdict, judge_captures, read_captures, show
 from tests.web.running import RunningWeb, crawl_command, finish, start, synthetic_web
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from crawlerproject.rules.triage import Triage, Verdict, triage
+from crawlerproject.rules.rendering.triage import Triage, Verdict, triage
 from tests.web.shells import shells
 
 MANUALS = (

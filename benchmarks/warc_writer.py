@@ -25,9 +25,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from benchmarks.real_pages.site import PACKAGES, install
-from crawlerproject.rules.warc_records import Context, Exchange, capture, warcinfo
-from crawlerproject.stores.archive import Archive
-from crawlerproject.stores.warc_files import WarcFiles, new_record_id
+from crawlerproject.rules.archive.warc_records import Context, Exchange, capture, warcinfo
+from crawlerproject.stores.archive.archive import Archive
+from crawlerproject.stores.archive.warc_writer import WarcFiles, new_record_id
 from tests.web.ports import free_port
 from tests.web.running import measured, start
 

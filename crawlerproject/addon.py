@@ -16,9 +16,9 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy.utils.spider import DefaultSpider
 
 from crawlerproject import settings as ours
-from crawlerproject.identity import identity
-from crawlerproject.promised_settings import SCRAPY_HANDLER, keep_guard
-from crawlerproject.setting_values import let_in_flight
+from crawlerproject.config.identity import identity
+from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard
+from crawlerproject.config.values import let_in_flight
 
 if TYPE_CHECKING:
     from typing import Self
@@ -155,7 +155,7 @@ def _set_for_scrapy(settings: BaseSettings) -> None:
     settings.set("FETCH_MAX_BYTES", settings.getint("DOWNLOAD_MAXSIZE") or _NO_BOUND_BYTES, _ADDON)
     settings.set("SCHEDULER_PRIORITY_QUEUE", _HOST_QUEUE, _ADDON)
     settings.set("CONCURRENT_REQUESTS", _CONCURRENT_REQUESTS, _ADDON)
-    settings.set("LOG_FORMATTER", "crawlerproject.extensions.quiet_log.GuardedLogFormatter", _ADDON)
+    settings.set("LOG_FORMATTER", "crawlerproject.extensions.log_formatter.GuardedLogFormatter", _ADDON)
     chain = settings.getdict("DOWNLOADER_MIDDLEWARES") | {_SCRAPYS_ROBOTS: None}
     settings.set("DOWNLOADER_MIDDLEWARES", chain, settings.getpriority("DOWNLOADER_MIDDLEWARES") or _ADDON)
 

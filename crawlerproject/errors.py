@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.reasons import Reason
 
 if TYPE_CHECKING:
-    from crawlerproject.fetch.wire import Wire
+    from crawlerproject.wire import Wire
 
 
 class OperatorError(Exception):

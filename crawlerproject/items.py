@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from crawlerproject.fetch.wire import Wire
-from crawlerproject.frontier.contents import Duplicate
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered
-from crawlerproject.rules.urls import Address
+from crawlerproject.rules.url.urls import Address
+from crawlerproject.wire import Wire
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Page:
     freshness: dict[str, str] = field(default_factory=dict)  # headers that say how long it stays fresh
     body: bytes = b""  # content-decoded
     unusable: bool = False  # a robots.txt that was cut: to the host it is as if nothing had been answered
-    text_marks: tuple[int, ...] = ()  # of an HTML page's text, rules/text_marks.py
+    text_marks: tuple[int, ...] = ()  # of an HTML page's text, rules/traps/text_marks.py
     error: str = ""  # one line for humans
     found: list[Found] = field(default_factory=list)  # its links, queued when it ends
     changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that it says changed, and when

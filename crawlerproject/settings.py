@@ -3,9 +3,9 @@
 import os as _os
 from typing import Any as _Any
 
-from crawlerproject.rules.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
-from crawlerproject.user_settings import UserSettings as _UserSettings
-from crawlerproject.user_settings import read_user_settings as _read_user_settings
+from crawlerproject.config.user_settings import UserSettings as _UserSettings
+from crawlerproject.config.user_settings import read_user_settings as _read_user_settings
+from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
 
 # --- Ours: one default, one unit each -----------------------------------------------------------
 
@@ -178,18 +178,18 @@ EXTENSIONS_BASE = {
     "scrapy.extensions.closespider.CloseSpider": 0,
 }
 EXTENSIONS = {
-    "crawlerproject.extensions.commit.CommitLoop": 100,
+    "crawlerproject.extensions.commit_loop.CommitLoop": 100,
     "crawlerproject.extensions.orders.Orders": 110,
     "crawlerproject.extensions.progress.ProgressExtension": 500,
-    "crawlerproject.extensions.own_errors.OwnErrors": 90,
-    "crawlerproject.extensions.status.StatusFile": 510,
-    "crawlerproject.extensions.watching.Watching": 520,
-    "crawlerproject.extensions.hub_listener.HubListener": 530,
+    "crawlerproject.extensions.error_log.OwnErrors": 90,
+    "crawlerproject.extensions.status_file.StatusFile": 510,
+    "crawlerproject.extensions.status_server.Watching": 520,
+    "crawlerproject.extensions.websub_listener.HubListener": 530,
     "crawlerproject.extensions.hooks.Hooks": 550,
-    "crawlerproject.extensions.feeds.CrawlFeeds": 540,
+    "crawlerproject.extensions.item_feeds.CrawlFeeds": 540,
     "scrapy.extensions.feedexport.FeedExporter": None,  # in whose place that one stands
-    "crawlerproject.extensions.collector.GarbageCollectorTuning": 10,
-    "crawlerproject.extensions.loop_holds.LoopHolds": 20,
+    "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
+    "crawlerproject.extensions.loop_latency.LoopHolds": 20,
 }
 
 # One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB. Another value of
@@ -219,7 +219,7 @@ REMOTE_CONTROL_ENABLED = False
 DOWNLOADER_STATS = False
 
 LOG_LEVEL = "INFO"
-LOG_FORMATTER = "crawlerproject.extensions.quiet_log.QuietLogFormatter"
+LOG_FORMATTER = "crawlerproject.extensions.log_formatter.QuietLogFormatter"
 WARN_ON_GENERATOR_RETURN_VALUE = False
 
 # --- The operator's own, which stand above all of these (user_settings.py) ----------------------

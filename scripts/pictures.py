@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
-from crawlerproject.render.chromium import find_chromium  # noqa: E402
-from crawlerproject.stores.looking import STATUS_FILE, read_facts  # noqa: E402
+from crawlerproject.config.chromium import find_chromium  # noqa: E402
+from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts  # noqa: E402
 from tests.web.ports import free_port  # noqa: E402
 from tests.web.running import crawl_command, small_settings, synthetic_web  # noqa: E402
 

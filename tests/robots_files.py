@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from crawlerproject.rules.robots_text import MAX_BYTES
+from crawlerproject.rules.robots.parser import MAX_BYTES
 
 HEAD = b"User-agent: *\n"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.reports.warc_walk import check_file
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.stores.logs.request_log import read_log
 from tests.web.judge import judge_folder
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, small_settings, synthetic_web
 

@@ -19,17 +19,17 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlerproject.batch.captures import Capture, Filter, read_captures
-from crawlerproject.batch.distant import Distant
-from crawlerproject.batch.imports import Records
+from crawlerproject.batch.commoncrawl_import import Records
+from crawlerproject.batch.commoncrawl_index import Capture, Filter, read_captures
 from crawlerproject.batch.plans import Broken, read_plan
+from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.recrawl import SEED
-from crawlerproject.frontier.subscriptions import Subscriptions
-from crawlerproject.rules.feeds import is_feed, read_feed
-from crawlerproject.rules.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
-from crawlerproject.rules.urls import parse
-from crawlerproject.spiders.lists import MAX_FILES, Lists
+from crawlerproject.frontier.learned.revisit_queue import SEED
+from crawlerproject.frontier.learned.subscriptions import Subscriptions
+from crawlerproject.parse.lists import MAX_FILES, Lists
+from crawlerproject.rules.feeds.feeds import is_feed, read_feed
+from crawlerproject.rules.feeds.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_SITEMAP, QueuedPage
 from tests.frontier.conftest import Bench

@@ -12,66 +12,26 @@ OURS = "crawlerproject"
 # Room -> what of ours it may import. A room that is missing here (the Scrapy rooms) may import all but COMMANDS.
 MAY_IMPORT = {
     "rules": ("rules", "reasons"),
-    "stores": ("stores", "rules", "errors", "reasons", "fetch.wire"),
-    "reports": ("reports", "stores", "rules", "errors", "reasons", "fetch.wire", "stores.warc_reading"),
+    "runtime": ("runtime",),
+    "stores": ("stores", "rules", "runtime", "errors", "reasons", "wire"),
+    "config": ("config", "stores", "rules", "settings", "errors"),
+    "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "wire"),
     # What a crawl decides and keeps; Crawl and Scrapy are built on it. ``items`` is made of its values.
-    "frontier": (
-        "frontier",
-        "stores",
-        "rules",
-        "errors",
-        "reasons",
-        "items",
-        "clock",
-        "setting_values",
-        "user_settings",
+    "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons", "items", "inspection"),
+    "fleet": ("fleet", "frontier", "stores", "rules", "runtime", "errors"),
+    "parse": ("parse", "frontier", "stores", "rules", "reasons", "items", "wire"),
+    # Work of another process, which must start soon: no Scrapy, no store that opens a database.
+    "reading": ("reading", "parse", "frontier.discovered", "rules", "stores.protocols"),
+    "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),
+    # A crawl seen from outside.
+    "inspection": (
+        *("inspection", "reports", "fleet", "frontier", "fetch", "config", "settings"),
+        *("stores", "rules", "terminal", "errors", "reasons", "wire"),
     ),
-    "fetch": ("fetch", "rules", "errors", "reasons", "bursts", "clock", "identity", "setting_values"),
-    # Work of another process, which must start soon: no Scrapy, no store.
-    "reading": ("reading", "rules", "frontier.found", "spiders.following", "spiders.lists", "stores.protocols"),
-    "batch": ("batch", "stores", "rules", "errors", "reasons", "fetch.decoding", "fetch.wire"),
+    "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),
     "commands": (
-        "commands",
-        "reports",
-        "stores",
-        "rules",
-        "preflight",
-        "promised_settings",
-        "settings",
-        "crawl_file",
-        "setting_limits",
-        "user_settings",
-        # Workers as processes of their own.
-        "supervisor",
-        # All that is printed goes through it.
-        "terminal",
-        "errors",
-        "reasons",
-        "fetch.wire",
-        "fetch.decoding",
-        "fetch.name_addresses",
-        "batch",
-        # A refused start is an event too.
-        "hooks.refused",
-        "crawl_arguments",
-        # A crawl seen from outside; of the frontier only what explains.
-        "onlooker",
-        "archived_page",
-        "archived_response",
-        "recovery.damage",
-        "recovery.rebuild",
-        "page_view",
-        "shell_manners",
-        "identity",
-        "frontier.gates",
-        "frontier.found",
-        "frontier.verdict",
-        "frontier.why",
-        "frontier.host",
-        "frontier.shelf",
-        "frontier.host_table",
-        "frontier.progress",
-        "middlewares.pace_settings",
+        *("commands", "inspection", "reports", "batch", "shell", "fleet", "frontier", "fetch", "config", "settings"),
+        *("crawl.start", "recovery", "hooks.refused", "stores", "rules", "terminal", "errors", "reasons", "wire"),
     ),
 }
 COMMANDS = "commands"
@@ -81,7 +41,7 @@ RULES_NEVER = {"asyncio", "os", "redis", "rocksdict", "scrapy", "socket", "sqlit
 # Stores keep and reports count: both work without a crawl around them.
 SCRAPY = {"scrapy", "twisted"}
 # Cores without input or output, in rooms that have it otherwise.
-PURE = ("fetch/http1.py", "frontier/workbench.py", "frontier/domains.py", "frontier/progress.py")
+PURE = ("fetch/http1.py", "frontier/workbench.py", "frontier/hosts/domain_turns.py", "inspection/progress.py")
 
 FILES = sorted((ROOT / OURS).rglob("*.py"))
 
@@ -167,9 +127,9 @@ def test_the_reader_of_imports_sees_every_form(tmp_path: Path, monkeypatch: pyte
         "from crawlerproject.rules import urls\n"
         "from ..errors import FetchError\n"
         "from . import scope\n"
-        "if TYPE_CHECKING:\n    from crawlerproject.fetch.wire import Wire\n"
+        "if TYPE_CHECKING:\n    from crawlerproject.wire import Wire\n"
         "def f():\n    import os.path\n"
     )
 
-    assert ours(path) == {"rules.urls", "errors.FetchError", "rules.scope", "fetch.wire.Wire"}
+    assert ours(path) == {"rules.urls", "errors.FetchError", "rules.scope", "wire.Wire"}
     assert foreign(path) == {"time", "os"}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from itertools import count
 
-from crawlerproject.rules.warc_records import Capture, Context, Exchange, Original, capture, warcinfo
+from crawlerproject.rules.archive.warc_records import Capture, Context, Exchange, Original, capture, warcinfo
 
 STARTED_AT = 1_790_000_000.25
 PAGE = b"<!DOCTYPE html><title>A page</title><p>" + b"Words of a page. " * 40

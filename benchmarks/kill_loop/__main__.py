@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.kill_loop.webs import Target, real, small
-from crawlerproject.reports.warc_walk import check_file
+from crawlerproject.reports.warc_check import check_file
 from tests.web.judge import (
     Verdict,
     judge_captures,

@@ -21,8 +21,8 @@ import numpy as np
 from simhash import Simhash
 
 from benchmarks.near_duplicates.corpus import OTHER, WEB, Page, Pair, install, jaccard, pairs, sites
-from crawlerproject.rules.similarity import MAX_WORDS, fingerprint, shingles, text_fingerprint
-from crawlerproject.rules.words import word_hashes
+from crawlerproject.rules.duplicates.simhash import MAX_WORDS, fingerprint, shingles, text_fingerprint
+from crawlerproject.rules.page.words import word_hashes
 from crawlerproject.settings import OURS
 
 DISTANCES = (1, 2, 3, 4, 6, 8, 10)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlerproject.rules.page import read_html
+from crawlerproject.rules.page.page import read_html
 
 DOCS = Path("/usr/share/doc")
 #: site -> where its pages are; Debian's packages of the same names

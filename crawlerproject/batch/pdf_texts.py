@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from typing import Any
 
-from crawlerproject.rules.hosts import host_key
-from crawlerproject.rules.page_text import LinkText, PageText
-from crawlerproject.rules.scope import registered_domain
-from crawlerproject.rules.urls import Base
+from crawlerproject.rules.page.extract import LinkText, PageText
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.urls import Base
 
 # As pdf_reader.py has them, which is not imported here: that would bring the library into this process.
 _SECONDS = 20.0

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.scope import registered_domain
-from crawlerproject.rules.urls import Address, UrlRefused, parse
-from crawlerproject.stores.durable import new_file
+from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.atomic_files import new_file
 
 _ID_BITS = 64
 _MAX_LINE_BYTES = 64 * 1024 * 1024  # of one domain; more is no plan of ours

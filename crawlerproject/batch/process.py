@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crawlerproject.batch.pdf_texts import PdfTexts
-from crawlerproject.batch.warc_rows import Wanted, Writers
-from crawlerproject.rules.warc_members import Flaw
-from crawlerproject.stores.warc_reading import WARC_SUFFIX, members
+from crawlerproject.batch.warc_extract import Wanted, Writers
+from crawlerproject.rules.archive.warc_members import Flaw
+from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, members
 
 
 class Outcome(NamedTuple):

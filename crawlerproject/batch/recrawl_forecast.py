@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlerproject.rules.change_rate import RATES, Belief, freshness, unpacked, worth
-from crawlerproject.rules.history import History, HostHistory
-from crawlerproject.rules.hosts import host_key
+from crawlerproject.rules.revisits.change_rate import RATES, Belief, freshness, unpacked, worth
+from crawlerproject.rules.revisits.history import History, HostHistory
+from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.histories import HOST_FACT
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks.store import RocksStore
 
 SAMPLE = 20_000
 """Pages that are looked at closely; more change the answer by less than half a percent."""

@@ -11,11 +11,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 import orjson
 
-from crawlerproject.rules.warc_members import Member
-from crawlerproject.rules.warc_records import make_member
+from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.rules.archive.warc_records import make_member
 
 if TYPE_CHECKING:
-    from crawlerproject.rules.page_text import PageText
+    from crawlerproject.rules.page.extract import PageText
 
 
 class _Records:

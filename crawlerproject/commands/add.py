@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.found import seed_found
-from crawlerproject.frontier.progress import human_seconds
-from crawlerproject.onlooker import LookingCommand
-from crawlerproject.rules.seed_rules import BadOption
-from crawlerproject.rules.seeds import seeds_of
-from crawlerproject.stores.control import spool_seeds
+from crawlerproject.frontier.discovered import seed_found
+from crawlerproject.inspection.crawl_view import LookingCommand
+from crawlerproject.inspection.progress import human_seconds
+from crawlerproject.rules.url.seed_rules import BadOption
+from crawlerproject.rules.url.seeds import seeds_of
+from crawlerproject.stores.operator_files.control import spool_seeds
 from crawlerproject.terminal import say, say_json
 
 # The crawl looks twice a second; very many seeds, or a busy machine, take longer.

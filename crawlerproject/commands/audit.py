@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from crawlerproject.onlooker import Onlooker
-from crawlerproject.rules.audit import Asked, Audit, Violation
+from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.rules.politeness.audit import Asked, Audit, Violation
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
-from crawlerproject.stores.looking import RUN_FILE
-from crawlerproject.stores.request_log import log_files, read_rows
+from crawlerproject.stores.logs.request_log import log_files, read_rows
+from crawlerproject.stores.rocks.view import RUN_FILE
 from crawlerproject.terminal import say, say_json
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from crawlerproject.config.identity import identity
+from crawlerproject.config.pace import preset_of
 from crawlerproject.errors import OperatorError
-from crawlerproject.identity import identity
-from crawlerproject.middlewares.pace_settings import preset_of
-from crawlerproject.onlooker import LookingCommand
+from crawlerproject.inspection.crawl_view import LookingCommand
 from crawlerproject.reports.bot_page import Bot, bot_page
 from crawlerproject.terminal import say
 

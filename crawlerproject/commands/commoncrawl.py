@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import one_sentence
-from crawlerproject.crawl_file import apply_of_folder
+from crawlerproject.commands.base import one_sentence
+from crawlerproject.config.crawl_file import apply_of_folder
+from crawlerproject.config.identity import identity
+from crawlerproject.crawl.start.preflight import crawl_folder, take_lock
 from crawlerproject.errors import OperatorError
-from crawlerproject.identity import identity
-from crawlerproject.preflight import crawl_folder, take_lock
-from crawlerproject.stores.archive import parquet_of
-from crawlerproject.stores.cdxj_files import CdxjFiles
-from crawlerproject.stores.frontier_folder import IMPORTED_FACT, open_frontier
+from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, open_frontier
 from crawlerproject.terminal import say
 
 
@@ -62,9 +62,9 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Import, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.captures import Filter, read_captures
-        from crawlerproject.batch.distant import Distant
-        from crawlerproject.batch.imports import Records, counted, import_captures
+        from crawlerproject.batch.commoncrawl_import import Records, counted, import_captures
+        from crawlerproject.batch.commoncrawl_index import Filter, read_captures
+        from crawlerproject.batch.remote_files import Distant
 
         assert self.settings is not None
         with one_sentence():

@@ -12,8 +12,8 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.log import configure_logging
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
-from crawlerproject.stores.redis_client import SCHEMES
-from crawlerproject.supervisor import Supervisor, Worker
+from crawlerproject.fleet.supervisor import Supervisor, Worker
+from crawlerproject.stores.redis.client import SCHEMES
 
 
 class Command(CrawlCommand):

@@ -8,17 +8,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from crawlerproject.config.pace import ip_seconds_of, preset_of
+from crawlerproject.crawl.start.preflight import check_known, crawl_folder, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.frontier.progress import counted, human_seconds
-from crawlerproject.middlewares.pace_settings import ip_seconds_of, preset_of
-from crawlerproject.onlooker import LookingCommand, one_argument
-from crawlerproject.preflight import check_known, crawl_folder, seeds_and_scope
-from crawlerproject.rules.hosts import host_name
-from crawlerproject.rules.pace import delay_seconds
-from crawlerproject.rules.pace_limits import Limits, Queue, limits
-from crawlerproject.stores.host_pace import HostPaceFile
-from crawlerproject.stores.looking import FrontierView
+from crawlerproject.inspection.crawl_view import LookingCommand, one_argument
+from crawlerproject.inspection.progress import counted, human_seconds
+from crawlerproject.rules.politeness.pace import delay_seconds
+from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
+from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.stores.operator_files.host_pace import HostPaceFile
+from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say, say_json
 
 # Pages of each host for which the time is told, beside the seeds alone.

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable, Mapping
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.host_table import HostRow, host_rows
-from crawlerproject.frontier.progress import NOTHING_LEFT, human_seconds
-from crawlerproject.onlooker import LookingCommand
+from crawlerproject.inspection.crawl_view import LookingCommand
+from crawlerproject.inspection.host_table import HostRow, host_rows
+from crawlerproject.inspection.progress import NOTHING_LEFT, human_seconds
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.terminal import console, say_json
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
-from crawlerproject.preflight import take_lock
-from crawlerproject.stores.archive import parquet_of
-from crawlerproject.stores.cdxj_files import CdxjFiles
+from crawlerproject.commands.base import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
+from crawlerproject.crawl.start.preflight import take_lock
+from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.terminal import say
 
 

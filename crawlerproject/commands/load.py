@@ -7,10 +7,10 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, OnFolder, one_sentence
+from crawlerproject.commands.base import Bytes, OnFolder, one_sentence
 from crawlerproject.commands.process import OUT
+from crawlerproject.crawl.start.preflight import crawl_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.preflight import crawl_folder
 from crawlerproject.terminal import say
 
 INDEX = "search"
@@ -34,7 +34,7 @@ class Command(OnFolder, ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Load, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.load import load
+        from crawlerproject.batch.fulltext import load
         from crawlerproject.batch.process import PAGES
 
         assert self.settings is not None

@@ -18,9 +18,9 @@ from scrapy.settings import Settings
 
 from crawlerproject.commands.why import found_of, lines, plain
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.onlooker import Onlooker
-from crawlerproject.stores.log_tail import last_of_host
-from crawlerproject.stores.robots_copies import robots_versions
+from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.stores.logs.log_tail import last_of_host
+from crawlerproject.stores.logs.robots_copies import robots_versions
 from crawlerproject.terminal import json_text
 
 # Of a host's page (ours): what a person reads.

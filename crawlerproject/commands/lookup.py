@@ -6,10 +6,10 @@ import argparse
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import folder_of, one_sentence, only
-from crawlerproject.rules import cdxj
+from crawlerproject.commands.base import folder_of, one_sentence, only
+from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.printable import printable_json
-from crawlerproject.stores.captures import Captures, Found
+from crawlerproject.stores.archive.captures import Captures, Found
 from crawlerproject.terminal import say
 
 

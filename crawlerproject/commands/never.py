@@ -10,18 +10,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.frontier.progress import human_seconds
-from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
-from crawlerproject.reports.host_story import bare_host
-from crawlerproject.rules.exclusion import Exclusion
-from crawlerproject.rules.scope import is_public_suffix
-from crawlerproject.stores.durable import replace_file
-from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, running
-from crawlerproject.stores.nevercrawl import Listing, NeverCrawlLists
+from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, one_argument
+from crawlerproject.inspection.progress import human_seconds
+from crawlerproject.reports.host_history import bare_host
+from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.scope import is_public_suffix
+from crawlerproject.stores.atomic_files import replace_file
+from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
+from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, read_facts, running
 from crawlerproject.terminal import say, say_json
-from crawlerproject.user_settings import user_path
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: a beat of the status file, and a slow disk.
 _PATIENCE_SECONDS = 10.0

@@ -6,7 +6,7 @@ import argparse
 
 from scrapy.commands.parse import Command as ScrapyParse
 
-from crawlerproject.shell_manners import Manners, web_spider_unless_named
+from crawlerproject.shell.polite_command import Manners, web_spider_unless_named
 
 
 class Command(Manners, ScrapyParse):

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.progress import human_seconds, moment
-from crawlerproject.onlooker import LookingCommand, Onlooker
-from crawlerproject.reports.host_story import bare_host
-from crawlerproject.stores.control import Pauses, change_pauses, read_pauses
-from crawlerproject.stores.looking import STATUS_FILE, read_facts, running
+from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker
+from crawlerproject.inspection.progress import human_seconds, moment
+from crawlerproject.reports.host_history import bare_host
+from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses
+from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts, running
 from crawlerproject.terminal import say, say_json
 
 # The crawl looks twice a second and says so once; more only where the machine is busy.

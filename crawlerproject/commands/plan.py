@@ -10,11 +10,11 @@ from pathlib import Path
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.batch.plans import write_plan
-from crawlerproject.commands.folders import one_sentence
+from crawlerproject.commands.base import one_sentence
+from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
-from crawlerproject.preflight import seeds_and_scope
-from crawlerproject.rules.urls import Address, UrlRefused, parse
-from crawlerproject.stores.looking import FrontierView
+from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
 
 
@@ -64,7 +64,7 @@ class Command(ScrapyCommand):
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:
     # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-    from crawlerproject.stores.url_lists import urls_of_index, urls_of_sitemap
+    from crawlerproject.stores.index.url_lists import urls_of_index, urls_of_sitemap
 
     for seeds in opts.seeds:
         yield from seeds_and_scope(seeds, "any")[0]

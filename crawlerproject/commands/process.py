@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, closed_warcs, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.terminal import say
 
@@ -52,7 +52,7 @@ class Command(ScrapyCommand):
         """Process, and say what went wrong."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.process import process_all
-        from crawlerproject.batch.warc_rows import Wanted
+        from crawlerproject.batch.warc_extract import Wanted
 
         assert self.settings is not None
         with one_sentence():

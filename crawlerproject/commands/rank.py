@@ -7,11 +7,11 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, OnFolder, one_sentence
+from crawlerproject.commands.base import Bytes, OnFolder, one_sentence
 from crawlerproject.commands.process import OUT
+from crawlerproject.crawl.start.preflight import crawl_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.preflight import crawl_folder
-from crawlerproject.stores.ranks import RANKED_PAGES
+from crawlerproject.stores.index.ranks import RANKED_PAGES
 from crawlerproject.terminal import say
 
 

@@ -10,25 +10,25 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
-from crawlerproject.commands.verification import Verification
+from crawlerproject.commands.base import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
+from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.shelf import count_rows
-from crawlerproject.preflight import take_lock
-from crawlerproject.reports.warc_walk import is_ours
-from crawlerproject.rules.cdxj import Row
-from crawlerproject.stores.archive import parquet_of
-from crawlerproject.stores.cdxj_files import CdxjFiles
-from crawlerproject.stores.frontier_folder import put_in_place
-from crawlerproject.stores.looking import FrontierView
-from crawlerproject.stores.lost import Lost, fetch_again, places_of, rows_lost, try_again
+from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.inspection.verification import Verification
+from crawlerproject.reports.warc_check import is_ours
+from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.archive.lost_captures import Lost, fetch_again, places_of, rows_lost, try_again
+from crawlerproject.stores.archive.recovery import recover
+from crawlerproject.stores.archive.repair import good_spans, mend
+from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, first_member
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
+from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import POISON_FILE, poison_of, write_poison
-from crawlerproject.stores.redis_worker import LIFE_FILE, fact_of_worker
-from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.warc_files import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
-from crawlerproject.stores.warc_mend import good_spans, mend
-from crawlerproject.stores.warc_reading import OPEN_SUFFIX, WARC_SUFFIX, first_member
-from crawlerproject.stores.warc_recovery import recover
+from crawlerproject.stores.redis.worker_identity import LIFE_FILE, fact_of_worker
+from crawlerproject.stores.rocks.frontier_folder import put_in_place
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
 
 

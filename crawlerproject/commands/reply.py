@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from crawlerproject.commands.requests import iso
+from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.frontier.progress import human_bytes, human_seconds
-from crawlerproject.identity import identity
-from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
-from crawlerproject.reports.host_story import HostStory, bare_host, host_story
+from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, one_argument
+from crawlerproject.inspection.progress import human_bytes, human_seconds
+from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.terminal import say
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from crawlerproject.commands.requests import iso
 from crawlerproject.commands.traps import FACT_PREFIX, STRANGERS_PREFIX
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.host_table import host_rows, outlook
-from crawlerproject.onlooker import LookingCommand, Onlooker, View
+from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, View
+from crawlerproject.inspection.host_table import host_rows, outlook
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
-from crawlerproject.rules.strangers import Strangers
-from crawlerproject.rules.templates import HostYields
+from crawlerproject.rules.traps.strangers import Strangers
+from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.terminal import say, say_json
 
 

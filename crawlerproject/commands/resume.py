@@ -6,9 +6,9 @@ import argparse
 
 from crawlerproject.commands.pause import known_hosts, order, paused_lines, taken_up
 from crawlerproject.errors import OperatorError
-from crawlerproject.onlooker import LookingCommand
-from crawlerproject.reports.host_story import bare_host
-from crawlerproject.stores.control import Pauses, read_pauses
+from crawlerproject.inspection.crawl_view import LookingCommand
+from crawlerproject.reports.host_history import bare_host
+from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.terminal import say, say_json
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import one_sentence
+from crawlerproject.commands.base import one_sentence
 from crawlerproject.commands.load import INDEX
+from crawlerproject.crawl.start.preflight import crawl_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.preflight import crawl_folder
 from crawlerproject.terminal import say, say_json
 
 
@@ -47,7 +47,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Ask and print."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.load import search
+        from crawlerproject.batch.fulltext import search
 
         assert self.settings is not None
         with one_sentence():

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands.shell import Command as ScrapyShell
 from scrapy.exceptions import UsageError
 
-from crawlerproject.archived_response import archived
-from crawlerproject.commands.folders import folder_of, one_sentence, only
-from crawlerproject.page_view import PageView, rendered
-from crawlerproject.shell_manners import Manners
+from crawlerproject.commands.base import folder_of, one_sentence, only
+from crawlerproject.inspection.archived_response import archived
+from crawlerproject.shell.page_view import PageView, rendered
+from crawlerproject.shell.polite_command import Manners
 from crawlerproject.terminal import say, unguard_streams
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import sys
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import folder_of, one_sentence, only
+from crawlerproject.commands.base import folder_of, one_sentence, only
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.rules.http_heads import content_encoding
-from crawlerproject.stores.captures import Captures, nearest
+from crawlerproject.rules.archive.http_heads import content_encoding
+from crawlerproject.stores.archive.captures import Captures, nearest
 from crawlerproject.terminal import say
 
 # What a capture may become when it is unpacked; the largest body that is fetched by default is 5 MiB.

@@ -10,16 +10,16 @@ from urllib.parse import urlsplit
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings
 
-from crawlerproject.commands.folders import one_sentence
+from crawlerproject.commands.base import one_sentence
+from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.errors import OperatorError
-from crawlerproject.preflight import take_lock
 from crawlerproject.settings import given
-from crawlerproject.stores.copy_to_redis import to_redis
-from crawlerproject.stores.copy_to_rocks import to_rocks
-from crawlerproject.stores.looking import RUN_FILE
-from crawlerproject.stores.redis_client import SCHEMES, without_password
-from crawlerproject.stores.state_copy import Copied
-from crawlerproject.stores.warc_reading import OPEN_SUFFIX
+from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX
+from crawlerproject.stores.copy.compare import Copied
+from crawlerproject.stores.copy.to_redis import to_redis
+from crawlerproject.stores.copy.to_rocks import to_rocks
+from crawlerproject.stores.redis.client import SCHEMES, without_password
+from crawlerproject.stores.rocks.view import RUN_FILE
 from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"

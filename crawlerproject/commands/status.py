@@ -9,12 +9,12 @@ from typing import Any
 
 from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.host_table import Outlook, host_rows, outlook, with_addresses
-from crawlerproject.frontier.progress import human_bytes, human_seconds
-from crawlerproject.onlooker import LookingCommand, Onlooker
-from crawlerproject.rules.bound import bound_by, load_of
+from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker
+from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
+from crawlerproject.inspection.progress import human_bytes, human_seconds
+from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.stores.poison import poison_of
-from crawlerproject.stores.redis_view import AtWork, RedisView
+from crawlerproject.stores.redis.view import AtWork, RedisView
 from crawlerproject.terminal import say, say_json
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.

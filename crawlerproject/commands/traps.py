@@ -9,16 +9,16 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.onlooker import Onlooker
-from crawlerproject.rules.domain_hosts import DomainHosts
-from crawlerproject.rules.hosts import host_name
+from crawlerproject.inspection.crawl_view import Onlooker
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.rules.strangers import Strangers
-from crawlerproject.rules.templates import HostYields
+from crawlerproject.rules.traps.domain_hosts import DomainHosts
+from crawlerproject.rules.traps.strangers import Strangers
+from crawlerproject.rules.traps.template_yield import HostYields
+from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.terminal import say, say_json
 
 # The names of the facts that keep a host's yields, what strangers named of it, and a domain's hosts:
-# frontier/trap_desk.py, domain_desk.py.
+# frontier/learned/traps.py, domain_desk.py.
 FACT_PREFIX = "traps/"
 STRANGERS_PREFIX = "strangers/"
 DOMAIN_PREFIX = "domains/"

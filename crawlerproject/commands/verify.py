@@ -7,10 +7,10 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, folder_of, one_sentence
-from crawlerproject.commands.verification import Verification, not_ours
-from crawlerproject.reports.warc_walk import check_file, is_ours
-from crawlerproject.stores.warc_reading import first_member
+from crawlerproject.commands.base import Bytes, folder_of, one_sentence
+from crawlerproject.inspection.verification import Verification, not_ours
+from crawlerproject.reports.warc_check import check_file, is_ours
+from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.terminal import say
 
 # Problems printed; a file full of holes has thousands that say nothing new.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy.commands.view import Command as ScrapyView
 
-from crawlerproject.shell_manners import Manners
+from crawlerproject.shell.polite_command import Manners
 
 
 class Command(Manners, ScrapyView):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.folders import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, closed_warcs, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.wacz_file import write_wacz
+from crawlerproject.stores.archive.wacz import write_wacz
 from crawlerproject.terminal import say
 
 

@@ -6,15 +6,15 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from crawlerproject.archived_page import ArchivedPage
+from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.verdict import Answer, Said, State, for_programs, sentences
-from crawlerproject.frontier.why import Via
-from crawlerproject.identity import identity
-from crawlerproject.onlooker import LookingCommand, Onlooker, one_argument
-from crawlerproject.rules.hosts import host_key
-from crawlerproject.rules.urls import UrlRefused, parse
-from crawlerproject.stores.log_query import attempts
+from crawlerproject.inspection.archived_page import ArchivedPage
+from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, one_argument
+from crawlerproject.inspection.url_state import Answer, Said, State, for_programs, sentences
+from crawlerproject.inspection.why import Via
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json
 

@@ -9,39 +9,39 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.clock import steady
-from crawlerproject.crawl import parts
-from crawlerproject.crawl.commits import Commits
-from crawlerproject.crawl.figures import Allowed
+from crawlerproject.crawl import assembly as parts
+from crawlerproject.crawl.completion.commits import Commits
+from crawlerproject.crawl.completion.pages import PageEnds
+from crawlerproject.crawl.completion.renders import RenderEnds
 from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
 from crawlerproject.crawl.orders import say_paused
-from crawlerproject.crawl.page_ends import PageEnds
-from crawlerproject.crawl.render_ends import RenderEnds
-from crawlerproject.crawl.resume import Resumed, resume
-from crawlerproject.crawl.tallies import Tallies
-from crawlerproject.crawl.totals import TotalsBook
-from crawlerproject.crawl.troubles import Troubles
+from crawlerproject.crawl.progress.figures import Allowed
+from crawlerproject.crawl.progress.tallies import Tallies
+from crawlerproject.crawl.progress.totals import TotalsBook
+from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.crawl.start.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
-from crawlerproject.frontier.announcements import Announcements
-from crawlerproject.frontier.certificate_book import CertificateBook
-from crawlerproject.frontier.fleet import Fleet
+from crawlerproject.fleet.join import join, shared
+from crawlerproject.fleet.worker import Fleet
+from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.frontier.holds import Holds
-from crawlerproject.frontier.intake import SCOPE_FACT, moves_of
-from crawlerproject.frontier.joining import join, shared
-from crawlerproject.frontier.trap_desk import TrapDesk
-from crawlerproject.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.frontier.learned.announcements import Announcements
+from crawlerproject.frontier.learned.certificates import CertificateBook
+from crawlerproject.frontier.learned.traps import TrapDesk
 from crawlerproject.reading.reader import Reader
 from crawlerproject.rules.limits import limits_of
-from crawlerproject.rules.seed_rules import host_limits
-from crawlerproject.stores.control import Control, Pauses
-from crawlerproject.stores.frontier_folder import CLEAN_FACT, open_frontier
+from crawlerproject.rules.url.seed_rules import host_limits
+from crawlerproject.runtime.clock import steady
+from crawlerproject.stores.operator_files.control import Control, Pauses
+from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis_ahead import AheadStore
-from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.trap_allow import TrapAllowFile
+from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
+from crawlerproject.stores.rocks.store import RocksStore
 
 if TYPE_CHECKING:
     from typing import Any

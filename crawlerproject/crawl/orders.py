@@ -7,12 +7,12 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.crawl.long_pages import MOST_AT_ONCE
-from crawlerproject.frontier.found import seed_found
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
+from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.rules.seed_rules import BadOption, host_limits
-from crawlerproject.rules.seeds import Seeds, seeds_of
-from crawlerproject.stores.control import Pauses
+from crawlerproject.rules.url.seed_rules import BadOption, host_limits
+from crawlerproject.rules.url.seeds import Seeds, seeds_of
+from crawlerproject.stores.operator_files.control import Pauses
 from crawlerproject.stores.protocols import Changes
 
 if TYPE_CHECKING:

@@ -16,28 +16,28 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from crawlerproject.bursts import Bursts
-from crawlerproject.crawl.completion import Completion
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
+from crawlerproject.crawl.completion.pipeline import Completion
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.embed_requests import EmbedRequests
-from crawlerproject.crawl.figures import progress
-from crawlerproject.crawl.first_urls import queue_revisits, read_letters
-from crawlerproject.crawl.loader import Loader, stop_for_damage
-from crawlerproject.crawl.long_pages import MOST_AT_ONCE, LongPages
-from crawlerproject.crawl.lookups import Lookups
-from crawlerproject.crawl.pushes import Pushes
-from crawlerproject.crawl.wake_up import WakeUp
+from crawlerproject.crawl.dns_lookups import Lookups
+from crawlerproject.crawl.progress.figures import progress
+from crawlerproject.crawl.start.bootstrap import queue_revisits, read_letters
+from crawlerproject.crawl.start.loader import Loader, stop_for_damage
+from crawlerproject.crawl.subrequests import EmbedRequests
+from crawlerproject.crawl.timer import WakeUp
+from crawlerproject.crawl.websub import Pushes
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
-from crawlerproject.frontier.addresses import Addresses
-from crawlerproject.frontier.contents import Duplicate
-from crawlerproject.frontier.found import Found, seed_found
-from crawlerproject.frontier.joining import answer_seconds
+from crawlerproject.fleet.ip_reservations import Addresses
+from crawlerproject.fleet.join import answer_seconds
+from crawlerproject.frontier.discovered import Found, seed_found
+from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.middlewares.guard import FRONTIERS_META, guard_of
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.urls import Address
+from crawlerproject.rules.url.urls import Address
+from crawlerproject.runtime.loop_budget import Bursts
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

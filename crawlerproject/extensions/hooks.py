@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.crawl.figures import progress
+from crawlerproject.crawl.progress.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.hooks.delivery import Delivery, Hook, hook_of
 from crawlerproject.hooks.watch import Look, Watch

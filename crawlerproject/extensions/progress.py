@@ -14,10 +14,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
-from crawlerproject.crawl.figures import progress
+from crawlerproject.crawl.progress.figures import progress
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.frontier.progress import Progress, render_lines
-from crawlerproject.preflight import crawl_folder
+from crawlerproject.crawl.start.preflight import crawl_folder
+from crawlerproject.inspection.progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.terminal import console, guard_streams, has_panel, say

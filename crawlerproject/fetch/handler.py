@@ -15,8 +15,8 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Headers, HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.responsetypes import responsetypes
 
-from crawlerproject.bursts import Bursts
-from crawlerproject.clock import since_boot
+from crawlerproject.config.identity import identity
+from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.fetch.decoding import decode
@@ -26,10 +26,10 @@ from crawlerproject.fetch.proxies import Proxies, Proxy
 from crawlerproject.fetch.request_bytes import RequestWriter, Target, parse_target
 from crawlerproject.fetch.resolver import Resolver, Rules, address_rules, make_resolver, resolver_for
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
-from crawlerproject.fetch.wire import Wire
-from crawlerproject.identity import identity
 from crawlerproject.reasons import Reason
-from crawlerproject.setting_values import list_of
+from crawlerproject.runtime.clock import since_boot
+from crawlerproject.runtime.loop_budget import Bursts
+from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
     from typing import Self

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.hosts_file import HostsFile
 from crawlerproject.fetch.resolver import Resolver
-from crawlerproject.setting_values import list_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -10,14 +10,14 @@ import asyncio
 from time import monotonic
 from typing import NamedTuple
 
-from crawlerproject.clock import steady
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.connecting import connect
 from crawlerproject.fetch.connection import Connection, Endpoint
 from crawlerproject.fetch.http1 import ResponseReader
 from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.tls import Certificates
-from crawlerproject.fetch.wire import Wire
+from crawlerproject.runtime.clock import steady
+from crawlerproject.wire import Wire
 
 # A timer that rings so late was held up by a stopped process or machine, not by a busy loop (ours).
 _STOOD_STILL_SECONDS = 1.0

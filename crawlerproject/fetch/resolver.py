@@ -12,13 +12,13 @@ import aiodns
 from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENONAME, ARES_ENOTFOUND, DNSError
 from pycares import AAAARecordData, ARecordData
 
-from crawlerproject.clock import steady
+from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.hosts_file import HostsFile
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.addresses import AddressRules
-from crawlerproject.rules.question_rate import QuestionRate
-from crawlerproject.setting_values import list_of
+from crawlerproject.rules.politeness.question_rate import QuestionRate
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.runtime.clock import steady
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -44,7 +44,7 @@ class Resolved(NamedTuple):
 
 
 class Rules(Protocol):
-    """What the resolver asks of rules/addresses.py."""
+    """What the resolver asks of rules/url/ip_addresses.py."""
 
     def refuses(self, ip: str) -> bool:
         """Whether no connection may be made to the address."""

@@ -12,30 +12,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.books import Books, unsure_until
-from crawlerproject.frontier.conduct import Conduct, Ending
-from crawlerproject.frontier.domain_desk import DomainDesk
-from crawlerproject.frontier.embeds import Embeds
-from crawlerproject.frontier.endings import Endings
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.admission import Intake, LessImportant
+from crawlerproject.frontier.completion import Endings
+from crawlerproject.frontier.discovered import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.holds import PAUSED, Holds
-from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.intake import Intake, LessImportant
+from crawlerproject.frontier.hosts.domain_counts import DomainDesk
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.on_disk import Counts, Shelf
+from crawlerproject.frontier.hosts.paging import Shelving
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.letters import Letter, Links, RobotsWanted
-from crawlerproject.frontier.renders import Renders
-from crawlerproject.frontier.robots_answers import RobotsAnswers
-from crawlerproject.frontier.robots_desk import RobotsDesk
-from crawlerproject.frontier.shelf import Counts, Shelf
-from crawlerproject.frontier.shelving import Shelving
-from crawlerproject.frontier.territory import Alone, Territory
-from crawlerproject.frontier.turns import Lookup, Turns, never
+from crawlerproject.frontier.leasing import Lookup, Turns, never
+from crawlerproject.frontier.messages import Letter, Links, RobotsWanted
+from crawlerproject.frontier.ownership import Alone, Territory
+from crawlerproject.frontier.politeness import Conduct, Ending
+from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.frontier.robots.responses import RobotsAnswers
+from crawlerproject.frontier.state import Books, unsure_until
+from crawlerproject.frontier.subrequests import Embeds
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.scope import bounded_domain, registered_domain
-from crawlerproject.rules.set_back import Longest
-from crawlerproject.rules.urls import origin
+from crawlerproject.rules.politeness.clock_set_back import Longest
+from crawlerproject.rules.url.scope import bounded_domain, registered_domain
+from crawlerproject.rules.url.urls import origin
 from crawlerproject.stores.protocols import Changes, DueStore, FrontierStore, PageRecord
 
 # Of hosts with work. At some 1 KB each with what their queues have at hand, the default of FRONTIER_MAX_HOSTS_IN_MEMORY

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from crawlerproject.frontier.found import Found, inventor
-from crawlerproject.frontier.trap_desk import TrapDesk
+from crawlerproject.config.user_settings import user_path
+from crawlerproject.config.values import list_of
+from crawlerproject.frontier.discovered import Found, inventor
+from crawlerproject.frontier.learned.traps import TrapDesk
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.addresses import AddressRules
-from crawlerproject.rules.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
-from crawlerproject.rules.exclusion import Exclusion
-from crawlerproject.rules.filetypes import extensions_of, of_sitemaps, useless
-from crawlerproject.rules.hosts import host_name
-from crawlerproject.rules.ports import DEFAULT_MAX_PORTS, bad_port
-from crawlerproject.rules.scope import Patterns, Scope, Target
-from crawlerproject.rules.traps import trap
-from crawlerproject.rules.urls import Address
-from crawlerproject.setting_values import list_of
-from crawlerproject.stores.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlLists
+from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
+from crawlerproject.rules.traps.path_shapes import trap
+from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, useless
+from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
+from crawlerproject.rules.url.scope import Patterns, Scope, Target
+from crawlerproject.rules.url.urls import Address
+from crawlerproject.stores.operator_files.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlLists
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
@@ -28,7 +29,6 @@ from crawlerproject.stores.protocols import (
     FLAG_STRANGER,
     QueuedPage,
 )
-from crawlerproject.user_settings import user_path
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

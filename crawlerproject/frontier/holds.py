@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.hosts import host_name
 from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
+from crawlerproject.rules.url.hosts import host_name
 
 if TYPE_CHECKING:
-    from crawlerproject.frontier.host import Host
+    from crawlerproject.frontier.hosts.host import Host
 
 PAUSED, LIMITED = "paused", "limited"
 """Why a host is held: what ``Host.held`` says, and its state for those who look on."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.rules.hosts import host_key
-from crawlerproject.rules.seed_rules import SeedRule, rule_of
-from crawlerproject.rules.urls import Address
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.seed_rules import SeedRule, rule_of
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import FrontierStore
 
 _SCOPE_FACT = "scope of the seeds"

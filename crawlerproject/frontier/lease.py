@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crawlerproject.frontier.embeds import Embed
-from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.subrequests import Embed
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, QueuedPage
 
 

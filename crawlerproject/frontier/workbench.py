@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from crawlerproject.frontier.domains import BACK_AFTER_SECONDS, LINE, Domains
+from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE, Domains
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.
 _LOOKED_THROUGH = 2_000

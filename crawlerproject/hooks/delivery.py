@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from crawlerproject.stores.redis_client import without_password
+from crawlerproject.stores.redis.client import without_password
 
 Pauses = tuple[float, ...]
 

@@ -11,11 +11,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.config.values import list_of
 from crawlerproject.middlewares.leased import lease_in
-from crawlerproject.middlewares.refused import refused
+from crawlerproject.middlewares.refusal import refused
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.filetypes import SKIP_EXTENSIONS, extensions_of, of_sitemaps, useless
-from crawlerproject.setting_values import list_of
+from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS, extensions_of, of_sitemaps, useless
 from crawlerproject.stores.protocols import FLAG_SEED, FLAG_SITEMAP
 
 

@@ -12,9 +12,9 @@ from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.frontier.gates import NeverCrawl, never_crawl_of
 from crawlerproject.middlewares.leased import lease_in
-from crawlerproject.middlewares.refused import refused
+from crawlerproject.middlewares.refusal import refused
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.hosts import host_key, host_name
+from crawlerproject.rules.url.hosts import host_key, host_name
 
 
 class NeverCrawlMiddleware:

@@ -20,18 +20,18 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
-from crawlerproject.clock import steady
+from crawlerproject.config.pace import ip_seconds_of, preset_of, rest_limits_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.resolver import Resolved, resolver_for
+from crawlerproject.middlewares.host_clocks import Moments
 from crawlerproject.middlewares.leased import lease_in
-from crawlerproject.middlewares.moments import Moments
-from crawlerproject.middlewares.pace_settings import ip_seconds_of, preset_of, rest_limits_of
-from crawlerproject.middlewares.refused import Refused, refused
+from crawlerproject.middlewares.refusal import Refused, refused
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.backoff import RestLimits, retry_after_seconds
-from crawlerproject.rules.hosts import host_key, host_name
-from crawlerproject.rules.pace import PacePreset, delay_seconds, jitter_seconds
-from crawlerproject.stores.host_pace import HostPaceFile
+from crawlerproject.rules.politeness.backoff import RestLimits, retry_after_seconds
+from crawlerproject.rules.politeness.pace import PacePreset, delay_seconds, jitter_seconds
+from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.runtime.clock import steady
+from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.lease import Lease

@@ -9,10 +9,10 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.middlewares.leased import lease_in
-from crawlerproject.middlewares.refused import refused
+from crawlerproject.middlewares.refusal import refused
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.hosts import host_key
-from crawlerproject.rules.ports import bad_port
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.ports import bad_port
 
 
 class PortsMiddleware:

@@ -22,9 +22,9 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.middlewares.leased import lease_in
-from crawlerproject.middlewares.refused import refused
+from crawlerproject.middlewares.refusal import refused
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.robots import (
+from crawlerproject.rules.robots.policy import (
     ALLOW_ALL,
     MAX_REDIRECTS,
     RobotsRules,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reading.jobs import Job, Kind, Reading
 from crawlerproject.reading.reader import NotRead
-from crawlerproject.rules.challenge import HEADERS, challenge
-from crawlerproject.rules.feeds import is_feed
-from crawlerproject.rules.page import PageFacts, is_html, read_html, read_light_html
-from crawlerproject.rules.triage import PLAIN, Triage, Verdict, looks_whole, triage
+from crawlerproject.rules.feeds.feeds import is_feed
+from crawlerproject.rules.page.page import PageFacts, is_html, read_html, read_light_html
+from crawlerproject.rules.rendering.challenge import HEADERS, challenge
+from crawlerproject.rules.rendering.triage import PLAIN, Triage, Verdict, looks_whole, triage
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 
 if TYPE_CHECKING:

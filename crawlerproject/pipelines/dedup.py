@@ -1,6 +1,6 @@
 """The first pipeline: says what a page repeats, before it is archived. Nothing is dropped for it.
 
-A crawl calls it by itself (``crawl/completion.py``); in ITEM_PIPELINES it lets items pass.
+A crawl calls it by itself (``crawl/completion/pipeline.py``); in ITEM_PIPELINES it lets items pass.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from crawlerproject.bursts import Bursts
 from crawlerproject.items import Page
-from crawlerproject.rules.similarity import text_fingerprint
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.runtime.loop_budget import Bursts
 
 if TYPE_CHECKING:
     from typing import Self

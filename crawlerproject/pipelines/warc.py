@@ -1,6 +1,6 @@
 """The last pipeline: a page is archived, logged, and its lease ended. Nothing here waits for the disk.
 
-A crawl calls it by itself (``crawl/completion.py``); in ITEM_PIPELINES it lets items pass.
+A crawl calls it by itself (``crawl/completion/pipeline.py``); in ITEM_PIPELINES it lets items pass.
 """
 
 from __future__ import annotations

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from crawlerproject.frontier.found import Found
-from crawlerproject.rules.feeds import Feed, read_feed
-from crawlerproject.rules.links import HOP_LINK
-from crawlerproject.rules.page import PageFacts, read_html
-from crawlerproject.rules.similarity import text_fingerprint
-from crawlerproject.rules.text_marks import text_marks
-from crawlerproject.rules.triage import PLAIN, Triage, looks_whole, triage
-from crawlerproject.rules.urls import Address
-from crawlerproject.spiders.following import hops_to, linked
-from crawlerproject.spiders.lists import Listed, Lists
+from crawlerproject.frontier.discovered import Found
+from crawlerproject.parse.links import hops_to, linked
+from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.rules.feeds.feeds import Feed, read_feed
+from crawlerproject.rules.page.links import HOP_LINK
+from crawlerproject.rules.page.page import PageFacts, read_html
+from crawlerproject.rules.rendering.triage import PLAIN, Triage, looks_whole, triage
+from crawlerproject.rules.traps.text_marks import text_marks
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import QueuedPage
 
 LINKS_A_PART = 500

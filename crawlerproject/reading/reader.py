@@ -17,7 +17,7 @@ from typing import Any
 
 from crawlerproject.reading.jobs import Job, Reading
 from crawlerproject.reading.process import HEAD, LENGTH
-from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.url.scope import registered_domain
 
 logger = logging.getLogger(__name__)
 

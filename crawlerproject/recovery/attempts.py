@@ -11,11 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.archived_response import archived_at
-from crawlerproject.reports.warc_walk import is_ours
-from crawlerproject.rules.warc_members import Flaw, Member
-from crawlerproject.stores.request_log import read_log
-from crawlerproject.stores.warc_reading import WARC_SUFFIX, Progress, first_member, members
+from crawlerproject.inspection.archived_response import archived_at
+from crawlerproject.reports.warc_check import is_ours
+from crawlerproject.rules.archive.warc_members import Flaw, Member
+from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, Progress, first_member, members
+from crawlerproject.stores.logs.request_log import read_log
 
 Line = dict[str, Any]
 Place = tuple[int, int]

@@ -8,14 +8,14 @@ from pathlib import Path
 from rocksdict import Options, Rdict, ReadOptions
 
 from crawlerproject.errors import FrontierDamaged
-from crawlerproject.frontier.host import Host
-from crawlerproject.stores import rocks_options as tables
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.crawl_folder import FRONTIER
-from crawlerproject.stores.frontier_folder import KNOWS_NOTHING, has_archive, has_frontier, never_begun
-from crawlerproject.stores.looking import FrontierView
-from crawlerproject.stores.rocks_folder import damaged
-from crawlerproject.stores.rows import host_of, unpack_queued, unpack_record
-from crawlerproject.stores.warc_reading import Progress
+from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks.folder import damaged
+from crawlerproject.stores.rocks.frontier_folder import KNOWS_NOTHING, has_archive, has_frontier, never_begun
+from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.row_codec import host_of, unpack_queued, unpack_record
 
 # Of rows: the progress is told of them together.
 _BYTES_AT_A_TIME = 1 << 20

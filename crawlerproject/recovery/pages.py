@@ -5,26 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.archived_response import archived_response, archived_wire
-from crawlerproject.fetch.wire import Wire
-from crawlerproject.frontier.contents import Duplicate
+from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.inspection.archived_response import archived_response, archived_wire
 from crawlerproject.items import Page
+from crawlerproject.parse.links import redirected, redirected_enough
+from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.response_page import REDIRECTS, header, page_of, take_robots
 from crawlerproject.reading.jobs import Job, Kind, Reading, read_facts
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.digests import sha1_of
-from crawlerproject.rules.feeds import is_feed
-from crawlerproject.rules.page import is_html, read_light_html
-from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.urls import Base
-from crawlerproject.rules.warc_members import Member
-from crawlerproject.rules.warc_records import NOT_MODIFIED, payload_digest
-from crawlerproject.spiders.answers import REDIRECTS, header, page_of, take_robots
-from crawlerproject.spiders.following import redirected, redirected_enough
-from crawlerproject.spiders.lists import Listed, Lists
-from crawlerproject.stores.archive import Written
+from crawlerproject.rules.archive.digests import sha1_of
+from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, payload_digest
+from crawlerproject.rules.feeds.feeds import is_feed
+from crawlerproject.rules.page.page import is_html, read_light_html
+from crawlerproject.rules.robots.policy import parse_robots
+from crawlerproject.rules.url.urls import Base
+from crawlerproject.stores.archive.archive import Written
+from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.protocols import FLAG_SITEMAP
-from crawlerproject.stores.warc_reading import member_at
+from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
     from scrapy.http import Response

@@ -12,22 +12,21 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.crawl.resume import Resumed
-from crawlerproject.crawl_arguments import PATTERNS, Arguments, read
-from crawlerproject.crawl_file import CRAWL_FILE, CrawlFile, apply, read_crawl_file
+from crawlerproject.config.arguments import PATTERNS, Arguments, read
+from crawlerproject.config.crawl_file import CRAWL_FILE, CrawlFile, apply, read_crawl_file
+from crawlerproject.crawl.start.preflight import seeds_with_options
+from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.frontier.shelf import Counts
-from crawlerproject.preflight import seeds_with_options
 from crawlerproject.recovery.attempts import Attempt, attempts
 from crawlerproject.recovery.placed_store import PlacedStore
 from crawlerproject.recovery.replay import Replay
-from crawlerproject.rules.scope import Patterns
-from crawlerproject.rules.seeds import Seeds
-from crawlerproject.rules.urls import Address, UrlRefused, parse
-from crawlerproject.stores.frontier_folder import BUILDING, CLEAN_FACT, finish, put_in_place
-from crawlerproject.stores.looking import RUN_FILE, read_facts
+from crawlerproject.rules.url.scope import Patterns
+from crawlerproject.rules.url.seeds import Seeds
+from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.logs.request_log import log_files
 from crawlerproject.stores.protocols import (
     DUE_FACT,
     FLAG_HUB,
@@ -37,12 +36,13 @@ from crawlerproject.stores.protocols import (
     Changes,
     QueuedPage,
 )
-from crawlerproject.stores.request_log import log_files
+from crawlerproject.stores.rocks.frontier_folder import BUILDING, CLEAN_FACT, finish, put_in_place
+from crawlerproject.stores.rocks.view import RUN_FILE, read_facts
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.stores.warc_reading import Progress
+    from crawlerproject.stores.archive.warc_reader import Progress
 
 # Rows of known pages that wait all the same.
 _WAITS_AGAIN = FLAG_RECRAWL | FLAG_RENDER | FLAG_ROBOTS | FLAG_HUB

@@ -10,32 +10,32 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from crawlerproject.crawl import parts
-from crawlerproject.crawl.commits import Commits
-from crawlerproject.crawl.page_ends import PageEnds
-from crawlerproject.crawl.render_ends import RenderEnds
-from crawlerproject.crawl.tallies import Tallies
-from crawlerproject.crawl.totals import TotalsBook
-from crawlerproject.crawl.troubles import Troubles
+from crawlerproject.crawl import assembly as parts
+from crawlerproject.crawl.completion.commits import Commits
+from crawlerproject.crawl.completion.pages import PageEnds
+from crawlerproject.crawl.completion.renders import RenderEnds
+from crawlerproject.crawl.progress.tallies import Tallies
+from crawlerproject.crawl.progress.totals import TotalsBook
+from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.announcements import Announcements
-from crawlerproject.frontier.certificate_book import CertificateBook
-from crawlerproject.frontier.found import Found, seed_found, strangers
+from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
+from crawlerproject.frontier.discovered import Found, seed_found, strangers
 from crawlerproject.frontier.gates import gates_of
-from crawlerproject.frontier.intake import SCOPE_FACT, moves_of
+from crawlerproject.frontier.learned.announcements import Announcements
+from crawlerproject.frontier.learned.certificates import CertificateBook
+from crawlerproject.frontier.learned.revisit_queue import Due, again
+from crawlerproject.frontier.learned.traps import TrapDesk
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.recrawl import Due, again
-from crawlerproject.frontier.trap_desk import TrapDesk
-from crawlerproject.frontier.turns import robots_row
+from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reading.reader import Reader
 from crawlerproject.recovery.pages import Answers, Unreadable
-from crawlerproject.rules.history import History
-from crawlerproject.rules.hosts import host_key
-from crawlerproject.rules.priority import priority
-from crawlerproject.rules.urls import UrlRefused, parse
+from crawlerproject.rules.revisits.history import History
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.priority import priority
+from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
-from crawlerproject.stores.trap_allow import TrapAllowFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.crawl import Crawl
-    from crawlerproject.crawl.resume import Resumed
+    from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.items import Page
     from crawlerproject.recovery.attempts import Attempt
     from crawlerproject.recovery.placed_store import PlacedStore
-    from crawlerproject.rules.request_line import Attempt as LogAttempt
-    from crawlerproject.rules.urls import Address
-    from crawlerproject.stores.archive import Written
-    from crawlerproject.stores.warc_files import OpenFile
+    from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
+    from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.archive.archive import Written
+    from crawlerproject.stores.archive.warc_writer import OpenFile
 
 logger = logging.getLogger(__name__)
 

@@ -8,23 +8,23 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
+from crawlerproject.config.chromium import VIEWPORT, find_chromium
+from crawlerproject.config.identity import identity
+from crawlerproject.config.values import list_of
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.decoding import decode
-from crawlerproject.identity import identity
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
-from crawlerproject.render.chromium import VIEWPORT, find_chromium
-from crawlerproject.render.embeds import CrawlEmbeds, PageEmbeds, embedded
 from crawlerproject.render.page_time import PageTime
-from crawlerproject.render.proxies import RenderProxies
+from crawlerproject.render.proxy_rotation import RenderProxies
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded, SharedCache
-from crawlerproject.render.shell import ShellEmbeds
+from crawlerproject.render.shell_subrequests import ShellEmbeds
+from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, embedded
 from crawlerproject.render.visit import WAIT_RULE, Visit
-from crawlerproject.rules.hosts import host_key
-from crawlerproject.rules.http_heads import header_pairs
-from crawlerproject.setting_values import list_of
-from crawlerproject.stores.plain_answers import PlainAnswer, read_answer
+from crawlerproject.rules.archive.http_heads import header_pairs
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.stores.archive.plain_responses import PlainAnswer, read_answer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

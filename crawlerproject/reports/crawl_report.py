@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.reasons import ANSWERED
 from crawlerproject.reports.summary import ROUNDING_SECONDS
-from crawlerproject.stores.log_query import open_log, rows
+from crawlerproject.stores.logs.log_query import open_log, rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

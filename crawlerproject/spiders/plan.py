@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.batch.plans import Broken, plan_and_depth, read_plan
-from crawlerproject.rules.scope import registered_domain
+from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.spiders.web import WebSpider
 
 if TYPE_CHECKING:

@@ -13,29 +13,29 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.misc import arg_to_iter
 
-from crawlerproject.crawl.long_pages import MOST_AT_ONCE
-from crawlerproject.crawl_arguments import arguments_of
-from crawlerproject.crawl_file import apply, read_crawl_file
+from crawlerproject.config.arguments import arguments_of
+from crawlerproject.config.crawl_file import apply, read_crawl_file
+from crawlerproject.config.promised_settings import keep_addon, keep_whole
+from crawlerproject.config.unused_settings import warn_unused
+from crawlerproject.config.values import let_in_flight
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl.start.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
-from crawlerproject.fetch.wire import Wire
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
-from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.middlewares.triage import facts_of
-from crawlerproject.page_view import PageView
-from crawlerproject.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_with_options
-from crawlerproject.promised_settings import keep_addon, keep_whole
-from crawlerproject.reading.jobs import Reading
-from crawlerproject.reasons import Reason
-from crawlerproject.render.rendered import Rendered, RenderFailed
-from crawlerproject.rules.feeds import is_feed, read_feed
-from crawlerproject.rules.links import HOP_LINK
-from crawlerproject.rules.page import is_html
-from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.text_marks import text_marks
-from crawlerproject.rules.urls import Address, Base
-from crawlerproject.setting_values import let_in_flight
-from crawlerproject.spiders.answers import (
+from crawlerproject.parse.links import (
+    HOP_REDIRECT,
+    MAX_REDIRECTS,
+    hops_to,
+    linked,
+    navigated,
+    redirected,
+    redirected_enough,
+)
+from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.response_page import (
     REDIRECTS,
     ai_use,
     header,
@@ -45,19 +45,19 @@ from crawlerproject.spiders.answers import (
     page_of_hub,
     take_robots,
 )
-from crawlerproject.spiders.following import (
-    HOP_REDIRECT,
-    MAX_REDIRECTS,
-    hops_to,
-    linked,
-    navigated,
-    redirected,
-    redirected_enough,
-)
-from crawlerproject.spiders.lists import Listed, Lists
+from crawlerproject.reading.jobs import Reading
+from crawlerproject.reasons import Reason
+from crawlerproject.render.rendered import Rendered, RenderFailed
+from crawlerproject.rules.feeds.feeds import is_feed, read_feed
+from crawlerproject.rules.page.links import HOP_LINK
+from crawlerproject.rules.page.page import is_html
+from crawlerproject.rules.robots.policy import parse_robots
+from crawlerproject.rules.traps.text_marks import text_marks
+from crawlerproject.rules.url.urls import Address, Base
+from crawlerproject.shell.page_view import PageView
 from crawlerproject.spiders.outputs import is_late, items_of
-from crawlerproject.spiders.unused import warn_unused
 from crawlerproject.stores.protocols import FLAG_SITEMAP
+from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
-    from crawlerproject.rules.page import PageFacts
+    from crawlerproject.rules.page.page import PageFacts
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class WebSpider(Spider):
         accept: str = "",
         **kwargs: Any,
     ) -> None:
-        self.arguments = arguments_of(kwargs, type(self))  # as they were given; ``crawl/resume.py``: as they hold
+        self.arguments = arguments_of(kwargs, type(self))  # as they were given; ``crawl/start/resume.py``: as they hold
         super().__init__(**kwargs)
         self.seed_options: dict[str, str] = {}  # by URL
         self.seeds: list[Address] | None = None  # None: not a crawl of ours (shell, parse)

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.control import CONTROL
-from crawlerproject.stores.durable import SECRET_FILE
-from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE
-from crawlerproject.stores.redis_worker import LIFE_FILE
+from crawlerproject.stores.atomic_files import SECRET_FILE
+from crawlerproject.stores.operator_files.control import CONTROL
+from crawlerproject.stores.redis.worker_identity import LIFE_FILE
+from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE
 
 FRONTIER = "frontier"
 _SECRET_FILES = (RUN_FILE, STATUS_FILE, LIFE_FILE, "crawl.toml")  # the last one: crawl_file.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 
-from crawlerproject.rules.warc_records import Original
+from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import Changes, Due, Fingerprint, Near, PageRecord, QueuedPage
 
 _Place = tuple[int, int]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import orjson
 
 from crawlerproject.rules.poison import Suspect, after_unclean_end
-from crawlerproject.stores.durable import replace_file, storage_errors
+from crawlerproject.stores.atomic_files import replace_file, storage_errors
 
 if TYPE_CHECKING:
     from crawlerproject.stores.protocols import QueuedPage

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from crawlerproject.rules.strangers import stranger_key
-from crawlerproject.rules.warc_records import Original
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.traps.strangers import stranger_key
 
 
 class QueuedPage(NamedTuple):
@@ -17,7 +17,7 @@ class QueuedPage(NamedTuple):
     """
 
     host: str  # host key: host name, with ":port" when it is not the scheme's default
-    key: bytes  # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see rules/urls.py; of a stranger's URL: stranger_key
+    key: bytes  # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see urls.py; of a stranger's URL: stranger_key
     url: str  # the form that is fetched
     priority: int  # 0 (first) .. 255
     arrival: int  # unique, ascending; microseconds since the epoch or later
@@ -43,7 +43,7 @@ FLAG_RECRAWL = 8  # known: visited again, conditionally where its host earned it
 FLAG_SITEMAP = 16
 FLAG_HUB = 32  # a request to a WebSub hub, for a subscription to the topic in ``note``
 
-FLAG_STRANGER = 64  # only other registered domains name it: charged to them (rules/strangers.py)
+FLAG_STRANGER = 64  # only other registered domains name it: charged to them (rules/traps/strangers.py)
 FLAG_LISTED = 128  # a page that a sitemap or feed of its own host names
 
 
@@ -57,7 +57,7 @@ class PageRecord(NamedTuple):
     digest: bytes = b""  # sha1 of the payload, 20 bytes
     etag: str = ""
     last_modified: str = ""
-    history: bytes = b""  # of its visits, see rules/history.py
+    history: bytes = b""  # of its visits, see rules/revisits/history.py
 
 
 class Fingerprint(NamedTuple):

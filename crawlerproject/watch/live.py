@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crawlerproject.frontier.host_table import HostRow
+from crawlerproject.inspection.host_table import HostRow
 from crawlerproject.reasons import ANSWERED
-from crawlerproject.rules.bound import bound_by, load_of
+from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.watch.last_hour import Row
 from crawlerproject.watch.survey import Surveyed
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable
 from heapq import nlargest
 from typing import NamedTuple
 
-from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.host_table import HostRow, host_row
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.inspection.host_table import HostRow, host_row
 
 FIRST_ROWS = 50
 """Of each order (ours): what a person reads; all hosts: ``scrapy hosts``."""

@@ -12,7 +12,7 @@ from crawlerproject.watch.survey import Survey, Surveyed
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.scheduler import FrontierScheduler
-    from crawlerproject.frontier.host import Host
+    from crawlerproject.frontier.hosts.host import Host
 
 SLICE_HOSTS = 150
 """Looked at in one go: about a millisecond."""

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings, default_settings
 
 from crawlerproject.addon import PoliteCrawl
-from crawlerproject.promised_settings import SCRAPY_HANDLER
+from crawlerproject.config.promised_settings import SCRAPY_HANDLER
 from crawlerproject.spiders.web import WebSpider
 
 ADDONS = {"crawlerproject.addon.PoliteCrawl": 100}

@@ -23,11 +23,11 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlerproject.batch.captures import Capture, Filter, read_captures
-from crawlerproject.batch.distant import Distant
+from crawlerproject.batch.commoncrawl_index import Capture, Filter, read_captures
+from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.cdxj import surt_key
-from crawlerproject.stores.warc_reading import member_at
+from crawlerproject.rules.archive.cdxj import surt_key
+from crawlerproject.stores.archive.warc_reader import member_at
 from tests.commands.running import archive, scrapy
 from tests.crawls.pywb_server import TOOLS
 from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, small_settings, synthetic_web

@@ -14,7 +14,7 @@ import pytest
 
 from crawlerproject.batch.pdf_reader import MAX_CHARACTERS, MAX_LINKS, MAX_PAGES
 from crawlerproject.batch.pdf_texts import CRASHED, TOO_SLOW, UNREAD, PdfTexts, is_pdf
-from crawlerproject.rules.page_text import LinkText
+from crawlerproject.rules.page.extract import LinkText
 from tests.batch.pdfs import pdf, shown, stream, whole
 from tests.commands.running import archive_of, scrapy, write
 from tests.warc_samples import exchange

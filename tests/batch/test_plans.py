@@ -9,7 +9,7 @@ import pytest
 
 from crawlerproject.batch.plans import Broken, read_plan, write_plan
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.urls import parse
+from crawlerproject.rules.url.urls import parse
 
 
 def test_a_plan_has_each_page_once_by_domain_in_order_of_id(tmp_path: Path) -> None:

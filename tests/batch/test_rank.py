@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crawlerproject.batch.rank import Graph, graph_of, harmonic, pagerank, write_ranks
-from crawlerproject.stores.ranks import Linked
+from crawlerproject.stores.index.ranks import Linked
 
 
 def graphs() -> list[nx.DiGraph]:

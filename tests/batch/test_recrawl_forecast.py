@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from crawlerproject.batch.recrawl_forecast import forecast, known_beliefs
-from crawlerproject.rules.change_rate import RATES, WEB, freshness
-from crawlerproject.rules.history import History
+from crawlerproject.rules.revisits.change_rate import RATES, WEB, freshness
+from crawlerproject.rules.revisits.history import History
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.batch.load import Hit, search
+from crawlerproject.batch.fulltext import Hit, search
 from tests.web.running import IDENTITY, PROJECT
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html/en-US")

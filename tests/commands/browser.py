@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from crawlerproject.render.chromium import find_chromium
+from crawlerproject.config.chromium import find_chromium
 
 _HEIGHT = 900
 

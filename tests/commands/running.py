@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from scrapy.cmdline import execute
 
-from crawlerproject.rules.urls import parse
-from crawlerproject.rules.warc_records import Context, Exchange, Original
-from crawlerproject.stores.archive import Archive, Written
+from crawlerproject.rules.archive.warc_records import Context, Exchange, Original
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.archive.archive import Archive, Written
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 from crawlerproject.stores.protocols import Changes, PageRecord
-from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.warc_files import ARCHIVE_FACT, pack_open
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 from tests.web.running import PROJECT
 

@@ -15,9 +15,9 @@ from scrapy.cmdline import execute
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.request_line import Attempt, line
-from crawlerproject.stores.looking import RUN_FILE, write_facts
-from crawlerproject.stores.request_log import DAY_SECONDS, RequestLog, tidy
+from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, tidy
+from crawlerproject.stores.rocks.view import RUN_FILE, write_facts
 
 _MIDNIGHT = 1_700_006_400.0  # 2023-11-15 00:00:00 UTC
 

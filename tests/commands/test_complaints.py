@@ -14,7 +14,7 @@ import pytest
 
 from crawlerproject.commands.never import add
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.robots_copies import robots_versions, save_robots
+from crawlerproject.stores.logs.robots_copies import robots_versions, save_robots
 from tests.commands.crawled import ask, scrapy
 from tests.web.judge import read_visits
 from tests.web.running import RunningWeb, crawl_command, read_pages, small_settings, start, synthetic_web

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import pytest
 from scrapy.utils.project import get_project_settings
 
-from crawlerproject.frontier.verdict import Answer, State
-from crawlerproject.onlooker import Onlooker
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.inspection.url_state import Answer, State
+from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.crawled import ask, scrapy
 from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web
 

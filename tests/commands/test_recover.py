@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from crawlerproject.preflight import take_lock
-from crawlerproject.rules.urls import parse
-from crawlerproject.stores.captures import Captures
-from crawlerproject.stores.redis_keys import worker_keys
-from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.warc_files import ARCHIVE_FACT, pack_open
+from crawlerproject.crawl.start.preflight import take_lock
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.archive.captures import Captures
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
+from crawlerproject.stores.redis.keys import worker_keys
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import URLS, archive, archive_of, crawl, scrapy, write
 from tests.commands.test_verify import files_of, someone_elses, spoil, warc_of
 from tests.stores.redis_servers import redis_server

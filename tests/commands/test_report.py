@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.browser import Window, window
 from tests.commands.crawled import ask, scrapy
 from tests.web.running import crawl_command, measured, small_settings, synthetic_web

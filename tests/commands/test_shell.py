@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.stores.looking import STATUS_FILE, read_facts
+from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
 from tests.commands.crawled import scrapy
 from tests.commands.running import archive
 from tests.web.judge import read_visits

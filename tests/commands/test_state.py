@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.frontier.host import Host
-from crawlerproject.rules.urls import parse
-from crawlerproject.rules.warc_records import Original
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.copy.compare import RocksTables
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord, QueuedPage
-from crawlerproject.stores.redis_link import RedisLink
-from crawlerproject.stores.redis_store import RedisStore
-from crawlerproject.stores.state_copy import RocksTables
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.store import RedisStore
 from tests.commands.crawled import scrapy
 from tests.crawls.fleets import Workers
 from tests.stores.redis_servers import redis_server

@@ -8,15 +8,15 @@ import random
 import time
 from pathlib import Path
 
-from crawlerproject.commands.verification import Verification
-from crawlerproject.frontier.shelf import count_rows
-from crawlerproject.rules.urls import parse
-from crawlerproject.stores.archive import Archive
-from crawlerproject.stores.captures import Captures
-from crawlerproject.stores.lost import rows_lost
+from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.inspection.verification import Verification
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.archive.archive import Archive
+from crawlerproject.stores.archive.captures import Captures
+from crawlerproject.stores.archive.lost_captures import rows_lost
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open, unpack_open
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.rocks import RocksStore
-from crawlerproject.stores.warc_files import ARCHIVE_FACT, pack_open, unpack_open
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import write
 from tests.warc_samples import PAGE, STARTED_AT, exchange
 

@@ -10,8 +10,8 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlerproject.rules.urls import parse
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import URLS, archive, crawl, scrapy
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.reports.warc_walk import check_file
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.raw_server import raw_server
 from tests.web.answers import answer
 from tests.web.graph import Answer

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.rules.warc_records import NOT_MODIFIED
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
+from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.pywb_server import TOOLS, ask, pywb_of
 from tests.web.changing import PERIODS
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from crawlerproject.rules.bound import bound_by, load_of
-from crawlerproject.stores.looking import STATUS_FILE, read_facts
+from crawlerproject.rules.bottleneck import bound_by, load_of
+from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
 from tests.web.running import IDENTITY, PROJECT
 

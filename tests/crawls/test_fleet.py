@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from crawlerproject.reports.warc_walk import check_file
-from crawlerproject.rules.partitions import partition_of
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.rules.url.partitions import partition_of
 from tests.commands.crawled import ask
 from tests.crawls.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
 from tests.stores.redis_servers import redis_cluster

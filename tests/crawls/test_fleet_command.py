@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.stores.redis_fleet import RedisFleet
-from crawlerproject.stores.redis_link import RedisLink
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.membership import RedisFleet
 from tests.crawls.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server, valkey_program
 from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web

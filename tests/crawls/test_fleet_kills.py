@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.reports.warc_walk import check_file
+from crawlerproject.reports.warc_check import check_file
 from tests.crawls.fleets import LEASE_SECONDS, Workers, workers
 from tests.stores.redis_servers import RedisServer, redis_server
 from tests.web.judge import judge_folder, read_visits

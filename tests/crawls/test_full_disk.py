@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.reports.warc_walk import check_file
+from crawlerproject.reports.warc_check import check_file
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.test_small_web import PATIENCE
 from tests.web.judge import judge_folder, judge_pauses, judge_references, read_captures, read_visits

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.crawl_file import CRAWL_FILE
-from crawlerproject.stores.looking import STATUS_FILE, FrontierView, read_facts
+from crawlerproject.config.crawl_file import CRAWL_FILE
+from crawlerproject.stores.rocks.view import STATUS_FILE, FrontierView, read_facts
 from tests.commands.crawled import ask
 from tests.crawls.spoken_to import asked, chain, crawling
 from tests.crawls.test_resume import run

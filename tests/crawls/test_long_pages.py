@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.long_pages import LongPages
-from crawlerproject.frontier.found import Found
+from crawlerproject.crawl.completion.long_pages import LongPages
+from crawlerproject.frontier.discovered import Found
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.urls import parse
+from crawlerproject.rules.url.urls import parse
 
 
 class Taker:

@@ -8,8 +8,8 @@ import signal
 import time
 from pathlib import Path
 
-from crawlerproject.stores.control import CONTROL
-from crawlerproject.stores.looking import STATUS_FILE, read_facts
+from crawlerproject.stores.operator_files.control import CONTROL
+from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
 from tests.commands.crawled import scrapy
 from tests.crawls.spoken_to import after, chain, crawling, log_of, moved_on, quick
 from tests.hostile.arena import arena, most_late_seconds

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from crawlerproject.reports.warc_walk import check_file
-from crawlerproject.stores.captures import Captures
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.stores.archive.captures import Captures
 from tests.commands.running import scrapy
 from tests.crawls.pywb_server import TOOLS, ask, pywb_of
 from tests.web.running import crawl_command, measured, small_settings, synthetic_web

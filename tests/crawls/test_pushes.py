@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from crawlerproject.extensions.listening import MAX_CONNECTIONS
-from crawlerproject.rules.feeds import MAX_BYTES
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.extensions.http_listener import MAX_CONNECTIONS
+from crawlerproject.rules.feeds.feeds import MAX_BYTES
+from crawlerproject.stores.logs.request_log import read_log
 from tests.web.hub import ask
 from tests.web.ports import free_port
 from tests.web.pushed import CLOSED_HUB

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.render.chromium import find_chromium
-from crawlerproject.reports.warc_walk import check_file
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.config.chromium import find_chromium
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.stores.logs.request_log import read_log
 from tests.web.judge import Visit, read_visits
 from tests.web.running import PROJECT, RunningWeb, crawl_command, finish, measured, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.crawl_file import CRAWL_FILE
+from crawlerproject.config.crawl_file import CRAWL_FILE
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
 from tests.web.running import IDENTITY, PROJECT
 

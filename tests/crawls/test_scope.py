@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from crawlerproject.crawl_file import CRAWL_FILE
+from crawlerproject.config.crawl_file import CRAWL_FILE
 from tests.crawls.test_resume import run
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.reports.warc_walk import check_file
-from crawlerproject.stores.request_log import read_log
-from tests.rules.test_request_line import ORDER
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.stores.logs.request_log import read_log
+from tests.rules.archive.test_log_line import ORDER
 from tests.web.judge import judge_folder, judge_references, read_visits
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
@@ -177,7 +177,7 @@ def test_a_second_start_asks_for_nothing_again(crawled: Crawled) -> None:
 
 def test_a_second_process_is_refused(crawled: Crawled, tmp_path: Path) -> None:
     """Two crawls on one folder: the second says so in a sentence and does nothing."""
-    from crawlerproject.preflight import take_lock
+    from crawlerproject.crawl.start.preflight import take_lock
 
     lock = take_lock(crawled.folder)
     try:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.web.judge import read_visits
 from tests.web.running import HASTE, PROJECT, crawl_command, measured
 from tests.web.tls import HOSTS, TlsWeb, tls_web

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.rules.templates import CUT_COSTS_PAGES, FIRST_PAGES, HOST_FIRST_PAGES
+from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, FIRST_PAGES, HOST_FIRST_PAGES
 from tests.web.judge import Visit, read_visits
 from tests.web.running import HASTE, PROJECT, RunningWeb, crawl_command, measured, synthetic_web
 from tests.web.traps import ARTICLES, NEWS, STEADY_PAGES

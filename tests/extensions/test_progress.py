@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.extensions import progress as module
 from crawlerproject.extensions.progress import LiveDisplay, LogDisplay, ProgressExtension, scheduler_progress
-from crawlerproject.frontier.progress import Progress
+from crawlerproject.inspection.progress import Progress
 
 NONE = Progress(0, 0, 0, 0, 0, 0, 0, 0, None, None, "")
 

@@ -11,8 +11,8 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
-from crawlerproject.fetch.wire import Wire
 from crawlerproject.reasons import Reason
+from crawlerproject.wire import Wire
 from tests.fetch.handlers import failure, handler
 from tests.fetch.servers import PAGE, answering, make_ca, ok, run, server_tls
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from scrapy import Request
 
-from crawlerproject.fetch.wire import Wire
 from crawlerproject.reasons import Reason
+from crawlerproject.wire import Wire
 from tests.fetch.handlers import failure, handler
 from tests.fetch.servers import PAGE, answering, make_ca, ok, pipe, run, server_tls, serving
 

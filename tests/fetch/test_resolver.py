@@ -20,7 +20,7 @@ from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.hosts_file import HostsFile, parse_hosts
 from crawlerproject.fetch.resolver import MAX_TTL_SECONDS, MIN_TTL_SECONDS, Resolver, resolver_for
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.addresses import AddressRules
+from crawlerproject.rules.url.ip_addresses import AddressRules
 from tests.fetch.servers import run
 
 ZONE = {  # (name, type) -> records, or a response code

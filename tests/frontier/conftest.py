@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.conduct import Conduct, Ending
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.admission import LessImportant
+from crawlerproject.frontier.discovered import Found
 from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.intake import LessImportant
+from crawlerproject.frontier.learned.traps import TrapDesk
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.robots_desk import RobotsDesk
-from crawlerproject.frontier.trap_desk import TrapDesk
-from crawlerproject.frontier.turns import Lookup
+from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.politeness import Conduct, Ending
+from crawlerproject.frontier.robots.cache import RobotsDesk
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.addresses import AddressRules
-from crawlerproject.rules.backoff import RestLimits
-from crawlerproject.rules.exclusion import Exclusion
-from crawlerproject.rules.pace import PRESETS
-from crawlerproject.rules.scope import Scope, bounded_domain
-from crawlerproject.rules.set_back import Longest
-from crawlerproject.rules.urls import parse
+from crawlerproject.rules.politeness.backoff import RestLimits
+from crawlerproject.rules.politeness.clock_set_back import Longest
+from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.scope import Scope, bounded_domain
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.nevercrawl import Listing
+from crawlerproject.stores.operator_files.nevercrawl import Listing
 from crawlerproject.stores.protocols import FLAG_SEED, Changes, PageRecord
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.turns import Lookup
+from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.scope import Scope
+from crawlerproject.rules.url.scope import Scope
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_SEED
 from tests.frontier.conftest import Bench

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.reasons import Reason
 from tests.frontier.conftest import Bench
 

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.discovered import Found
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.addresses import AddressRules
-from crawlerproject.rules.exclusion import Exclusion
-from crawlerproject.rules.filetypes import SKIP_EXTENSIONS
-from crawlerproject.rules.scope import Scope
-from crawlerproject.rules.urls import Base
+from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.scope import Scope
+from crawlerproject.rules.url.urls import Base
 from crawlerproject.stores.protocols import FLAG_SEED, QueuedPage
 
 PAGE = Base("http://page.example/dir/")

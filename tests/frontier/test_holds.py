@@ -8,14 +8,14 @@ from collections import Counter
 import pytest
 
 from crawlerproject.frontier.holds import LIMITED, PAUSED, Holds
-from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.host_state import host_state
-from crawlerproject.frontier.turns import Lookup
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.inspection.host_state import host_state
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import Limits
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
-from tests.frontier.test_embeds import Heard, known
+from tests.frontier.test_subrequests import Heard, known
 
 A, B = "http://a.test/", "http://b.test/"
 

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlerproject.frontier.conduct import Conduct
-from crawlerproject.frontier.embeds import Embed
-from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.shelf import place_of
-from crawlerproject.frontier.turns import UNSTORED_WAIT_SECONDS, Lookup
+from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS, Lookup
+from crawlerproject.frontier.politeness import Conduct
+from crawlerproject.frontier.subrequests import Embed
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.exclusion import Exclusion
-from crawlerproject.rules.hosts import host_name
-from crawlerproject.rules.robots import MAX_REDIRECTS
-from crawlerproject.rules.urls import parse
+from crawlerproject.rules.robots.policy import MAX_REDIRECTS
+from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import IN_MEMORY, Due, QueuedPage
 from tests.frontier.conftest import Bench
@@ -393,7 +393,7 @@ def test_the_law_holds_when_most_hosts_wait_on_disk(hosts: int, seed: int) -> No
 def test_the_law_holds_when_all_hosts_are_of_one_domain(seed: int) -> None:
     """One at a time at the resolver or in line; one more waits in memory, the others come back."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("domains.STANDING", "domains.LINE", "workbench.LINE"):
+        for name in ("hosts.domain_turns.STANDING", "hosts.domain_turns.LINE", "workbench.LINE"):
             patch.setattr(f"crawlerproject.frontier.{name}", 1)
         patch.setattr(Schedule, "reason_to_wait", lambda self, host: None)  # some come back after half a minute
         schedule = Schedule(seed, domain_of=lambda name: "example", max_hosts_in_memory=3)
@@ -422,7 +422,7 @@ def test_the_law_can_be_broken(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
     if fault == "pause":
         monkeypatch.setattr(Conduct, "jittered", lambda self, delay, rng: delay - 0.1)
     elif fault == "ports":
-        monkeypatch.setattr("crawlerproject.frontier.books.Books._share_ports", lambda self, host: None)
+        monkeypatch.setattr("crawlerproject.frontier.state.Books._share_ports", lambda self, host: None)
     else:
         monkeypatch.setattr(
             "crawlerproject.frontier.workbench.Workbench._line_up", lambda self, host, now: self._start(host)

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.found import Found
+from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.learned.traps import TrapDesk
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.trap_desk import TrapDesk
+from crawlerproject.parse.lists import Lists
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.entries_xml import Entry
-from crawlerproject.rules.feeds import Feed
-from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.templates import FIRST_LISTS, FIRST_NAMED_LISTS, FIRST_PAGES
-from crawlerproject.rules.urls import Address, parse
-from crawlerproject.spiders.lists import Lists
+from crawlerproject.rules.feeds.feeds import Feed
+from crawlerproject.rules.feeds.xml_entries import Entry
+from crawlerproject.rules.robots.policy import parse_robots
+from crawlerproject.rules.traps.template_yield import FIRST_LISTS, FIRST_NAMED_LISTS, FIRST_PAGES
+from crawlerproject.rules.url.urls import Address, parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import (
     FLAG_LISTED,

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.host_table import host_rows
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.inspection.host_table import host_rows
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_SEED
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.frontier.conftest import Bench
 
 PAUSE = 5.0

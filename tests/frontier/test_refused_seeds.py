@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier import books
+from crawlerproject.frontier import state as books
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.exclusion import Exclusion
+from crawlerproject.rules.url.exclusion import Exclusion
 from tests.frontier.conftest import Bench
 
 

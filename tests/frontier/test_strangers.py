@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.conduct import Ending
-from crawlerproject.frontier.found import Found, inventor
+from crawlerproject.frontier.discovered import Found, inventor
+from crawlerproject.frontier.learned.traps import TrapDesk
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.letters import Links, pack, unpack
-from crawlerproject.frontier.trap_desk import TrapDesk
+from crawlerproject.frontier.messages import Links, pack, unpack
+from crawlerproject.frontier.politeness import Ending
+from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.page import PageFacts
-from crawlerproject.rules.strangers import FIRST_NAMED, stranger_key
-from crawlerproject.rules.templates import FIRST_PAGES
-from crawlerproject.rules.urls import parse
-from crawlerproject.spiders.following import linked, navigated, redirected
+from crawlerproject.rules.page.page import PageFacts
+from crawlerproject.rules.traps.strangers import FIRST_NAMED, stranger_key
+from crawlerproject.rules.traps.template_yield import FIRST_PAGES
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import (
     FLAG_LISTED,

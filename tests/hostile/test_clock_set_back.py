@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.frontier.host import Host
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.set_back import Longest
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.rules.politeness.clock_set_back import Longest
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.frontier.conftest import Bench
 from tests.hostile.arena import arena
 

@@ -20,7 +20,7 @@ import dns.flags
 import dns.message
 import dns.rrset
 
-from crawlerproject.frontier.domains import STANDING
+from crawlerproject.frontier.hosts.domain_turns import STANDING
 from tests.hostile.arena import Arena, Asked, Visit, arena, most_late_seconds, page
 
 FARM, FARM_ADDRESS, FARM_PAUSE_SECONDS = "wildcard-farm.com", "127.77.0.1", 0.1

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from crawlerproject.rules.templates import HOST_FIRST_PAGES, HOST_MOST_PAGES
+from crawlerproject.rules.traps.template_yield import HOST_FIRST_PAGES, HOST_MOST_PAGES
 from tests.hostile.arena import Arena, Asked, arena, page
 
 PACE_SECONDS = 0.005

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.web.ports import free_port
 

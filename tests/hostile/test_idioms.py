@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.reports.warc_walk import check_file
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.reports.warc_check import check_file
+from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
 from tests.web.running import PROJECT
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crawlerproject.rules.templates import EARNED_LISTS, FIRST_LISTS, FIRST_PAGES
+from crawlerproject.rules.traps.template_yield import EARNED_LISTS, FIRST_LISTS, FIRST_PAGES
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
 from tests.web.running import PROJECT
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.frontier.host import Host
-from crawlerproject.rules.urls import parse
-from crawlerproject.stores.looking import FrontierView
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.rocks.view import FrontierView
 from tests.hostile.arena import SETTINGS, Arena, Asked, answer, arena, page
 from tests.web.running import crawl_command, start
 from tests.web.waiting import wait_until

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Arena, Asked, Crawled, Visit, answer, arena, page
 from tests.web.apps import shell
 from tests.web.running import PROJECT

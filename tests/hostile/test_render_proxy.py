@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Asked, answer, arena
 from tests.web.apps import shell
 from tests.web.running import PROJECT

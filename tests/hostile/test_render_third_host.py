@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import SETTINGS, Arena, Asked, Crawled, answer, arena, page
 from tests.web.apps import shell
 from tests.web.running import PROJECT

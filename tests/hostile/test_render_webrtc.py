@@ -18,9 +18,9 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import sync_playwright
 
-from crawlerproject.render.chromium import NOT_PLAYWRIGHTS, arguments, find_chromium
+from crawlerproject.config.chromium import NOT_PLAYWRIGHTS, arguments, find_chromium
 from crawlerproject.render.namespace import Launcher, NoNamespace
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Asked, answer, arena
 from tests.web.apps import shell
 

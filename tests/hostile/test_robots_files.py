@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.stores.request_log import read_log
+from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.running import scrapy
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
 from tests.robots_files import worst_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from crawlerproject.rules.robots_redirects import MOST_ASKED
+from crawlerproject.rules.robots.redirects import MOST_ASKED
 from tests.hostile.arena import Asked, answer, arena, page
 
 RULES = answer("User-agent: *\nDisallow: /admin\nDisallow: /page\n", mime="text/plain")

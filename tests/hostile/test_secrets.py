@@ -17,16 +17,16 @@ import pytest
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.batch.plans import write_plan
-from crawlerproject.crawl_file import CRAWL_FILE
+from crawlerproject.config.crawl_file import CRAWL_FILE
+from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.onlooker import Onlooker
-from crawlerproject.preflight import take_lock
-from crawlerproject.rules.urls import parse
+from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.archive.wacz import write_wacz
+from crawlerproject.stores.atomic_files import replace_file, write_whole
 from crawlerproject.stores.crawl_folder import refuse_links_out
-from crawlerproject.stores.durable import replace_file, write_whole
-from crawlerproject.stores.looking import RUN_FILE, STATUS_FILE, read_facts, write_facts
-from crawlerproject.stores.robots_copies import save_robots
-from crawlerproject.stores.wacz_file import write_wacz
+from crawlerproject.stores.logs.robots_copies import save_robots
+from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, read_facts, write_facts
 from tests.commands.running import archive, crawl, scrapy
 from tests.hostile.arena import Asked, arena, page
 from tests.web.ports import free_port

@@ -13,12 +13,12 @@ from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
+from crawlerproject.config.promised_settings import keep_guard, keep_whole
 from crawlerproject.middlewares.guard import Guard, guard_of
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.pace import PaceMiddleware
-from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.middlewares.robots import RobotsMiddleware
-from crawlerproject.promised_settings import keep_guard, keep_whole
 from crawlerproject.reasons import Reason
 
 LEASE: Any = SimpleNamespace(row=SimpleNamespace(host="a.test"))
@@ -88,15 +88,16 @@ def test_settings_that_take_a_promise_away_are_mended() -> None:
     ours = "crawlerproject.render.handler.RenderingDownloadHandler"
     settings = Settings()
     settings.set("DOWNLOAD_HANDLERS", {"https": "theirs.Handler", "ftp": "theirs.Ftp"}, "spider")
-    settings.set("EXTENSIONS", {"theirs.Extension": 1, "crawlerproject.extensions.commit.CommitLoop": None}, "cmdline")
+    commits = "crawlerproject.extensions.commit_loop.CommitLoop"
+    settings.set("EXTENSIONS", {"theirs.Extension": 1, commits: None}, "cmdline")
     settings.set("DOWNLOADER", "theirs.Downloader", "spider")
 
     keep_guard(settings)
     assert dict(settings.getdict("DOWNLOAD_HANDLERS")) == {"http": ours, "https": ours, "ftp": "theirs.Ftp"}
     assert settings["DOWNLOADER"] == "scrapy.core.downloader.Downloader"
-    assert settings.getdict("EXTENSIONS")["crawlerproject.extensions.commit.CommitLoop"] is None
+    assert settings.getdict("EXTENSIONS")["crawlerproject.extensions.commit_loop.CommitLoop"] is None
 
     keep_whole(settings)
-    assert settings.getdict("EXTENSIONS")["crawlerproject.extensions.commit.CommitLoop"] == 100
+    assert settings.getdict("EXTENSIONS")["crawlerproject.extensions.commit_loop.CommitLoop"] == 100
     assert settings.getdict("EXTENSIONS")["theirs.Extension"] == 1
     assert settings["SCHEDULER"] == "crawlerproject.crawl.scheduler.FrontierScheduler"

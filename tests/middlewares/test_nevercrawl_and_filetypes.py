@@ -11,7 +11,7 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.middlewares.filetypes import FileTypesMiddleware
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
-from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_SEED
 

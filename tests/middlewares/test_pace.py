@@ -16,11 +16,11 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.fetch.wire import Wire
 from crawlerproject.middlewares.pace import PaceMiddleware
-from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.pace import PRESETS
+from crawlerproject.rules.politeness.pace import PRESETS
+from crawlerproject.wire import Wire
 
 WALL = 1_700_000_000.0
 

@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from crawlerproject.middlewares.ports import PortsMiddleware
-from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 
 

@@ -11,7 +11,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from crawlerproject.middlewares.refused import Refused
+from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.middlewares.robots import RobotsMiddleware
 from crawlerproject.reasons import Reason
 

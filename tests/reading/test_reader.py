@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject.parse.links import linked
+from crawlerproject.parse.lists import Lists
 from crawlerproject.reading.jobs import Job, Kind, Reading
 from crawlerproject.reading.reader import NotRead, Reader
-from crawlerproject.rules.page import read_html
-from crawlerproject.rules.similarity import text_fingerprint
-from crawlerproject.rules.text_marks import text_marks
-from crawlerproject.rules.triage import triage
-from crawlerproject.rules.urls import parse
-from crawlerproject.spiders.following import linked
-from crawlerproject.spiders.lists import Lists
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.rules.page.page import read_html
+from crawlerproject.rules.rendering.triage import triage
+from crawlerproject.rules.traps.text_marks import text_marks
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import FLAG_SITEMAP, QueuedPage
 from tests.fetch.servers import run
 

@@ -8,11 +8,11 @@ import orjson
 
 from crawlerproject.reasons import Reason
 from crawlerproject.recovery.attempts import attempts
-from crawlerproject.rules.request_line import Attempt, line
-from crawlerproject.rules.warc_members import Member
-from crawlerproject.rules.warc_records import Context
-from crawlerproject.stores.archive import Archive, Written
-from crawlerproject.stores.warc_reading import members
+from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.rules.archive.warc_records import Context
+from crawlerproject.stores.archive.archive import Archive, Written
+from crawlerproject.stores.archive.warc_reader import members
 from tests.commands.running import archive_of
 from tests.warc_samples import STARTED_AT, exchange
 

@@ -11,9 +11,9 @@ import pytest
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.recovery.damage import damage_of
-from crawlerproject.stores.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
+from crawlerproject.stores.rocks.store import RocksStore
 
 ROWS = 5_000
 

@@ -18,10 +18,10 @@ import orjson
 import pytest
 
 from crawlerproject.recovery.damage import damage_of
-from crawlerproject.stores.frontier_folder import BUILDING, BUILT, DAMAGED, put_in_place
-from crawlerproject.stores.looking import FrontierView
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.stores.rocks import RocksStore
+from crawlerproject.stores.rocks.frontier_folder import BUILDING, BUILT, DAMAGED, put_in_place
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.view import FrontierView
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
 from tests.web.judge import read_captures

@@ -12,8 +12,8 @@ import pytest
 from crawlerproject.reports.crawl_report import CrawlReport, crawl_report
 from crawlerproject.reports.report_page import page, table
 from crawlerproject.reports.svg import line, ticks
-from crawlerproject.rules.request_line import Attempt
-from crawlerproject.rules.request_line import line as log_line
+from crawlerproject.rules.archive.log_line import Attempt
+from crawlerproject.rules.archive.log_line import line as log_line
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 

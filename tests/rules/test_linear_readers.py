@@ -9,23 +9,23 @@ from contextlib import suppress
 import pytest
 
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
-from crawlerproject.rules.backoff import retry_after_seconds
-from crawlerproject.rules.challenge import challenge
-from crawlerproject.rules.encoding import in_utf8
-from crawlerproject.rules.exclusion import Exclusion
-from crawlerproject.rules.feeds import is_feed, link_header, read_feed
-from crawlerproject.rules.http_heads import header_pairs, stored_head
-from crawlerproject.rules.links import refresh_target
-from crawlerproject.rules.page import read_html
-from crawlerproject.rules.page_robots import page_robots
-from crawlerproject.rules.page_text import read_page
-from crawlerproject.rules.payload_type import payload_type
-from crawlerproject.rules.robots import parse_robots
-from crawlerproject.rules.sitemaps import read_sitemap
-from crawlerproject.rules.templates import template_of
-from crawlerproject.rules.traps import trap
-from crawlerproject.rules.triage import triage
-from crawlerproject.rules.urls import Base, encode_query, parse
+from crawlerproject.rules.archive.http_heads import header_pairs, stored_head
+from crawlerproject.rules.archive.payload_type import payload_type
+from crawlerproject.rules.feeds.feeds import is_feed, link_header, read_feed
+from crawlerproject.rules.feeds.sitemaps import read_sitemap
+from crawlerproject.rules.page.encoding import in_utf8
+from crawlerproject.rules.page.extract import read_page
+from crawlerproject.rules.page.links import refresh_target
+from crawlerproject.rules.page.meta_robots import page_robots
+from crawlerproject.rules.page.page import read_html
+from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.rendering.challenge import challenge
+from crawlerproject.rules.rendering.triage import triage
+from crawlerproject.rules.robots.policy import parse_robots
+from crawlerproject.rules.traps.path_shapes import trap
+from crawlerproject.rules.traps.template_yield import template_of
+from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.urls import Base, encode_query, parse
 from tests.spending import bounded
 
 SIZE = 500_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any, Protocol
 
-from crawlerproject.rules.warc_records import Original
+from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import (
     FLAG_SEED,
     IN_MEMORY,
@@ -33,7 +33,7 @@ def row(host: str, number: int, priority: int = 1, **more: Any) -> QueuedPage:
 
 
 def key_of(host: str, number: int) -> bytes:
-    """24 bytes that begin with the host's share, as rules/urls.py makes them."""
+    """24 bytes that begin with the host's share, as rules/url/urls.py makes them."""
     return host.encode().ljust(8, b"_")[:8] + number.to_bytes(16, "big")
 
 

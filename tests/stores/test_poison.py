@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.rules.poison import Suspect
-from crawlerproject.rules.urls import parse
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.poison import MARK_FILE, POISON_FILE, Poison, ReadingMark, poison_of, write_poison
 from crawlerproject.stores.protocols import QueuedPage
 
@@ -20,7 +20,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 DIES = """
 import os, sys
 from pathlib import Path
-from crawlerproject.rules.urls import parse
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import QueuedPage
 address = parse(sys.argv[2])

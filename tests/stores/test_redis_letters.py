@@ -7,12 +7,12 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
-from crawlerproject.frontier.fleet import Fleet
-from crawlerproject.frontier.letters import RobotsWanted, pack
-from crawlerproject.frontier.trap_desk import TrapDesk
-from crawlerproject.stores.redis_ahead import AheadStore
-from crawlerproject.stores.redis_fleet import RedisFleet
-from crawlerproject.stores.redis_store import RedisStore
+from crawlerproject.fleet.worker import Fleet
+from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.messages import RobotsWanted, pack
+from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.membership import RedisFleet
+from crawlerproject.stores.redis.store import RedisStore
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, opened
 from tests.stores.redis_servers import RedisServer

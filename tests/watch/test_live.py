@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.host import Host
-from crawlerproject.frontier.host_table import host_row
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.inspection.host_table import host_row
 from crawlerproject.terminal import json_text
 from crawlerproject.watch.last_hour import Row
 from crawlerproject.watch.live import errors_by_reason, host_table, hosts_by_state, live_facts

@@ -1,0 +1,179 @@
+"""Captures that an index of others names: Common Crawl's columnar index (Parquet) or CDXJ, with filters."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from crawlerproject.batch.remote_files import Distant, buffered
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive.digests import sha1_of
+from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+
+_COLUMNS = {
+    "url": "url",
+    "fetch_time": "fetch_time",
+    "fetch_status": "status",
+    "content_digest": "digest",
+    "warc_filename": "filename",
+    "warc_record_offset": "offset",
+    "warc_record_length": "length",
+}
+# Lines that say of what form the others are: OpenWayback's, and the index of compressed blocks.
+_HEADERS = (b"!", b" CDX")
+# Of a file that is read from one end to the other: one request to its server for so much.
+_AHEAD_BYTES = 8 * 1024 * 1024
+# Of one line: an address of 2,000 characters and its fields need 3,000.
+_MAX_LINE_BYTES = 64 * 1024
+
+
+class Capture(NamedTuple):
+    """One capture of another's archive."""
+
+    address: Address
+    fetched_at: float  # epoch seconds
+    status: int
+    digest: bytes  # sha1 of the payload as they store it; empty when unknown
+    filename: str
+    offset: int
+    length: int  # 0: not told
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What is taken; empty or None takes everything."""
+
+    domains: frozenset[str] = frozenset()  # registered domains, or hosts
+    prefixes: tuple[str, ...] = ()
+    languages: frozenset[str] = frozenset()  # as the index writes them (ISO 639-3)
+    status: int | None = 200
+    since: float | None = None  # epoch seconds
+    until: float | None = None
+
+    def takes(self, capture: Capture, languages: str) -> bool:
+        """Whether a capture passes."""
+        host = capture.address.host
+        if self.domains and host not in self.domains and registered_domain(host) not in self.domains:
+            return False
+        if self.prefixes and not capture.address.url.startswith(self.prefixes):
+            return False
+        if self.languages and self.languages.isdisjoint(languages.split(",")):
+            return False
+        if self.status is not None and capture.status != self.status:
+            return False
+        return not (self.since and capture.fetched_at < self.since) and not (
+            self.until and capture.fetched_at >= self.until
+        )
+
+
+def read_captures(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+    """The captures that a file, a folder, an HTTP address or a list of paths (``.paths``, ``.paths.gz``) names.
+
+    Raises OperatorError for what is no such index; single lines that cannot be read are left out.
+    """
+    if "://" not in source and Path(source).is_dir():
+        files = sorted(path for path in Path(source).rglob("*") if _known_kind(path.name))
+        if not files:
+            raise OperatorError(f"{source} holds no index: no .parquet and no .cdxj file.")
+        for path in files:
+            yield from read_captures(str(path), distant, wanted)
+    elif source.endswith((".paths", ".paths.gz")):
+        for line in _lines_of(source, distant):
+            yield from read_captures(line.decode("utf-8", "replace").strip(), distant, wanted)
+    elif source.endswith(".parquet"):
+        yield from _columnar(source, distant, wanted)
+    else:
+        yield from _lines(source, distant, wanted)
+
+
+def _known_kind(name: str) -> bool:
+    return name.endswith((".parquet", ".cdxj", ".cdxj.gz", ".cdx.gz"))
+
+
+def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+    opened: Any = buffered(distant, source) if "://" in source or "://" in distant.base else source
+    try:
+        file = pq.ParquetFile(opened)
+    except (pa.ArrowInvalid, FileNotFoundError) as error:
+        raise OperatorError(f"{source} is no Parquet file ({str(error)[:100]}).") from error
+    names = set(file.schema_arrow.names)
+    if missing := sorted(set(_COLUMNS) - names):
+        raise OperatorError(f"{source} is of an unknown schema: it has no column {', '.join(missing)}.")
+    columns = [*_COLUMNS, *(["content_languages"] if "content_languages" in names else [])]
+    for batch in file.iter_batches(columns=columns):
+        if wanted.status is not None:  # before rows become objects
+            batch = batch.filter(pc.equal(batch["fetch_status"], wanted.status))
+        for row in batch.to_pylist():
+            moment = row["fetch_time"]
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            made = _capture({new: row[old] for old, new in _COLUMNS.items()}, moment.timestamp())
+            if made is not None and wanted.takes(made, row.get("content_languages") or ""):
+                yield made
+
+
+def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+    good = bad = 0
+    for line in _lines_of(source, distant):
+        if line.startswith(_HEADERS):
+            continue
+        start = line.find(b"{")
+        words = line[: max(start, 0)].split()
+        try:
+            fields = orjson.loads(line[start:])
+            moment = datetime.strptime(words[-1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+            made = _capture(fields, moment.timestamp())
+        except (ValueError, IndexError, TypeError):
+            made = None
+        if made is None:
+            bad += 1
+            if bad > 10 and not good:
+                raise OperatorError(f"{source} is of an unknown schema: its lines are not those of a CDXJ index.")
+            continue
+        good += 1
+        if wanted.takes(made, fields.get("languages") or ""):
+            yield made
+    if bad and not good:
+        raise OperatorError(f"{source} is of an unknown schema: its lines are not those of a CDXJ index.")
+
+
+def _capture(fields: dict[str, Any], fetched_at: float) -> Capture | None:
+    try:
+        address = parse(fields["url"])
+        return Capture(
+            address,
+            fetched_at,
+            _number(fields.get("status")),  # what is no HTTP has none
+            sha1_of(fields.get("digest")),
+            str(fields["filename"]),
+            int(fields["offset"]),
+            _number(fields.get("length")),
+        )
+    except (KeyError, ValueError, TypeError, UrlRefused):
+        return None
+
+
+def _number(value: Any) -> int:
+    """As indexes write it; 0 for none, which some write as ``-``."""
+    return 0 if value in (None, "", "-") else int(value)
+
+
+def _lines_of(source: str, distant: Distant) -> Iterator[bytes]:
+    """A text file's lines, unpacked as they are needed: a file of Common Crawl's CDXJ is some 6 GB of text."""
+    raw = buffered(distant, source, _AHEAD_BYTES)
+    lines: Any = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+    try:
+        while line := lines.readline(_MAX_LINE_BYTES):
+            yield line
+    except (OSError, EOFError, zlib.error) as error:
+        raise OperatorError(f"{source} is broken gzip ({error}).") from error

@@ -1,0 +1,115 @@
+"""What the commands about an archive share: the folder they are asked about, and how they say that they get on."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy.settings import BaseSettings
+
+from crawlerproject.crawl.start.preflight import crawl_folder
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.settings import given
+from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX
+from crawlerproject.terminal import console, say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+# A line this often where there is no terminal to draw a bar on (ours).
+_LINE_SECONDS = 10.0
+
+
+class OnFolder:
+    """Mixed into commands on one crawl folder; no ScrapyCommand, or Scrapy would list it."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings: dict[str, Any] = {"LOG_ENABLED": False, **given()}
+
+    def syntax(self) -> str:
+        """What may follow the command's name."""
+        return "[FOLDER]"
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Say what the operator, or the disk, got wrong in one sentence, with exit status 2 and without a traceback."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has seen enough, as ``head`` does
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # or Python complains when it flushes at its end
+        raise SystemExit(0) from None
+    except (OperatorError, StorageError) as error:
+        raise SystemExit(_refused(str(error))) from None
+    except OSError as error:
+        raise SystemExit(_refused(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))) from None
+
+
+def _refused(sentence: str) -> int:
+    say(sentence, error=True)
+    return 2
+
+
+def folder_of(args: list[str], settings: BaseSettings) -> Path:
+    """The crawl folder: the first argument, or CRAWL_DIR. Raises OperatorError when it holds no WARC file."""
+    folder = Path(args[0]) if args else crawl_folder(settings, "web")
+    if not folder.is_dir():
+        raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
+    if not any((folder / "warc").glob(f"*{WARC_SUFFIX}*")):
+        raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder / 'warc'}.")
+    return folder
+
+
+def only(args: list[str], what: str, example: str) -> str:
+    """The only argument. Raises OperatorError, with an example, when there is none or more."""
+    if len(args) != 1:
+        raise OperatorError(f"Give one {what}, for example: {example}")
+    return args[0]
+
+
+def closed_warcs(folder: Path) -> list[Path]:
+    """The WARC files that are not written any more, in the order of writing."""
+    return sorted((folder / "warc").glob(f"*{WARC_SUFFIX}"))
+
+
+class Bytes:
+    """How much of so many bytes is done: a bar on a terminal, now and then a line elsewhere; always on stderr."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._done = what, total, 0
+        self._said = time.monotonic()
+        self._bar: Progress | None = None
+        if sys.stderr.isatty():
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=console(error=True), transient=True)
+            self._task = self._bar.add_task(what, total=total)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, done: int) -> None:
+        """So many bytes more are done."""
+        self._done += done
+        if self._bar is not None:
+            self._bar.advance(self._task, done)
+        elif time.monotonic() - self._said >= _LINE_SECONDS:
+            self._said = time.monotonic()
+            say(f"{self._what}: {self._done:,} of {self._total:,} bytes", error=True)

@@ -1,0 +1,67 @@
+"""The arguments of a crawl beside its seeds and its scope: patterns of URLs, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.limits import LIMITS, BadLimit, amount
+from crawlerproject.rules.url.globs import BadGlob, Glob, globs
+
+INCLUDE, EXCLUDE = "include", "exclude"
+PATTERNS = (INCLUDE, EXCLUDE)
+_ALL = ("seeds", "scope", "mode", "budget", "accept", *PATTERNS, *LIMITS)
+# difflib's measure, as for settings: one letter wrong in the shortest (mode, seeds) gives 0.75 to 0.8.
+_LIKENESS = 0.75
+
+
+@dataclass(slots=True, frozen=True)
+class Arguments:
+    """What was given; None (or no key) where nothing was. Texts as they were written, each checked."""
+
+    include: list[str] | None = None
+    exclude: list[str] | None = None
+    limits: Mapping[str, str | float] = field(default_factory=dict)
+
+
+def arguments_of(given: MutableMapping[str, Any], of_class: type | None = None) -> Arguments:
+    """Take ours out of ``given``, those of ``-a``; a spider's class may have them as attributes. Raises OperatorError.
+
+    What is nearly one of ours is refused: a misspelt limit would silently not hold.
+    """
+    taken: dict[str, Any] = {
+        name: given.pop(name, None) or getattr(of_class, name, None) for name in (*PATTERNS, *LIMITS)
+    }
+    for name in given:
+        near = get_close_matches(name, _ALL, n=1, cutoff=_LIKENESS)
+        if near and name not in _ALL and not hasattr(of_class, name):
+            raise OperatorError(f"-a {name}= is no argument of a crawl; {near[0]} was probably meant.")
+    patterns = {name: written(name, taken[name]) if taken[name] is not None else None for name in PATTERNS}
+    limits = {name: taken[name] for name in LIMITS if taken[name] is not None}
+    check_limits(limits)
+    return Arguments(patterns[INCLUDE], patterns[EXCLUDE], limits)
+
+
+def written(name: str, patterns: str | list[str]) -> list[str]:
+    """Patterns as a list of texts. Raises OperatorError for one that cannot be meant."""
+    return [pattern.text for pattern in read(name, patterns)]
+
+
+def read(name: str, patterns: str | list[str]) -> tuple[Glob, ...]:
+    """Patterns, taken apart. Raises OperatorError."""
+    try:
+        return globs(patterns)
+    except BadGlob as error:
+        raise OperatorError(f"-a {name}=: {error}.") from None
+
+
+def check_limits(limits: Mapping[str, str | float]) -> None:
+    """Raise OperatorError for an amount that cannot be read."""
+    for name, value in limits.items():
+        try:
+            amount(name, value)
+        except BadLimit as error:
+            raise OperatorError(str(error)) from None

@@ -1,0 +1,64 @@
+"""Reads the pace and rest settings into the records that the rules want; a wrong value is one clear sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.politeness.backoff import RestLimits
+from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+LARGEST = 1e10
+"""Some 300 years, where they are seconds: beyond that clocks and timers do not add up any more."""
+
+
+def preset_of(settings: BaseSettings) -> PacePreset:
+    """``PACE_PRESET`` with the single numbers of ``PACE_*`` put in."""
+    window = number_of(settings, "PACE_WINDOW")
+    try:
+        return pace_preset(
+            settings.get("PACE_PRESET") or "default",
+            multiplier=number_of(settings, "PACE_MULTIPLIER"),
+            window=None if window is None else int(window),
+            min_seconds=number_of(settings, "PACE_MIN_SECONDS"),
+            max_seconds=number_of(settings, "PACE_MAX_SECONDS"),
+            start_seconds=number_of(settings, "PACE_START_SECONDS"),
+        )
+    except ValueError as error:
+        raise OperatorError(str(error)) from None
+
+
+def rest_limits_of(settings: BaseSettings) -> RestLimits:
+    """``BACKOFF_*`` and ``RETRY_AFTER_MAX_SECONDS``."""
+    given = {
+        "start_seconds": number_of(settings, "BACKOFF_START_SECONDS"),
+        "max_seconds": number_of(settings, "BACKOFF_MAX_SECONDS"),
+        "retry_after_max_seconds": number_of(settings, "RETRY_AFTER_MAX_SECONDS"),
+    }
+    return RestLimits()._replace(**{key: value for key, value in given.items() if value is not None})
+
+
+def ip_seconds_of(settings: BaseSettings) -> float | None:
+    """``PACE_IP_SECONDS``; None when ``PACE_PER_IP`` is off."""
+    if not settings.getbool("PACE_PER_IP", True):
+        return None
+    seconds = number_of(settings, "PACE_IP_SECONDS")
+    return 0.5 if seconds is None else seconds
+
+
+def number_of(settings: BaseSettings, name: str) -> float | None:
+    """A setting of 0 or more; None when it is unset or empty."""
+    value = settings.get(name)
+    if value is None or value == "":
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number <= LARGEST:
+        raise OperatorError(f"{name} must be a number from 0 to {LARGEST:g}, not {value!r}")
+    return number

@@ -1,0 +1,84 @@
+"""What ordinary settings may not take away: the last guard, and what a crawl of ours is whole by.
+
+``custom_settings`` replaces whole dictionaries, where its writer means one line of them. So what is missing is put back
+beside what was set, and what stands in the place of ours is put out, with one line of warning.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+
+from crawlerproject import settings as ours
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_PROJECT = SETTINGS_PRIORITIES["project"]
+_ADDONS = ("crawlerproject.addon.PoliteCrawl", "crawlerproject.addon.Guarded")
+_SCHEMES = ("http", "https")
+_OURS_HANDLER = ours.DOWNLOAD_HANDLERS["http"] or ""
+SCRAPY_HANDLER = "crawlerproject.render.scrapy_handler.ScrapyDownloadHandler"
+"""The guarded download handler for spiders that are not ours."""
+# Put together from Scrapy's and a project's: ours are added where they are missing.
+_CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
+# Without these nothing that is fetched would count, so None does not switch them off.
+_NEEDED = ("crawlerproject.extensions.commit_loop.CommitLoop", "crawlerproject.extensions.error_log.OwnErrors")
+
+
+def keep_guard(settings: BaseSettings, handler: str = _OURS_HANDLER) -> None:
+    """For every spider: a download handler of ours for http and https, in Scrapy's own downloader.
+
+    ``handler`` is put where none of the guarded ones stands.
+    """
+    handlers = settings.getdict("DOWNLOAD_HANDLERS")
+    missing = {scheme: handler for scheme in _SCHEMES if handlers.get(scheme) not in (_OURS_HANDLER, SCRAPY_HANDLER)}
+    for scheme in missing:
+        if handlers.get(scheme) is not None:
+            _warn("DOWNLOAD_HANDLERS", f"{handlers[scheme]} is not used for {scheme}")
+    if missing:
+        _put(settings, "DOWNLOAD_HANDLERS", dict(handlers) | missing)
+    _only(settings, "DOWNLOADER", default_settings.DOWNLOADER)
+
+
+def keep_addon(settings: BaseSettings, project: Mapping[str, Any]) -> None:
+    """Our add-on, which keeps the rest, where ``project`` (its ADDONS) has it and the spider's list does not."""
+    given = settings.getdict("ADDONS")
+    addons = {path: order for path, order in project.items() if path in _ADDONS and path not in given}
+    if addons:
+        _put(settings, "ADDONS", given | addons)
+
+
+def keep_whole(settings: BaseSettings) -> None:
+    """For spiders that derive from ``WebSpider``: the frontier, the commits and the chain besides."""
+    keep_guard(settings)
+    _only(settings, "SCHEDULER", ours.SCHEDULER)
+    for name in _CHAINS:
+        given, wanted = settings.getdict(name), getattr(ours, name)
+        whole = wanted | given | {path: wanted[path] for path in _NEEDED if path in wanted and given.get(path) is None}
+        if whole != given:
+            _put(settings, name, whole)
+
+
+def _only(settings: BaseSettings, name: str, wanted: str) -> None:
+    """One class is possible; what a project's template says of it needs no word."""
+    given = settings.get(name)
+    if given != wanted:
+        if given != getattr(default_settings, name):
+            _warn(name, f"{given} is not used")
+        _put(settings, name, wanted)
+
+
+def _put(settings: BaseSettings, name: str, value: Any) -> None:
+    """Where it was set, and not below: later settings of a higher priority are none of ours."""
+    settings.set(name, value, max(settings.getpriority(name) or 0, _PROJECT))
+
+
+def _warn(name: str, what: str) -> None:
+    logger.warning("%s: %s; robots.txt, NeverCrawl and the pace are kept in the crawler's own.", name, what)

@@ -1,0 +1,105 @@
+"""How renders end: in the archive, in the request log, in the frontier's books."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.log_line import Attempt
+from crawlerproject.rules.archive.rendered_records import Render
+from crawlerproject.stores.archive.plain_responses import PlainAnswer
+from crawlerproject.stores.protocols import FLAG_STRANGER
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.items import Page
+    from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.archive.archive import Written
+
+logger = logging.getLogger(__name__)
+
+# A page during whose render the browser died is given to the next browser so often (ours: it may be the cause).
+_TRIES = 3
+
+
+class RenderEnds:
+    """As ``PageEnds``, for pages in the browser."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._said_no_browser = False
+
+    def no_browser(self, why: str) -> None:
+        """Pages that want a browser stay queued for a later run; said once."""
+        self._crawl.frontier.renders.closed = why
+        if not self._said_no_browser:
+            self._said_no_browser = True
+            logger.warning("Pages that need a browser stay queued for a later run: %s.", why)
+
+    def place(self, page: Page, written: Written | None) -> str:
+        """Where the browser will find the plain answer, for a page that goes back for it; "" for any other."""
+        if page.to_render is None or written is None:
+            return ""
+        if why := self._crawl.frontier.renders.closed:
+            self.no_browser(why)
+        return PlainAnswer(written.filename, written.offset, written.length, *page.to_render).note()
+
+    def write(self, page: Page) -> Written | None:
+        """Archive what the browser made of a page; StorageError without room."""
+        rendered = page.rendered
+        if rendered is None or not rendered.html:
+            return None
+        facts = [*rendered.facts(), *page.notes]
+        times = rendered.started_at, rendered.ended_at
+        return self._crawl.archive.write_render(
+            Render(page.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
+        )
+
+    def end(self, page: Page, written: Written | None) -> None:
+        """Log a render, remember what it gained and end its lease."""
+        crawl, lease, rendered = self._crawl, page.lease, page.rendered
+        row, renders, now = lease.row, crawl.frontier.renders, crawl.now()
+        crawl.archive.attempt(
+            Attempt(
+                rendered.started_at if rendered and rendered.started_at else lease.leased_at,
+                rendered.ended_at if rendered and rendered.ended_at else now,
+                page.url,
+                page.reason,
+                host=row.host,
+                via=row.via,
+                depth=row.depth,
+                hop=row.hops,
+                mime="text/html" if written else "",
+                digest=written.digest_text if written else "",
+                warc=written.filename if written else "",
+                offset=written.offset if written else None,
+                length=written.length if written else None,
+                error=page.error,
+                tries=row.tries,
+                rendered=True,
+            ),
+            now,
+        )
+        again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
+        short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
+        if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
+            # Without all of its files it says nothing of what its template gains.
+            plain = PlainAnswer.of(row.note)
+            renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
+        if page.text_marks and crawl.traps.learn_rendered(row, page.text_marks):
+            crawl.frontier.domains.yielded(row.host)
+        crawl.frontier.finish_render(lease, now, again=again)
+
+    def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
+        """Log and count a sub-request that could not be had politely while its page was in the browser."""
+        crawl, row, now = self._crawl, lease.row, self._crawl.now()
+        crawl.frontier.refused[reason] += 1
+        crawl.archive.attempt(
+            Attempt(
+                now, now, address.url, reason, host=address.host, via=row.url, depth=row.depth + 1, hop="E",
+                error="no turn of its host within the page's time",
+            ),
+            now,
+        )  # fmt: skip

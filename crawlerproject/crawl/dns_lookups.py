@@ -1,0 +1,95 @@
+"""Names of hosts on their way to an address, at the rate that the resolver allows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.rules.url.hosts import host_name
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.frontier.hosts.host import Host
+    from crawlerproject.frontier.lease import Lease
+
+# Questions are begun some at a time, this far apart at least: a timer for each would cost more than the question.
+_APART_SECONDS = 0.01
+
+
+class Lookups:
+    """A task for each host whose turn it is and whose address is asked for; the others wait in line without one."""
+
+    def __init__(
+        self, crawl: Crawl, found: Callable[[Lease, FetchError | None], None], nothing: Callable[[], None]
+    ) -> None:
+        """``found`` is given the lease that a host then has, and why it has no address; ``nothing`` is told of none."""
+        self._crawl = crawl
+        self._found = found
+        self._nothing = nothing
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Who had an address before goes first: no number of new hosts keeps those waiting that are being crawled.
+        self._again: deque[Host] = deque()
+        self._new: deque[Host] = deque()
+        self._timer: asyncio.Handle | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks or self._again or self._new)
+
+    def begin(self, host: Host) -> None:
+        """Look up one more: now when the answer is at hand, else as soon as a question may be asked."""
+        if self._crawl.resolver.at_hand(_name(host)):
+            self._start(host)
+            return
+        (self._again if host.address else self._new).append(host)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_soon(self._go_on)
+
+    def cancel(self) -> None:
+        """Nobody waits for them any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._again.clear()
+        self._new.clear()
+        for task in self._tasks:
+            task.cancel()
+
+    def _go_on(self) -> None:
+        """Ask as many questions as there is room for; they are counted before this is called again."""
+        self._timer = None
+        if not (self._again or self._new):
+            return
+        for _ in range(min(self._crawl.resolver.room(), len(self._again) + len(self._new))):
+            self._start((self._again or self._new).popleft())
+        self._timer = asyncio.get_running_loop().call_later(_APART_SECONDS, self._go_on)
+
+    def _start(self, host: Host) -> None:
+        task = asyncio.get_running_loop().create_task(self._resolve(host))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _resolve(self, host: Host) -> None:
+        crawl = self._crawl
+        error: FetchError | None = None
+        try:
+            resolved = await crawl.resolver.resolve(_name(host))
+            address = crawl.frontier.address_for(host, resolved.addresses, crawl.now())
+            until = resolved.expires_at
+        except FetchError as failed:
+            # It has its turn all the same: the failure is logged and judged like any other.
+            error, address, until = failed, f"unresolved:{host.name}", 0.0
+        try:
+            lease = crawl.frontier.looked_up(host, address, until, crawl.now())
+        except StorageError as away:
+            crawl.pause(str(away))
+            return
+        if lease is not None:
+            self._found(lease, error)
+        else:
+            self._nothing()
+
+
+def _name(host: Host) -> str:
+    return host_name(host.name).strip("[]")

@@ -1,0 +1,120 @@
+"""How a crawl stands at one moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from crawlerproject.crawl.progress.troubles import free_at
+from crawlerproject.frontier.workbench import Stage
+from crawlerproject.inspection.host_table import queue_of
+from crawlerproject.inspection.progress import Progress
+from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.frontier.hosts.host import Host
+
+# Where a host is counted that is about to be asked, by its stage; the others wait, rest, or lack a lease.
+_ABOUT_TO = {
+    Stage.LOOKED_UP: "looked_up",
+    Stage.BEHIND: "looked_up",
+    Stage.IN_LINE: "in_line",
+    Stage.IN_FLIGHT: "in_flight",
+}
+_STAGES = [_ABOUT_TO.get(stage, "") for stage in Stage]
+# A host that only keeps its pause and is asked again so soon needs no explanation (ours).
+_SOON_SECONDS = 10.0
+# Hosts whose limits are worked out in one look: 50 ms.
+_HOSTS_A_LOOK = 20_000
+
+
+class Allowed:
+    """What politeness allows to all hosts: with very many each look works it out for another part of them."""
+
+    def __init__(self) -> None:
+        self._parts: list[Limits | None] = [None]
+        self._part = 0
+
+    def turn(self, hosts: int) -> tuple[int, int]:
+        """Which part it is now, and of how many; hosts at one address are in the same."""
+        parts = -(-hosts // _HOSTS_A_LOOK) or 1
+        if parts != len(self._parts):
+            self._parts = [None] * parts
+        self._part = (self._part + 1) % parts
+        return self._part, parts
+
+    def take(self, found: Limits) -> tuple[float | None, float]:
+        """Answers a second (None: unbounded) and seconds to the end; parts not looked at yet count as the others do."""
+        self._parts[self._part] = found
+        known = [part for part in self._parts if part is not None]
+        rates = [part.per_second for part in known if part.per_second is not None]
+        rate = sum(rates) * len(self._parts) / len(known) if len(rates) == len(known) else None
+        return rate, max(part.seconds for part in known)
+
+
+def progress(crawl: Crawl) -> Progress:
+    """Where the crawl stands; costs a look at every host in memory."""
+    now, frontier = crawl.now(), crawl.frontier
+    counts = Counter[str]()
+    queues: list[Queue] = []
+    quiet: list[Host] = []  # those that rest or keep their pause
+    bench = frontier.workbench
+    part, parts = crawl.allowed.turn(len(bench.hosts))
+    for host in frontier.hosts():  # what is called here is called a hundred thousand times
+        doing = _STAGES[host.stage]
+        if not host.work or host.given_up:
+            counts["in_flight"] += doing == "in_flight"
+            continue
+        if not doing:
+            doing = _waits(host, now)
+            if doing != "ready":
+                quiet.append(host)
+        counts[doing] += 1
+        if doing != "resting" and (parts == 1 or hash(host.address or host.name) % parts == part):
+            queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
+    on_disk = frontier.on_disk
+    per_second, seconds = crawl.allowed.take(limits(queues, bench.ip_pause_seconds))
+    eta = max(seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
+    wake = frontier.wake_at()  # of hosts without work and of addresses as well
+    moves = bool(sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or crawl.halted)
+    if counts["waiting"] and wake is not None and wake - now < _SOON_SECONDS:
+        moves = True
+    if not moves and not on_disk.hosts:
+        wake = min((free_at(host, now) for host in quiet), default=None)
+    return Progress(
+        pages=crawl.pages,
+        bytes=crawl.bytes,
+        errors=crawl.errors,
+        hosts_in_flight=counts["in_flight"],
+        hosts_ready=counts["ready"],
+        hosts_waiting=counts["waiting"],
+        hosts_resting=counts["resting"],
+        hosts_on_disk=on_disk.hosts,
+        hosts_in_line=counts["in_line"],
+        hosts_looked_up=counts["looked_up"],
+        queued_urls=max(0, frontier.waiting_urls),
+        next_free_seconds=None if wake is None else max(0.0, wake - now),
+        eta_seconds=eta if eta > 0 else None,
+        ceiling_per_second=_with_disk(
+            per_second, sum(counts.values()) - counts["resting"], on_disk.hosts - on_disk.resting
+        ),
+        standing=() if moves else crawl.troubles.standing(quiet, now, on_disk.hosts),
+        paused=crawl.halted,
+    )
+
+
+def _waits(host: Host, now: float) -> str:
+    """Of a host that is neither asked nor about to be."""
+    if host.rest_until > now or host.closed_until > now:
+        return "resting"
+    if host.next_free > now:
+        return "waiting"
+    return "in_line" if host.ports is not None and host.ports.turn is not None else "ready"
+
+
+def _with_disk(per_second: float | None, hosts: int, more: int) -> float | None:
+    """Of hosts on disk nothing is known here but that their pauses are as long as the others', on average."""
+    if per_second is None or not hosts:
+        return per_second or None
+    return per_second * (hosts + more) / hosts

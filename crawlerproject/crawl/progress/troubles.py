@@ -1,0 +1,110 @@
+"""Why hosts rest, and what is wrong with seeds: URL, reason, next moment and the setting that helps, said at once."""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from heapq import nsmallest
+from typing import TYPE_CHECKING
+
+from crawlerproject.inspection.host_state import pace_source
+from crawlerproject.inspection.progress import human_seconds
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.remedies import REMEDIES
+from crawlerproject.stores.protocols import FLAG_SEED
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.hosts.host import Host
+    from crawlerproject.items import Page
+
+logger = logging.getLogger(__name__)
+
+# How a page ends of which there is nothing to say.
+GOOD = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.REDIRECT, Reason.RENDERED, Reason.SUBSCRIBED})
+# Seeds that are named one by one; a file of a million may be full of dead names (ours).
+_NAMED = 10
+# Hosts whose last failure is remembered, the oldest goes first: 200 KB.
+_REMEMBERED = 1000
+# Lines on a screen about hosts for which nothing moves (ours: the panel fits 80 x 24 with the log above it).
+_LINES = 3
+
+
+class Troubles:
+    """Of one start. ``seed_hosts`` are sorted host keys."""
+
+    def __init__(self, seed_hosts: Sequence[str]) -> None:
+        self._seed_hosts = seed_hosts
+        self._reasons: dict[str, str] = {}  # host -> its last failure
+        self._seeds: set[str] = set()  # hosts and URLs of seeds that were named
+        self._more = 0  # that were not
+
+    def ended(self, page: Page, now: float) -> None:
+        """A page came to an end that is not GOOD, and its host has been judged for it."""
+        row, host = page.lease.row, page.lease.host
+        rests = host.rests_until(now)
+        if rests or page.status is None:
+            self._reasons.pop(host.name, None)
+            if len(self._reasons) >= _REMEMBERED:
+                del self._reasons[next(iter(self._reasons))]
+            self._reasons[host.name] = str(page.reason)
+        is_seed = bool(row.flags & FLAG_SEED)
+        if is_seed or (page.lease.is_robots and (rests or page.status is None) and self._of_seeds(host.name)):
+            what = f"Seed {page.url}" if is_seed else f"The seeds of {host.name} wait for {page.url}"
+            outcome = _with_detail(page)
+            self._say(host.name, f"{what}: {outcome}{_again(rests, now)}", page.reason)
+
+    def refused(self, seeds: Iterable[tuple[str, Reason]]) -> None:
+        """Seeds (URLs) that met a gate."""
+        for url, reason in seeds:
+            self._say(url, f"Seed {url} is refused: {reason}", reason)
+
+    def standing(self, hosts: Sequence[Host], now: float, on_disk: int = 0) -> tuple[str, ...]:
+        """Why nothing moves, the host first that may be asked first; ``on_disk`` are others, which rest as well."""
+        first = nsmallest(_LINES, hosts, key=lambda host: free_at(host, now))
+        lines = [f"{host.name}: {self._why(host, now)}{_again(free_at(host, now), now)}" for host in first]
+        more = len(hosts) - len(first) + on_disk
+        return (*lines, f"and {more:,} more rest or keep their pause") if more else tuple(lines)
+
+    def _why(self, host: Host, now: float) -> str:
+        if not host.rests_until(now):
+            return pace_source(host)
+        if host.closed_until > now:
+            return "outside the hours of its robots.txt"
+        return self._reasons.get(host.name) or (
+            f"rests, {host.failures} failures in a row" if host.failures else "rests"
+        )
+
+    def _of_seeds(self, host: str) -> bool:
+        place = bisect_left(self._seed_hosts, host)
+        return place < len(self._seed_hosts) and self._seed_hosts[place] == host
+
+    def _say(self, key: str, text: str, reason: Reason) -> None:
+        """Once for each seed, so long as they are few; then at 10, 100, 1,000 more."""
+        if key in self._seeds:
+            return
+        if len(self._seeds) < _NAMED:
+            self._seeds.add(key)
+            remedy = REMEDIES.get(reason, "")
+            logger.warning("%s.%s", text, f" {remedy}" if remedy else "")
+            return
+        self._more += 1
+        if self._more >= 10 and str(self._more).strip("0") == "1":
+            logger.warning(
+                "%d more seeds have failed or were refused; the request log and scrapy why name them", self._more
+            )
+
+
+def free_at(host: Host, now: float) -> float:
+    """When a host that waits or rests may be asked; epoch seconds."""
+    return max(host.next_free, host.rests_until(now))
+
+
+def _again(until: float, now: float) -> str:
+    return f", again in {human_seconds(until - now)}" if until > now else ""
+
+
+def _with_detail(page: Page) -> str:
+    """The reason with the status or the error behind it."""
+    detail = str(page.status) if page.status is not None else page.error
+    return f"{page.reason} ({detail})" if detail and detail != page.reason else str(page.reason)

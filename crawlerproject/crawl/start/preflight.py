@@ -1,0 +1,282 @@
+"""Everything an operator can get wrong, found before the first request; each with one sentence that mends it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from crawlerproject.config.chromium import find_chromium
+from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_unknown
+from crawlerproject.config.identity import identity
+from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.values import list_of
+from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
+from crawlerproject.errors import OperatorError
+from crawlerproject.fetch.tls import allowed_hosts
+from crawlerproject.fleet.join import answer_seconds, shared, worker_name
+from crawlerproject.hooks.delivery import hook_of
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
+from crawlerproject.rules.url.seeds import Seeds, seeds_of
+from crawlerproject.settings import OURS
+from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.rocks.frontier_folder import open_frontier
+from crawlerproject.stores.rocks.view import LOCK_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.rules.url.urls import Address
+
+logger = logging.getLogger(__name__)
+
+# Names that become keys in Redis, where braces mean something, and folders.
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+_CMDLINE = SETTINGS_PRIORITIES["cmdline"]
+MODES = ("crawl", "recrawl")
+# Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
+_WARC_MAX_BYTES = 2_000_000_000
+_PARTS = ("frontier", "warc", "index", "log")
+RENDER_MODES = ("auto", "never", "always")
+
+
+def seeds_and_scope(seeds: str, scope: str) -> tuple[list[Address], str]:
+    """As ``seeds_with_options``, the URLs alone, and the scope."""
+    return seeds_with_options(seeds, scope).addresses, scope
+
+
+def seeds_with_options(seeds: str, scope: str) -> Seeds:
+    """The seeds of ``-a seeds=``: a file (one URL a line, its options behind it) or URLs separated by commas.
+
+    Lines that are no URLs are reported with their number and skipped; nothing usable raises OperatorError.
+    """
+    if scope not in SCOPES:
+        raise OperatorError(f"The scope {scope!r} is unknown; use one of {', '.join(SCOPES)}.")
+    if not seeds.strip():
+        raise OperatorError("There are no seeds; give a file or URLs separated by commas with -a seeds=….")
+    source, lines = _seed_lines(seeds)
+    try:
+        read = seeds_of(lines)
+    except BadOption as error:
+        raise OperatorError(f"{source}, {error}.") from None
+    addresses, problems, _ = read
+    for problem in problems:
+        logger.warning("%s, line %d: %s: %r is skipped", source, problem.line_number, problem.reason, problem.text)
+    if not addresses:
+        detail = "" if not problems else f": line {problems[0].line_number} is {problems[0].reason}"
+        raise OperatorError(f"No usable seed in {source}{detail}; give at least one http or https URL.")
+    return read
+
+
+def absolute_seeds(seeds: str) -> str:
+    """``-a seeds=`` as a later start can read it from another folder: a file by its absolute path."""
+    file = _seeds_file(seeds)
+    return str(file.absolute()) if file is not None else seeds
+
+
+def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
+    """``-a mode=`` and ``-a budget=``: whether known pages are visited again, and how many at most (None: all due)."""
+    if mode not in MODES:
+        raise OperatorError(f"The mode {mode!r} is unknown; use one of {', '.join(MODES)}.")
+    if not budget:
+        return mode == "recrawl", None
+    if mode != "recrawl":
+        raise OperatorError("A budget is for visiting known pages again; give it with -a mode=recrawl.")
+    if not (budget.isascii() and budget.isdigit() and int(budget) > 0):
+        raise OperatorError(f"The budget {budget!r} is not a number of pages; give one of 1 or more.")
+    return True, int(budget)
+
+
+def check_known(settings: BaseSettings) -> None:
+    """Refuse to come back to a crawl that there never was, or that no process sees whole. Raises OperatorError."""
+    if shared(settings):
+        raise OperatorError(
+            "Coming back chooses among all known pages, which none of several workers has: "
+            "move the crawl to a folder with scrapy state copy and come back from there."
+        )
+    folder = crawl_folder(settings, "web")
+    if not (folder / "frontier" / "CURRENT").is_file():
+        raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
+
+
+def _seeds_file(seeds: str) -> Path | None:
+    """The file that they name; None when there is none. A long list of URLs is no name at all. OSError."""
+    try:
+        return Path(seeds) if Path(seeds).is_file() else None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return None
+        raise
+
+
+def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
+    try:
+        if (file := _seeds_file(seeds)) is not None:
+            return seeds, file.read_text("utf-8-sig", errors="replace").splitlines()
+    except OSError as error:
+        raise OperatorError(
+            f"The seeds file {seeds} cannot be read ({error.strerror}); check its permissions."
+        ) from error
+    if "://" in seeds or "," in seeds:
+        return "the seeds", [part.strip() for part in seeds.split(",")]
+    if os.path.isdir(seeds):  # which is no error for a name that is too long
+        raise OperatorError(f"The seeds {seeds} are a folder; give a file with one URL a line.")
+    if "/" in seeds or seeds.endswith((".txt", ".csv", ".lst", ".seeds")) or "." not in seeds:
+        raise OperatorError(f"The seeds file {seeds} does not exist; give a file with one URL a line, or URLs.")
+    return "the seeds", [seeds]
+
+
+def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
+    """CRAWL_DIR, or ``crawls/<spider name>``; in a fleet the worker's folder therein."""
+    folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+    return folder / worker_name(settings) if shared(settings) else folder
+
+
+def check(settings: BaseSettings, folder: Path) -> None:
+    """Refuse a crawl that cannot go well. Raises OperatorError."""
+    check_settings(settings)
+    fleet = shared(settings)
+    _check_folder(folder, embedded=not fleet, within=folder.parent if fleet else None)
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """The part of ``check`` that needs no folder; every crawl of ours passes it, whatever started it."""
+    refuse_bad_user_settings()
+    refuse_unknown((name for name in settings if settings.getpriority(name) == _CMDLINE), "The command line")
+    check_scrapys(settings)
+    check_values(settings)
+    if settings.getint("WARC_MAX_BYTES") > _WARC_MAX_BYTES:
+        raise OperatorError(
+            f"WARC_MAX_BYTES is {settings['WARC_MAX_BYTES']}; {_WARC_MAX_BYTES} is the most, since the Parquet index "
+            "holds offsets in 32 bits."
+        )
+    preset_of(settings)
+    rest_limits_of(settings)
+    who = identity(settings)
+    try:
+        AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS"))
+    except ValueError as error:
+        raise OperatorError(f"FETCH_ALLOW_NETWORKS: {error}; use CIDR, for example 127.0.0.0/8.") from error
+    allowed_hosts(list_of(settings, "TLS_ALLOW_HOSTS"))
+    if not who.reachable and not _only_own(settings):
+        raise OperatorError(
+            "A crawl of public addresses needs a way to reach you: set CRAWLER_INFO_URL or CRAWLER_CONTACT "
+            "(-s CRAWLER_CONTACT=you@example.org)."
+        )
+    if shared(settings):
+        _check_fleet(settings)
+    elif not str(settings["STATE_URL"]).startswith("rocksdb:"):
+        raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.")
+    if settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS") > MAX_BITS:
+        raise OperatorError(
+            f"NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above {MAX_BITS}; its index reaches no further."
+        )
+    if settings["RENDER"] not in RENDER_MODES:
+        raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
+    find_chromium(settings["RENDER_BROWSER"])
+    try:
+        hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
+    except ValueError as error:
+        raise OperatorError(str(error)) from None
+    public = str(settings["WEBSUB_PUBLIC_URL"])
+    if public and not public.startswith(("http://", "https://")):
+        raise OperatorError(f"WEBSUB_PUBLIC_URL is {public!r}; use the http or https URL at which hubs reach you.")
+
+
+def _check_fleet(settings: BaseSettings) -> None:
+    """Redis is there and fit, names can be keys, and a request fits into a lease."""
+    lease, answer = settings.getfloat("FLEET_LEASE_SECONDS"), answer_seconds(settings)
+    if lease < 1.5 * answer:  # a third of a lease may be over before it is renewed
+        raise OperatorError(
+            f"FLEET_LEASE_SECONDS is {lease:g}; it must be at least half as long again as FETCH_TIMEOUT_SECONDS and "
+            f"RENDER_TIMEOUT_SECONDS (the longer is {answer:g}), since no request may outlive its lease."
+        )
+    for name, value in (("FLEET_CRAWL", settings["FLEET_CRAWL"]), ("FLEET_WORKER", worker_name(settings))):
+        if not _NAME.fullmatch(str(value)):
+            raise OperatorError(f"{name} is {value!r}; use letters, digits, dots, dashes and underscores.")
+    RedisLink(settings["STATE_URL"]).close()
+
+
+def _only_own(settings: BaseSettings) -> bool:
+    """Whether the operator's own hosts are crawled: own names at own addresses, no public crawl."""
+    return bool(list_of(settings, "FETCH_ALLOW_NETWORKS")) and settings["FETCH_HOSTS_FILE"] != OURS["FETCH_HOSTS_FILE"]
+
+
+def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_links_out(folder, within)
+        for part in _PARTS:
+            (folder / part).mkdir(exist_ok=True)
+    except OSError as error:
+        raise OperatorError(
+            f"The crawl folder {folder} cannot be made ({error.strerror}); set CRAWL_DIR to a writable one."
+        ) from error
+    for place in (folder, *(folder / part for part in _PARTS)):
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise OperatorError(
+                f"The crawl folder {place} cannot be written; check its owner or set CRAWL_DIR to another."
+            )
+    lock = take_lock(folder)
+    try:
+        if embedded:
+            open_frontier(folder).close()
+    finally:
+        os.close(lock)
+
+
+# An onlooker holds it for an instant, a process that writes for long (stores/rocks/view.py).
+_LOCK_TRIES, _BETWEEN_TRIES_SECONDS = 5, 0.05
+
+
+def take_lock(folder: Path) -> int:
+    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none).
+
+    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed.
+    """
+    descriptor = -1
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_links_out(folder)
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        _lock(descriptor)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise OperatorError(
+            f"The crawl folder {folder} is in use by a running crawl; stop that one first or set CRAWL_DIR to another."
+        ) from None
+    except OSError as error:
+        raise OperatorError(
+            f"The crawl folder {folder} cannot be locked ({error.strerror}); set CRAWL_DIR to another."
+        ) from error
+    try:
+        close_to_others(folder)
+    except OperatorError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    """Raises BlockingIOError when another holds it for more than an instant."""
+    for left in reversed(range(_LOCK_TRIES)):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not left:
+                raise
+        time.sleep(_BETWEEN_TRIES_SECONDS)

@@ -1,0 +1,176 @@
+"""A start on a crawl's folder: what is continued, what is new, and what must be accepted first."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crawlerproject.config.arguments import PATTERNS, Arguments, read
+from crawlerproject.config.crawl_file import (
+    ALL,
+    CRAWL_FILE,
+    DECISIVE,
+    SCOPE,
+    SEEDS,
+    CrawlFile,
+    Difference,
+    accepted_names,
+    differences,
+    kept_settings,
+    read_crawl_file,
+    refuse_differences,
+    write_crawl_file,
+)
+from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.inspection.progress import Progress, counted
+from crawlerproject.rules.url.scope import Patterns
+from crawlerproject.settings import OURS
+from crawlerproject.stores.protocols import Changes, FrontierStore
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.rules.url.urls import Address
+
+logger = logging.getLogger(__name__)
+
+
+_WHAT_NEXT = (
+    "To visit its pages again: -a mode=recrawl; for more pages: new seeds with -a accept=seeds; for another crawl: "
+    "-s CRAWL_DIR=…."
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Resumed:
+    """What a crawl is at this start."""
+
+    scope: str
+    hosts: list[str]  # host keys of all its seeds
+    patterns: Patterns
+    arguments: Arguments  # as they hold
+    continued: bool  # it was begun by an earlier start
+    new_seeds: int
+    recrawl: bool = False  # its known pages are visited again
+
+    def say_queued(self, urls: int, hosts: int, pages: int) -> None:
+        """What earlier starts have done and left; known when all of it is taken up."""
+        if not self.continued or self.recrawl:
+            return
+        done = f"{counted(pages, 'page')} done, " if pages else ""  # of an older version's folder that is not known
+        if urls:
+            logger.info("From before: %s%s of %s queued", done, counted(urls, "URL"), counted(hosts, "host"))
+        elif not self.new_seeds:
+            logger.info("From before: %snothing queued: this crawl has ended. %s", done, _WHAT_NEXT)
+
+    def say_end(self, folder: Path, reason: str, progress: Progress) -> None:
+        """What a start came to that had nothing to do, and what is left for another one."""
+        if reason != "finished":
+            return
+        if self.continued and not progress.pages and not self.recrawl:
+            tried = f" ({counted(progress.errors, 'attempt')} failed)" if progress.errors else ""
+            logger.info("Nothing was left to fetch%s: the crawl in %s has ended before. %s", tried, folder, _WHAT_NEXT)
+        if progress.queued_urls:
+            left = counted(progress.queued_urls, "URL")
+            logger.info("Left for another start: %s of hosts that rest for longer than FRONTIER_PATIENCE_SECONDS", left)
+
+
+def resume(folder: Path, store: FrontierStore, spider: Any, *, continued: bool) -> Resumed:
+    """Compare a start with what the folder remembers, and remember what it changes.
+
+    Raises OperatorError for a change that ``-a accept=`` does not name.
+    """
+    accepted, settings = accepted_names(spider.accept), spider.crawler.settings
+    file = read_crawl_file(folder)
+    known = KnownSeeds(store)
+    if file is None and continued and known.scope:
+        file = CrawlFile(scope=known.scope, settings=kept_settings(settings))  # of a version that wrote none
+    scope = spider.scope_given or (file.scope if file is not None else spider.scope)
+    seeds: list[Address] = spider.seeds or []
+    new = known.unknown(seeds)
+    changed = list(known.changed(seeds, new, spider.seed_options))
+    if file is not None and continued:
+        found = differences(file, spider.scope_given, settings, spider.arguments)
+        if new and known and spider.seeds_given != file.seeds:
+            found.insert(0, Difference(SEEDS, file.seeds, spider.seeds_given))
+        elif changed:
+            url, old, now = changed[0]
+            found.insert(0, Difference(SEEDS, f"{url} {old}".strip(), f"{url} {now}".strip()))
+        refuse_differences(folder, found, spider.accept)
+    elif file is not None:  # prepared by hand before the first start
+        file.seeds = spider.seeds_given or file.seeds
+        file.include = file.include if spider.arguments.include is None else spider.arguments.include
+        file.exclude = file.exclude if spider.arguments.exclude is None else spider.arguments.exclude
+        write_crawl_file(folder, file)
+    spider.scope = scope
+    _say(folder, seeds, len(new), continued=continued)
+    spider.arguments = _remember(folder, file, spider, scope, settings, accepted)
+    known.take(seeds, new, spider.seed_options, scope)
+    store.apply(Changes(facts=known.facts()))
+    include, exclude = (read(name, getattr(spider.arguments, name)) for name in PATTERNS)
+    patterns = Patterns(include, exclude, known.rules())
+    return Resumed(scope, known.hosts, patterns, spider.arguments, continued, len(new), spider.recrawl)
+
+
+def _say(folder: Path, seeds: list[Address], new: int, *, continued: bool) -> None:
+    """What a start does with its folder: a crawl that another one joins unseen would be a mixture of two."""
+    if not continued:
+        logger.info("A new crawl in %s: %s", folder, _count(len(seeds)))
+    elif seeds:
+        joined = f", {new:,} of them new" if new else ", none of them new"
+        logger.info("Continues the crawl in %s: %s%s", folder, _count(len(seeds)), joined)
+    else:
+        logger.info("Continues the crawl in %s", folder)
+
+
+def _count(seeds: int) -> str:
+    return counted(seeds, "seed")
+
+
+def _remember(
+    folder: Path, file: CrawlFile | None, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]
+) -> Arguments:
+    """Write the crawl's file when there is none, or when a change was accepted or needs to be; how its arguments are.
+
+    A limit is no part of what a crawl is: another one holds from now on, without a word of acceptance.
+    """
+    given: Arguments = spider.arguments
+    if file is None or not (folder / CRAWL_FILE).exists():
+        file = file or CrawlFile()
+        settings_now = kept_settings(settings)
+        file = CrawlFile(spider.seeds_given, scope, settings_now, given.include or [], given.exclude or [])
+        file.bound(given.limits)
+        write_crawl_file(folder, file)
+        return _arguments(file)
+    bounds = file.bound(given.limits)
+    for said in bounds:
+        logger.info("From now on %s", said)
+    _accept(file, spider, scope, settings, accepted)
+    if accepted or bounds:
+        write_crawl_file(folder, file)
+    return _arguments(file)
+
+
+def _arguments(file: CrawlFile) -> Arguments:
+    return Arguments(file.include, file.exclude, file.limits)
+
+
+def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]) -> None:
+    """What of the crawl's file becomes as the start wants it."""
+    if accepted & {SEEDS, ALL} and spider.seeds_given:
+        file.seeds = _both(file.seeds, spider.seeds_given)
+    if accepted & {SCOPE, ALL}:
+        file.scope = scope
+    for name in PATTERNS:
+        if accepted & {name, ALL} and (patterns := getattr(spider.arguments, name)) is not None:
+            setattr(file, name, patterns)
+    given = kept_settings(settings)
+    changed = [name for name in DECISIVE if name in accepted or ALL in accepted]
+    file.settings |= {name: given.get(name, OURS[name]) for name in changed if name in given or name in file.settings}
+
+
+def _both(before: str, more: str) -> str:
+    """Seeds as one argument: URLs are joined, of files the later is kept (all of theirs are in the frontier)."""
+    return f"{before},{more}" if "://" in before and "://" in more else more

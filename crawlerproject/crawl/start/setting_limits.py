@@ -1,0 +1,197 @@
+"""What a setting may be, found out before the start: numbers within bounds, files that are there, Scrapy's own too."""
+
+from __future__ import annotations
+
+import logging
+import os
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+
+from crawlerproject.config.pace import LARGEST
+from crawlerproject.config.user_settings import user_path
+from crawlerproject.config.values import list_of
+from crawlerproject.errors import OperatorError
+from crawlerproject.fetch.tls import make_context
+from crawlerproject.rules.politeness.host_overrides import HostPaces
+from crawlerproject.settings import OURS
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+USER_LIST = "NEVERCRAWL_USER_FILE"
+_PROJECT = SETTINGS_PRIORITIES["project"]
+_BOOLEANS = frozenset({"true", "1", "false", "0"})
+_MOST_WHOLE = 2**53  # what JSON, and so run.json, still holds exactly (RFC 8259 6)
+_LONGEST_DAYS = 36_500  # a hundred years; dates end in 9999
+_LARGEST_PORT = 65_535
+# The least and the most, where these are not 0 and what its kind can hold.
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "WATCH_PORT": (0, _LARGEST_PORT),
+    "WEBSUB_PORT": (0, _LARGEST_PORT),
+    "RECRAWL_CHECK_SHARE": (0, 1),
+    "RECRAWL_RECENT_DAYS": (0, _LONGEST_DAYS),
+    "LOG_KEEP_DAYS": (1, _LONGEST_DAYS),  # today is one of them
+    "NEAR_DUPLICATE_BITS": (0, 64),  # a fingerprint has no more
+    "HOST_MAX_FAILURES": (1, _MOST_WHOLE),
+    "FLEET_PARTITIONS": (1, 16_384),  # slots of a Redis cluster
+    "FETCH_MAX_BYTES": (1, _MOST_WHOLE),
+    "READ_MAX_MEMORY_BYTES": (1, _MOST_WHOLE),
+    "WARC_MAX_BYTES": (1, _MOST_WHOLE),
+    "FRONTIER_MAX_IN_FLIGHT": (1, _MOST_WHOLE),
+    "FRONTIER_MAX_HOSTS_IN_MEMORY": (1, _MOST_WHOLE),
+    "SCOPE_MAX_URL_LENGTH": (1, _MOST_WHOLE),
+    "SCOPE_MAX_HOSTS_PER_DOMAIN": (1, _MOST_WHOLE),
+}
+_ABOVE_ZERO = frozenset(
+    {
+        "HOOK_TIMEOUT_SECONDS",
+        "FETCH_TIMEOUT_SECONDS",
+        "FETCH_CONNECT_TIMEOUT_SECONDS",
+        "FETCH_FIRST_BYTE_TIMEOUT_SECONDS",
+        "FETCH_DNS_MAX_PER_SECOND",
+        "READ_TIMEOUT_SECONDS",
+        "COMMIT_SECONDS",
+        "FLEET_LEASE_SECONDS",
+    }
+)
+# Files that must be there when they are named, and what they are for where that is no promise to a site.
+_FILES = ("NEVERCRAWL_FILE", USER_LIST, "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
+# What a project that has ours as an add-on names by no word of its own, need not be there.
+_MAY_BE_MISSING = {name: OURS[name] for name in (USER_LIST, "FETCH_HOSTS_FILE")}
+
+
+def check_values(settings: BaseSettings) -> None:
+    """Ours: kinds, bounds, addresses and files. Raises OperatorError."""
+    for name, default in OURS.items():
+        if (value := settings[name]) is None:  # of another project, which has no word of ours
+            continue
+        if isinstance(default, bool):
+            _check_boolean(name, value)
+        elif isinstance(default, (int, float)):
+            _check_number(name, value, whole=isinstance(default, int) and not _may_have_fractions(name))
+    for name in ("WATCH_ADDRESS", "WEBSUB_ADDRESS"):
+        _check_address(name, str(settings[name] or "127.0.0.1"))
+    for name in _FILES:
+        _check_file(settings, name)
+    _check_host_paces(str(settings["HOST_PACE_FILE"] or ""))
+    for server in list_of(settings, "FETCH_DNS_SERVERS"):
+        _check_dns_server(server)
+    if "/" in str(settings["WARC_PREFIX"]):
+        raise OperatorError(f"WARC_PREFIX is {settings['WARC_PREFIX']!r}; it begins files' names and has no slash.")
+    if settings["FETCH_CA_FILE"]:
+        make_context(settings["FETCH_CA_FILE"])
+
+
+def check_scrapys(settings: BaseSettings) -> None:
+    """Scrapy's own that somebody gave, before the log is opened with them. Raises OperatorError."""
+    _check_log(settings)
+    for name in settings:
+        default = getattr(default_settings, name, None)
+        if name in OURS or (settings.getpriority(name) or 0) <= _PROJECT or settings[name] is None:
+            continue
+        if isinstance(default, bool):
+            _check_boolean(name, settings[name])
+        elif isinstance(default, (int, float)):
+            _check_number(name, settings[name], whole=name in _WHOLE_OF_SCRAPY, negative=True)
+
+
+# Read with ``getint`` there, although they are numbers like others.
+_WHOLE_OF_SCRAPY = frozenset(
+    name
+    for name, value in vars(default_settings).items()
+    if name.isupper() and isinstance(value, int) and not name.endswith(("_DELAY", "_TIMEOUT", "_INTERVAL", "_EXP"))
+)
+
+
+def _may_have_fractions(name: str) -> bool:
+    return name.endswith(("_SECONDS", "_PER_SECOND")) or name == "RECRAWL_RECENT_DAYS"
+
+
+def _check_boolean(name: str, value: Any) -> None:
+    if not isinstance(value, bool) and str(value).lower() not in _BOOLEANS:
+        raise OperatorError(f"{name} is {value!r}; use True or False.")
+
+
+def _check_number(name: str, value: Any, *, whole: bool, negative: bool = False) -> None:
+    try:
+        number = int(value) if whole else float(value)
+        if number != value and not isinstance(value, str):  # a fraction, from a file
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        kind = "a whole number" if whole else "a number"
+        raise OperatorError(f"{name} is {value!r}; it must be {kind}.") from None
+    longest = LARGEST if name.endswith("_SECONDS") else _MOST_WHOLE
+    least, most = _BOUNDS.get(name, (-_MOST_WHOLE if negative else 0, longest))
+    if (number < 0 and least >= 0) or number == float("inf") or number != number:
+        raise OperatorError(f"{name} is {value!r}; it must not be negative or infinite.")
+    if number == 0 and (least > 0 or name in _ABOVE_ZERO):
+        raise OperatorError(f"{name} is 0; it must be above zero.")
+    if not least <= number <= most:
+        raise OperatorError(f"{name} is {value}; it must be from {least:g} to {most:,.0f}.")
+
+
+def _check_address(name: str, value: str) -> None:
+    try:
+        ip_address(value)
+    except ValueError:
+        raise OperatorError(f"{name} is {value!r}; use an IP address of this machine, such as 127.0.0.1.") from None
+
+
+def _check_dns_server(server: str) -> None:
+    try:
+        ip_address(server.partition(":")[0] if server.count(":") == 1 else server.strip("[]"))
+    except ValueError:
+        raise OperatorError(f"FETCH_DNS_SERVERS has {server!r}; give IP addresses, as 9.9.9.9.") from None
+
+
+def _check_file(settings: BaseSettings, name: str) -> None:
+    """A list that was meant to hold and cannot be read would hold for nobody."""
+    path = str(settings[name] or "")
+    # As the add-on of a project that names none, there is none.
+    if not path or (settings.getpriority(name) or 0) < _PROJECT:
+        return
+    found = user_path(path) if name == USER_LIST else path
+    if path == _MAY_BE_MISSING.get(name) and not (found and os.path.exists(found)):
+        return
+    try:
+        with open(found, "rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise OperatorError(
+            f"{name} {Path(found).absolute()} cannot be read ({error.strerror}); make it (it may be empty), "
+            f"give its absolute path, or set {name}= for none."
+        ) from error
+
+
+def _check_host_paces(path: str) -> None:
+    """A line that is skipped while the crawl runs is a pause that a site's owner does not get."""
+    if not path:
+        return
+    _, problems = HostPaces.parse(Path(path).read_text("utf-8", errors="replace").splitlines())
+    if problems:
+        first = problems[0]
+        more = f" ({len(problems):,} such lines)" if len(problems) > 1 else ""
+        raise OperatorError(f"HOST_PACE_FILE {path}, line {first.line}: {first.text!r} {first.why}{more}.")
+
+
+def _check_log(settings: BaseSettings) -> None:
+    level = settings["LOG_LEVEL"]
+    if not isinstance(level, int) and level not in logging.getLevelNamesMapping():
+        raise OperatorError(f"LOG_LEVEL is {level!r}; use DEBUG, INFO, WARNING, ERROR or CRITICAL.")
+    try:
+        logging.Formatter(settings["LOG_FORMAT"], settings["LOG_DATEFORMAT"])
+    except ValueError as error:
+        raise OperatorError(f"LOG_FORMAT is {settings['LOG_FORMAT']!r}: {error}.") from None
+    path = settings["LOG_FILE"]
+    try:
+        "".encode(settings["LOG_ENCODING"] or "utf-8")
+        if path:
+            with open(path, "ab"):
+                pass
+    except LookupError:
+        raise OperatorError(f"LOG_ENCODING is {settings['LOG_ENCODING']!r}; use utf-8.") from None
+    except OSError as error:
+        raise OperatorError(f"LOG_FILE {path} cannot be written ({error.strerror}); give another.") from None

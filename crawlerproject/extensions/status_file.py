@@ -1,0 +1,184 @@
+"""What only the running process knows, written about once a second for ``scrapy status``, ``why`` and ``hosts``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections import deque
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import scrapy
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+
+from crawlerproject import __version__
+from crawlerproject.config.user_settings import user_path
+from crawlerproject.crawl.progress.figures import progress
+from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.errors import StorageError
+from crawlerproject.settings import OURS
+from crawlerproject.stores.redis.client import without_password
+from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, write_facts
+from crawlerproject.watch.machine import machine_facts
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.inspection.progress import Progress
+
+# Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
+BEAT_SECONDS = 1.0
+# A look at every host in memory: with very many it may take a hundredth of the processor, no more. Not of the clock: a
+# machine that is busy with something else for a tenth of a second would put off the next look by ten.
+COST_SHARE = 0.01
+# Rates are means over this: shorter jumps about, longer lags behind.
+RATE_SECONDS = 60.0
+
+_BUILD = {"version": __version__, "python": platform.python_version(), "scrapy": scrapy.__version__}
+
+
+class _Sample(NamedTuple):
+    at: float  # monotonic seconds
+    pages: int
+    bytes: int
+    cpu_seconds: float
+
+
+class StatusFile:
+    """Writes ``run.json`` at the start and ``status.json`` at each beat, into the crawl's folder."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._loop = create_looping_call(self.beat)
+        self._samples: deque[_Sample] = deque()
+        self._not_before = 0.0
+        self._lag = 0.0
+        self._due = 0.0
+        self.last: dict[str, Any] = {}  # as written last, for who watches in this process
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        if not crawler.crawling:
+            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Say how the crawl was started, and begin to look."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None:
+            return
+        seeds: Any = getattr(spider, "seeds", None) or []
+        facts = {
+            "pid": os.getpid(),
+            "cwd": os.getcwd(),
+            "spider": spider.name,
+            "started": time.time(),
+            "scope": getattr(spider, "scope", "any"),
+            "seed_hosts": sorted({seed.host for seed in seeds}),
+            "arguments": asdict(spider.arguments) if hasattr(spider, "arguments") else {},
+            "settings": {name: _plain(self._crawler.settings[name]) for name in OURS}
+            | {"NEVERCRAWL_USER_FILE": user_path(self._crawler.settings["NEVERCRAWL_USER_FILE"] or "")},
+        }
+        write_facts(scheduler.crawl.folder, RUN_FILE, facts)
+        self._loop.start(BEAT_SECONDS, now=True)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """The last word: the crawl has ended, and why."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None:
+            return
+        if self._loop.running:
+            self._loop.stop()
+        self._write(scheduler, self.status(scheduler) | {"ended": time.time(), "finish_reason": reason, "leases": []})
+
+    def beat(self) -> None:
+        """Look once and write it down; a look that was dear puts off the next."""
+        began, worked = time.monotonic(), time.thread_time()
+        if self._due:
+            self._lag = max(self._lag * 0.9, began - self._due)
+        self._due = began + BEAT_SECONDS
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None:
+            return
+        # Also in a crawl that only rests; that they were taken up is said at once, however dear a look is.
+        scheduler.crawl.gates.never_crawl.current(scheduler.crawl.now())
+        if began < self._not_before and self.last.get("nevercrawl_lists") == self._lists(scheduler):
+            return
+        self._write(scheduler, self.status(scheduler))
+        self._not_before = time.monotonic() + (time.thread_time() - worked) / COST_SHARE
+
+    def status(self, scheduler: FrontierScheduler) -> dict[str, Any]:
+        """The state of this moment; times in epoch seconds."""
+        crawl = scheduler.crawl
+        now = progress(crawl)
+        stats = self._crawler.stats
+        assert stats is not None
+        return {
+            "pid": os.getpid(),
+            "time": time.time(),
+            "ended": None,
+            "progress": now._asdict(),
+            "totals": crawl.totals.now()._asdict(),
+            **self._rates(now),
+            "lag_seconds": round(self._lag, 4),
+            "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
+            "given_up_hosts": crawl.frontier.given_up_hosts,
+            "held_hosts": dict(crawl.frontier.books.held_hosts),
+            "orders_read": crawl.control.version,
+            "limit": crawl.limits.reached(),
+            "nevercrawl_lists": self._lists(scheduler),
+            "leases": [
+                {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}
+                for host, lease in scheduler.leases.items()
+            ],
+            **crawl.tallies.as_dict(),
+            "machine": machine_facts(crawl.folder, self._crawler.settings.getint("DISK_MIN_FREE_BYTES")),
+            "build": _BUILD,
+            "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
+        }
+
+    def _lists(self, scheduler: FrontierScheduler) -> dict[str, int | None]:
+        lists: Any = scheduler.crawl.gates.never_crawl
+        versions: dict[str, int | None] = lists.versions
+        return versions
+
+    def _rates(self, progress: Progress) -> dict[str, float]:
+        samples = self._samples
+        now = _Sample(time.monotonic(), progress.pages, progress.bytes, time.process_time())
+        if progress.paused:
+            samples.clear()  # nothing is asked: what was done before says nothing of now
+        samples.append(now)
+        while len(samples) > 2 and now.at - samples[1].at >= RATE_SECONDS:
+            samples.popleft()
+        then = samples[0]
+        seconds = now.at - then.at or 1.0
+        return {
+            "pages_per_second": round((now.pages - then.pages) / seconds, 3),
+            "bytes_per_second": round((now.bytes - then.bytes) / seconds, 1),
+            "cpu_share": round((now.cpu_seconds - then.cpu_seconds) / seconds, 3),
+        }
+
+    def _write(self, scheduler: FrontierScheduler, status: dict[str, Any]) -> None:
+        self.last = status
+        try:
+            write_facts(scheduler.crawl.folder, STATUS_FILE, status)
+        except StorageError:
+            return  # a full disk is the crawl's own business, and it says so
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON can hold it, without the passwords of its addresses."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float) else without_password(str(value))

@@ -1,0 +1,138 @@
+"""A running crawl shows itself to this machine: a page, JSON and Prometheus metrics. Opt-in and read-only."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import create_looping_call
+from twisted.web.server import Site
+
+from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.errors import StorageError
+from crawlerproject.extensions.http_listener import Listener
+from crawlerproject.extensions.status_file import StatusFile
+from crawlerproject.settings import OURS
+from crawlerproject.stores.rocks.view import RUN_FILE, read_facts, write_facts
+from crawlerproject.watch.last_hour import LAST_HOUR_FILE, STEP_SECONDS, Levels, Totals, read_last_hour
+from crawlerproject.watch.live import host_table, live_facts
+from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page, json_question, one, static
+from crawlerproject.watch.questions import Questions
+from crawlerproject.watch.survey import FIRST_ROWS, ORDERS
+from crawlerproject.watch.surveyor import Surveyor
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+
+logger = logging.getLogger(__name__)
+
+# Names under which this machine calls itself: a page elsewhere whose name was pointed here (DNS rebinding) is refused.
+_OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# The file of the last hour has some 50 kB: so often it costs nothing, and a crash forgets no more.
+KEEP_SECONDS = 60.0
+
+
+class Watching(Listener):
+    """Listens at WATCH_ADDRESS:WATCH_PORT."""
+
+    settings = "WATCH"
+    unheard = "Nobody can watch at"
+
+    def site(self) -> Site | None:
+        """The page, its JSON and the metrics."""
+        from crawlerproject.reports.metrics import metrics  # whoever is not watched need not import it
+
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None:
+            logger.warning("WATCH_PORT does nothing: this spider is not crawled by this project's scheduler.")
+            return None
+        self._scheduler: FrontierScheduler = scheduler
+        crawl, settings = scheduler.crawl, self._crawler.settings
+        run = read_facts(crawl.folder, RUN_FILE)
+        self._run = {
+            "folder": str(crawl.folder),
+            "spider": run.get("spider", ""),
+            "pid": run.get("pid"),
+            "started": run.get("started"),
+        }
+        asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(crawl.folder.absolute())}
+        self._questions = Questions(asked)
+        self._surveyor = Surveyor(scheduler)
+        self._hour = read_last_hour(read_facts(crawl.folder, LAST_HOUR_FILE), crawl.now())
+        text = metrics(self._counted)
+        served = {
+            **static(),
+            "live.json": json_page(self._live),
+            "hosts.json": json_page(self._hosts),
+            "host.json": json_question(lambda asked: self._questions.ask("host", one(asked, "name"))),
+            "why.json": json_question(lambda asked: self._questions.ask("why", one(asked, "q"))),
+            "status.json": json_page(lambda _: self._status()),
+            "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=lambda _: text()),
+        }
+        pages = Pages(served, _OWN_NAMES | {self._address})
+        return Site(pages, requestFactory=Bodiless)  # type: ignore[no-untyped-call]  # Twisted's
+
+    def begun(self) -> None:
+        """Say where, and begin to look."""
+        logger.info("Watch this crawl at http://%s:%d/", self._address, self._port)
+        self._surveyor.start()
+        self._rows = create_looping_call(self._add_row)
+        self._rows.start(STEP_SECONDS, now=True)
+        self._keeping = create_looping_call(self._keep)
+        self._keeping.start(KEEP_SECONDS, now=False)
+
+    def ended(self) -> None:
+        """Keep the last hour for the next start."""
+        self._surveyor.stop()
+        self._rows.stop()
+        self._keeping.stop()
+        self._questions.close()
+        self._keep()
+
+    def _status(self) -> Mapping[str, Any]:
+        extension = self._crawler.get_extension(StatusFile)
+        return extension.last if extension is not None else {}
+
+    def _counted(self) -> Mapping[str, Any]:
+        """The status, with what the whole crawl has done."""
+        status = self._status()
+        return status and {**status, "totals": self._scheduler.crawl.totals.now()._asdict()}
+
+    def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.now())
+        return live_facts(self._counted(), self._run, self._surveyor.last, rows)
+
+    def _hosts(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        order = asked.get("by", "left")
+        if order not in ORDERS:
+            raise Unfit(f"Ask with ?by= one of {', '.join(ORDERS)}.")
+        return host_table(self._surveyor.last, order, FIRST_ROWS)
+
+    def _add_row(self) -> None:
+        crawl, status = self._scheduler.crawl, self._status()
+        if not status or crawl.closed:
+            return
+        progress = status["progress"]
+        levels = Levels(
+            progress["ceiling_per_second"],
+            progress["queued_urls"],
+            progress["hosts_in_flight"],
+            status["machine"]["rss_bytes"],
+        )
+        self._hour.add(crawl.now(), Totals(crawl.pages, crawl.bytes, crawl.errors), levels)
+
+    def _keep(self) -> None:
+        crawl = self._scheduler.crawl
+        try:
+            write_facts(crawl.folder, LAST_HOUR_FILE, self._hour.as_dict(crawl.now()))
+        except StorageError:
+            return  # a full disk is the crawl's own business, and it says so
+
+
+def _moment(text: str) -> float:
+    try:
+        moment = float(text or 0.0)
+    except ValueError:
+        raise Unfit("since is a moment in epoch seconds.") from None
+    return moment if moment == moment else 0.0

@@ -1,0 +1,194 @@
+"""Where WebSub hubs reach this crawl: they ask whether we subscribed, and push. Opt-in, loopback by default."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import create_looping_call
+from twisted.web.resource import Resource
+from twisted.web.server import Request, Site
+
+from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.extensions.http_listener import Listener
+from crawlerproject.rules.feeds.feeds import MAX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.rules.feeds.websub import Answer
+
+logger = logging.getLogger(__name__)
+
+# How often leases that end are looked for; hubs grant days.
+_RENEW_SECONDS = 60.0
+# Room for the bodies of pushes that come at the same time (ours): four feeds of the largest size, many ordinary ones.
+MAX_BODIES_BYTES = 4 * MAX_BYTES
+_QUESTION = ("hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason")
+
+
+class HubListener(Listener):
+    """Listens at WEBSUB_ADDRESS:WEBSUB_PORT; the crawl then goes on when its work is done."""
+
+    settings = "WEBSUB"
+    unheard = "No hub can push to"
+
+    def site(self) -> Site | None:
+        """The callbacks of our subscriptions."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler is None or scheduler.crawl.subscriptions is None:
+            return None
+        return Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]  # Twisted's
+
+    def begun(self) -> None:
+        """Wait for pushes, and renew what ends."""
+        scheduler = scheduler_of(self._crawler)
+        assert scheduler is not None  # else there was no site
+        scheduler.pushes.awaited = True
+        self._renewing = create_looping_call(scheduler.pushes.renew)
+        self._renewing.start(_RENEW_SECONDS)
+        logger.info("Hubs push to %s:%d; the crawl goes on until you end it", self._address, self._port)
+
+    def ended(self) -> None:
+        """Renew no more."""
+        self._renewing.stop()
+
+
+class _Callback(Resource):
+    """``/TOKEN`` of each subscription: GET is the hub's question, POST a push."""
+
+    isLeaf = True
+
+    def __init__(self, scheduler: FrontierScheduler, crawler: Crawler) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Twisted's
+        self._scheduler = scheduler
+        self._stats = crawler.stats
+        self.bodies = Bodies()
+
+    def expects(self, path: bytes) -> bool:
+        """Whether a body sent to ``path`` can be a push to one of our callbacks."""
+        return self._scheduler.pushes.expects(_token(path.partition(b"?")[0]))
+
+    def render_GET(self, request: Any) -> bytes:
+        """Whether we want what the hub says that we asked for."""
+        asked = {name: _text(values[-1]) for name in _QUESTION if (values := request.args.get(name.encode()))}
+        return self._answer(request, lambda token: self._scheduler.pushes.verify(token, asked), "websub/verified")
+
+    def render_POST(self, request: Any) -> bytes:
+        """What the hub pushes."""
+        body = request.content.read()
+        kind, signature = _header(request, "content-type"), _header(request, "x-hub-signature")
+        links = [_text(value) for value in request.requestHeaders.getRawHeaders(b"link", [])]
+        return self._answer(
+            request, lambda token: self._scheduler.pushes.pushed(token, body, kind, signature, links), "websub/pushed"
+        )
+
+    def _answer(self, request: Any, ask: Callable[[str], Answer], counted: str) -> bytes:
+        answer = ask(_token(request.path))
+        request.setResponseCode(answer.status)
+        request.setHeader("Content-Type", "text/plain; charset=utf-8")
+        request.setHeader("X-Content-Type-Options", "nosniff")
+        if answer.refused:
+            self._stats.inc_value("websub/refused")
+            logger.warning("%s of %s is refused: %s", _METHODS[request.method], request.client.host, answer.refused)
+            return f"{answer.refused}\n".encode()
+        self._stats.inc_value(counted)
+        return answer.body.encode()
+
+
+_METHODS = {b"GET": "A question", b"HEAD": "A question", b"POST": "A push"}
+
+
+class _Bounded(Request):
+    """A request whose body is read only for a callback of ours, no larger than a feed, beside few others."""
+
+    _bodies: Bodies | None = None  # with room claimed for this one
+    _claimed_bytes = 0
+    _received_bytes = 0
+
+    def gotLength(self, length: int | None) -> None:
+        """Before the body: what is too large, or for a token that is none of ours, is not read."""
+        channel: Any = self.channel
+        callback: Any = channel.site.resource
+        wanted = MAX_BYTES if length is None else length
+        super().gotLength(None if length is None else min(length, MAX_BYTES))  # type: ignore[no-untyped-call]  # Twisted's
+        if not wanted:
+            return
+        if not callback.expects(channel._path):
+            self._refuse("404 Not Found", "unknown callback")
+        elif wanted > MAX_BYTES and length is not None:
+            self._refuse("413 Content Too Large", f"more than {MAX_BYTES} bytes")
+        elif not callback.bodies.claim(wanted):
+            self._refuse("503 Service Unavailable", "too many pushes at once")
+        else:
+            self._bodies, self._claimed_bytes = callback.bodies, wanted
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """A piece of a body: one whose length was not given is counted."""
+        if self._bodies is None:
+            return  # refused: what was on its way is not kept
+        self._received_bytes += len(data)
+        if self._received_bytes > MAX_BYTES:
+            self._release()
+            self._refuse("413 Content Too Large", f"more than {MAX_BYTES} bytes")
+            return
+        super().handleContentChunk(data)  # type: ignore[no-untyped-call]  # Twisted's
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """The body is there: it is judged and let go in this call."""
+        try:
+            super().requestReceived(command, path, version)  # type: ignore[no-untyped-call]  # Twisted's
+        finally:
+            self._release()
+
+    def connectionLost(self, reason: Any) -> None:
+        """The hub hung up in the middle of a body."""
+        self._release()
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
+
+    def _release(self) -> None:
+        if self._bodies is not None:
+            self._bodies.release(self._claimed_bytes)
+            self._bodies = None
+
+    def _refuse(self, status: str, why: str) -> None:
+        channel: Any = self.channel
+        if channel is not None:
+            logger.warning("A push of %s is refused: %s", channel.getPeer().host, why)
+            head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            channel.write(head.encode())
+            channel.loseConnection()
+
+
+class Bodies:
+    """Bytes of bodies that are being received, all connections together."""
+
+    def __init__(self, max_bytes: int = MAX_BODIES_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self.claimed_bytes = 0
+
+    def claim(self, body_bytes: int) -> bool:
+        """Reserve room for one more; False when there is none."""
+        if self.claimed_bytes + body_bytes > self._max_bytes:
+            return False
+        self.claimed_bytes += body_bytes
+        return True
+
+    def release(self, body_bytes: int) -> None:
+        """It has been judged, or will not come."""
+        self.claimed_bytes -= body_bytes
+
+
+def _token(path: bytes) -> str:
+    return _text(path.lstrip(b"/"))
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _header(request: Any, name: str) -> str:
+    return str(request.getHeader(name) or "")

@@ -1,0 +1,272 @@
+"""One host in memory: its place in time, its pace, its troubles and the counts of its queue."""
+
+from __future__ import annotations
+
+import struct
+
+from crawlerproject.frontier.holds import LIMITED, PAUSED
+from crawlerproject.frontier.workbench import HostClock
+from crawlerproject.rules.politeness.clock_set_back import Longest, Waits, brought_back, robots_brought_back
+from crawlerproject.rules.politeness.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+
+# next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
+# failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which
+# version 2 did not have; then, which version 3 did not have, name_free, when its pace alone would let it be asked (of
+# one that is held on disk), then, which version 4 did not have, pages, bytes and busy seconds; and of the host at the
+# default port the other ports of its name. Little-endian, epoch seconds.
+_FIXED = struct.Struct("<dddddddIIIHHHBB")
+_MOMENTS = 7  # of its values, the first ones: moments and pauses
+_ARRIVAL = struct.Struct("<Q")
+_NAME_FREE = struct.Struct("<d")
+_PACE_FREE = struct.Struct("<d")
+_SPENT = struct.Struct("<QQd")
+_VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x05", b"\x04", b"\x03", b"\x02"
+# Flags. On disk: its place among the hosts that are due is its next_free (``shelf``).
+_GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
+_HELD = {"": 0, PAUSED: 16, LIMITED: 32}
+_HELD_BY = {flag: held for held, flag in _HELD.items()}
+
+
+class Host(HostClock):
+    """A host's clock together with what the store keeps of it. About 500 bytes."""
+
+    __slots__ = (
+        "answered_at",
+        "arrival",
+        "asked_until",
+        "busy_seconds",
+        "closed_until",
+        "dead_addresses",
+        "escalation",
+        "failures",
+        "fetched",
+        "floor_seconds",
+        "given_up",
+        "held",
+        "held_until",
+        "kept",
+        "known",
+        "last_trouble",
+        "listed",
+        "name_free",
+        "on_disk",
+        "opened",
+        "other_ports",
+        "pace_free",
+        "pages",
+        "promised_seconds",
+        "received_bytes",
+        "rest_until",
+        "rests_on_disk",
+        "robots_unstored",
+        "robots_until_http",
+        "robots_until_https",
+        "rows",
+        "samples",
+        "spare_addresses",
+        "taken",
+        "unstored",
+    )
+
+    def __init__(self, name: str, delay_seconds: float) -> None:
+        super().__init__(name, 0.0, delay_seconds)
+        self.answered_at = 0.0  # the end of its last answer; not stored: 0 until this start's first one
+        self.promised_seconds = 0.0  # after the last answer's end, its rest included; not stored
+        self.samples: tuple[float, ...] = ()  # response times, seconds, oldest first
+        self.floor_seconds = 0.0  # robots.txt's Crawl-delay or Request-rate
+        self.rest_until = 0.0
+        self.asked_until = 0.0  # the end of the last rest that it asked for; not stored
+        self.name_free = 0.0  # no port of its name is asked before this, as far as this host's answers say
+        self.other_ports: tuple[int, ...] = ()  # taken up; of the host at the default port only
+        self.held_until = 0.0  # another host answers for its robots.txt; not stored, a new start asks again
+        self.pace_free = 0.0  # next_free but for the hold
+        self.escalation = 0
+        self.last_trouble = 0.0
+        self.failures = 0  # in a row
+        self.opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
+        self.closed_until = 0.0  # outside its Visit-time; not stored, robots.txt says it again
+        self.given_up = False  # its probe failed too, or it is held: left alone until the next start
+        self.held = ""  # PAUSED or LIMITED: given up for that alone, until it is over
+        self.robots_until_http = 0.0
+        self.robots_until_https = 0.0
+        self.robots_unstored = frozenset[str]()  # schemes whose answer the next commit stores
+        self.dead_addresses = frozenset[str]()  # that did not take a connection, while others are left
+        self.spare_addresses = 0  # others that may be tried
+        self.rows = 0  # queue rows in the store
+        self.arrival = 0  # the last that a row of its was given
+        self.unstored = 0  # rows that the next commit adds
+        self.taken: set[int] = set()  # arrivals of rows leased, or decided but not yet committed
+        self.kept = 0  # of its rows, those that a later run shall have; not stored
+        self.known = 0  # URLs ever accepted
+        self.fetched = 0  # answers ever received
+        self.pages = 0  # of them, those that are neither robots.txt nor files of pages in the browser
+        self.received_bytes = 0  # of all answers, on the wire
+        self.busy_seconds = 0.0  # its requests and the pauses after them
+        self.listed = False  # the store lists it among the hosts with work in memory
+        self.on_disk = False  # this is but a copy: it has work and waits on disk
+        self.rests_on_disk = False  # for a rest, that is, not for its pace
+
+    @property
+    def left_alone(self) -> bool:
+        """Whether its owner asks for a pause so long that it means: do not come."""
+        return self.floor_seconds > LEAVE_ALONE_SECONDS
+
+    @property
+    def met(self) -> bool:
+        """Whether a URL of the host was ever queued, one that only strangers name included."""
+        return bool(self.known or self.arrival)
+
+    @property
+    def waiting_urls(self) -> int:
+        """URLs that still wait for their turn."""
+        return self.rows + self.unstored - len(self.taken) - self.kept
+
+    def rests_until(self, now: float) -> float:
+        """Until when it is left alone for another reason than its pace; 0 when it is not."""
+        until = max(self.rest_until, self.closed_until)
+        return until if until > now else 0.0
+
+    def robots_until(self, scheme: str) -> float:
+        """Until when the host's robots.txt for ``scheme`` is good; 0 when it was never fetched.
+
+        Negative: it cannot be reached, and is not asked for before the moment ``-robots_until``.
+        """
+        return self.robots_until_https if scheme == "https" else self.robots_until_http
+
+    def other_scheme_good(self, scheme: str, now: float) -> bool:
+        """Whether robots.txt is good for the other of http and https."""
+        return (self.robots_until_http if scheme == "https" else self.robots_until_https) > now
+
+    def set_robots_until(self, scheme: str, until: float) -> None:
+        """Remember until when the robots.txt for ``scheme`` is good."""
+        if scheme == "https":
+            self.robots_until_https = until
+        else:
+            self.robots_until_http = until
+
+    @property
+    def promise_seconds(self) -> float:
+        """The pause promised before its next request, after the last answer of any port of its name."""
+        clock = self.ports
+        since_last = self.promised_seconds if clock is None or clock.last in (None, self) else clock.promised_seconds
+        return max(self.delay_seconds, since_last)
+
+    def bring_back(self, now: float, longest: Longest) -> bool:
+        """Cut what was stored under a clock that was set back since; whether anything was."""
+        before = Waits(
+            self.next_free,
+            self.name_free,
+            self.rest_until,
+            self.last_trouble,
+            self.delay_seconds,
+            max(self.failures, self.opened),
+        )
+        after = brought_back(before, now, longest)
+        if after is not None:
+            self.next_free, self.name_free, self.rest_until, self.last_trouble = after[:4]
+        for scheme in ("http", "https"):
+            until = robots_brought_back(self.robots_until(scheme), self.rest_until, now, longest)
+            self.set_robots_until(scheme, until)
+        return after is not None
+
+    def _let_go(self) -> None:
+        """Its pause is none that ends, so its URLs must not wait for it: they are refused, which asks nothing.
+
+        Earlier versions took any Crawl-delay for a pause, and stored what came of it.
+        """
+        self.floor_seconds = min(self.floor_seconds, LONGEST_SECONDS)
+        if self.delay_seconds > LEAVE_ALONE_SECONDS:
+            self.delay_seconds = LEAVE_ALONE_SECONDS
+            self.next_free = self.rest_until
+
+    def pack(self) -> bytes:
+        """The bytes the store keeps: an answer whose archive record is not yet committed counts as never given."""
+        unstored = self.robots_unstored
+        held = self.on_disk and self.held_until > 0.0
+        flags = self.given_up * _GIVEN_UP + self.on_disk * _ON_DISK
+        flags += self.rests_on_disk * _RESTS_ON_DISK + held * _HELD_ON_DISK + _HELD[self.held]
+        return (
+            _VERSION
+            + _FIXED.pack(
+                self.pace_free if self.held_until and not held else self.next_free,
+                self.delay_seconds,
+                self.floor_seconds,
+                self.rest_until,
+                self.last_trouble,
+                0.0 if "http" in unstored else self.robots_until_http,
+                0.0 if "https" in unstored else self.robots_until_https,
+                self.rows,
+                self.known,
+                self.fetched,
+                min(self.failures, 0xFFFF),
+                min(self.escalation, 0xFFFF),
+                min(self.opened, 0xFFFF),
+                flags,
+                len(self.samples),
+            )
+            + struct.pack(f"<{len(self.samples)}d", *self.samples)
+            + _ARRIVAL.pack(self.arrival)
+            + _NAME_FREE.pack(self.name_free)
+            + (_PACE_FREE.pack(self.pace_free) if held else b"")
+            + _SPENT.pack(self.pages, self.received_bytes, self.busy_seconds)
+            + struct.pack(f"<{len(self.other_ports)}H", *self.other_ports)
+        )
+
+    @classmethod
+    def unpack(cls, name: str, packed: bytes) -> Host:
+        """The host as it was stored."""
+        host = cls(name, 0.0)
+        values = _FIXED.unpack_from(packed, len(_VERSION))
+        if not sum(map(abs, values[:_MOMENTS])) < LATEST:
+            values = (*map(_bounded, values[:_MOMENTS]), *values[_MOMENTS:])
+        (
+            host.next_free,
+            host.delay_seconds,
+            host.floor_seconds,
+            host.rest_until,
+            host.last_trouble,
+            host.robots_until_http,
+            host.robots_until_https,
+            host.rows,
+            host.known,
+            host.fetched,
+            host.failures,
+            host.escalation,
+            host.opened,
+            flags,
+            samples,
+        ) = values
+        host.given_up = bool(flags & _GIVEN_UP)
+        host.on_disk = bool(flags & _ON_DISK)
+        host.rests_on_disk = bool(flags & _RESTS_ON_DISK)
+        host.held = _HELD_BY.get(flags & sum(_HELD_BY), "")
+        if host.left_alone:
+            host._let_go()
+        place = len(_VERSION) + _FIXED.size
+        host.samples = struct.unpack_from(f"<{samples}d", packed, place)
+        host.name_free = host.next_free
+        host.pages = host.fetched  # of a version that did not count them: at least not too few
+        if packed.startswith(_WITHOUT_ARRIVAL):
+            return host
+        place += 8 * samples
+        (host.arrival,) = _ARRIVAL.unpack_from(packed, place)
+        if packed.startswith(_WITHOUT_NAME):
+            return host
+        place += _ARRIVAL.size
+        (name_free,) = _NAME_FREE.unpack_from(packed, place)
+        host.name_free = host.next_free if host.left_alone else _bounded(name_free)
+        place += _NAME_FREE.size
+        if flags & _HELD_ON_DISK:
+            (host.pace_free,) = _PACE_FREE.unpack_from(packed, place)
+            place += _PACE_FREE.size
+            host.held_until = host.next_free
+        if not packed.startswith(_WITHOUT_SPENT):
+            host.pages, host.received_bytes, host.busy_seconds = _SPENT.unpack_from(packed, place)
+            place += _SPENT.size
+        host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
+        return host
+
+
+def _bounded(value: float) -> float:
+    """A stored moment or pause as one that can be shown and added to; 0 for no number."""
+    return max(-LATEST, min(LATEST, value)) if value == value else 0.0

@@ -1,0 +1,58 @@
+"""Pages that a sitemap, a feed or a push says have changed: believed as far as their host earned it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from crawlerproject.frontier.learned.revisit_queue import Due, again
+from crawlerproject.rules.revisits.history import History
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.url.urls import Address
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.revisits import Revisits
+    from crawlerproject.stores.protocols import FrontierStore, PageRecord
+
+# A host that has announced nothing before is believed so often in one run (ours): enough to find out.
+_CREDIT = 20
+# Clocks differ; a date further ahead than this is a mistake.
+_AHEAD_SECONDS = DAY_SECONDS
+
+
+class Announcements:
+    """Marks known pages as changed; in a recrawl they are queued at once."""
+
+    def __init__(self, store: FrontierStore, frontier: Frontier, revisits: Revisits, *, recrawl: bool) -> None:
+        self._store = store
+        self._frontier = frontier
+        self._revisits = revisits
+        self._recrawl = recrawl
+        self._believed: Counter[str] = Counter()  # by host, in this run
+
+    def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:
+        """Take word that pages changed at these moments (epoch seconds). How many were believed."""
+        believed = [found for address, at in pages if (found := self._known(address, at, now)) is not None]
+        if self._recrawl:
+            return self._frontier.again((again(page, now) for page in believed), now)
+        self._frontier.books.changes.pages.extend(
+            (page.key, page.record._replace(history=page.history.pack())) for page in believed
+        )
+        return len(believed)
+
+    def _known(self, address: Address, changed_at: float, now: float) -> Due | None:
+        if changed_at > now + _AHEAD_SECONDS or not self._frontier.books.territory.mine(address.host):
+            return None
+        record: PageRecord | None = self._store.page(address.key)
+        if record is None:
+            return None
+        history = History.unpack(record.history)
+        if not history.visits or history.queued_at or history.announced or changed_at <= history.seen_at:
+            return None
+        host = self._revisits.host(address.host)
+        if not host.believes_lastmod or self._believed[address.host] >= _CREDIT + 2 * host.lastmod_kept:
+            return None
+        self._believed[address.host] += 1
+        return Due(0.0, address.key, record, history._replace(announced=1.0))

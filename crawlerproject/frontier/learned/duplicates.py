@@ -1,0 +1,126 @@
+"""What the crawl has archived, by content: payloads by digest, texts by fingerprint. Committed or about to be.
+
+A capture that is not committed yet may be referred to: whatever cuts it off the archive cuts off every later capture.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Bits in which the fingerprints of near duplicates may differ."""
+
+    within_host: int
+    across_hosts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """What a page repeats."""
+
+    kind: str  # "exact": its payload; "canonical": it says so itself; "near": its text, but for a few bits
+    url: str  # of the page that it repeats
+    bits: int = 0  # in which the fingerprints differ
+
+
+class _Unstored(NamedTuple):
+    """An archived page whose fingerprint the store does not have yet."""
+
+    value: int
+    key: bytes
+    url: str
+
+
+class Contents:
+    """Finds what a page repeats. What is added reaches the store with the next commit."""
+
+    def __init__(self, store: ContentStore, reach: Reach) -> None:
+        self._store = store
+        self._reach = reach
+        self._payloads: dict[bytes, Original] = {}  # not in the store yet
+        self._missing = b""  # the digest last asked for in vain: a page asks when it is compared and when it is written
+        self._fingerprints: dict[str, list[_Unstored]] = defaultdict(list)  # by host, likewise
+        self._all: list[_Unstored] = []  # of all hosts, in the order in which they came
+        self._values = array("Q")  # of these
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of this payload."""
+        found = self._payloads.get(digest)
+        if found is None and digest != self._missing:
+            found = self._store.original(digest)
+            if found is None:
+                self._missing = digest
+        return found
+
+    def exact(self, digest: bytes, url: str) -> Duplicate | None:
+        """Another page with this payload."""
+        original = self.original(digest)
+        return None if original is None or original.url == url else Duplicate("exact", original.url)
+
+    def near(self, made: Fingerprint) -> Duplicate | None:
+        """The page with the nearest text: of the same host if any is near enough, else of another."""
+        within, across = self._reach.within_host, self._reach.across_hosts
+        return (
+            self._unstored(made, self._fingerprints.get(made.host, []), within)
+            or self._stored(made, made.host, within)
+            or self._unstored_anywhere(made, across)
+            or self._stored(made, "", across)
+        )
+
+    def _unstored(self, made: Fingerprint, pages: list[_Unstored], reach_bits: int) -> Duplicate | None:
+        wanted = made.value
+        for value, key, url in pages:
+            if (value ^ wanted).bit_count() <= reach_bits and key != made.key:
+                return Duplicate("near", url, (value ^ wanted).bit_count())
+        return None
+
+    def _unstored_anywhere(self, made: Fingerprint, reach_bits: int) -> Duplicate | None:
+        differ = np.bitwise_count(np.frombuffer(self._values, np.uint64) ^ np.uint64(made.value))
+        for place in np.flatnonzero(differ <= reach_bits):
+            page = self._all[place]
+            if page.key != made.key:
+                return Duplicate("near", page.url, int(differ[place]))
+        return None
+
+    def _stored(self, made: Fingerprint, host: str, reach_bits: int) -> Duplicate | None:
+        for bits, key in self._store.near(host, made.value, reach_bits):
+            record = self._store.page(key) if key != made.key else None
+            if record is not None:
+                return Duplicate("near", record.url, bits)
+        return None
+
+    def add_payload(self, digest: bytes, original: Original, changes: Changes) -> None:
+        """A payload was captured for the first time."""
+        self._payloads[digest] = original
+        changes.payloads.append((digest, original))
+
+    def add_fingerprint(self, made: Fingerprint, url: str, changes: Changes) -> None:
+        """A page was archived that repeats no other."""
+        page = _Unstored(made.value, made.key, url)
+        self._fingerprints[made.host].append(page)
+        self._all.append(page)
+        self._values.append(made.value)
+        changes.fingerprints.append(made)
+
+    def stored(self, changes: Changes) -> None:
+        """The changes are in the store: they are found there from now on."""
+        self._missing = b""
+        for digest, _ in changes.payloads:
+            self._payloads.pop(digest, None)
+        count = len(changes.fingerprints)  # they are stored in the order in which they came
+        del self._all[:count], self._values[:count]
+        for made in changes.fingerprints:
+            pages = self._fingerprints[made.host]
+            del pages[0]
+            if not pages:
+                del self._fingerprints[made.host]

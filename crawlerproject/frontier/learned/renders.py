@@ -1,0 +1,178 @@
+"""Renders in the frontier: whether a page gets one, how many run at once, who waits, and what they gained."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+
+import orjson
+
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.rules.rendering.render_gain import Gain, pays, template, worth_a_render
+from crawlerproject.rules.rendering.triage import Verdict
+from crawlerproject.stores.protocols import FrontierStore
+
+# Hosts whose history is in memory; the others' is in the store. About 1 KB each.
+_HOSTS_KEPT = 5_000
+# Templates of one host that are told apart; a site with more has no shapes to learn from.
+_TEMPLATES_KEPT = 100
+_REST = "(others)"
+# Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
+# (some 100 MB each) and, unless they mean harm, no processor (ours).
+_PAGES_A_PLACE = 3
+# A host that waits for a place is looked at again after this even if nobody ended: nothing may wait for ever.
+LINE_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class _History:
+    """What one host's renders were and gained."""
+
+    granted: int = 0
+    gains: dict[str, Gain] = field(default_factory=dict)
+
+    def pack(self) -> bytes:
+        gains = {name: (gain.rendered, gain.paid, gain.unpaid_in_a_row) for name, gain in self.gains.items()}
+        return orjson.dumps((self.granted, gains))
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> _History:
+        granted, gains = orjson.loads(packed)
+        return cls(granted, {name: Gain(*numbers) for name, numbers in gains.items()})
+
+
+class Renders:
+    """``mode`` is RENDER; ``closed`` says, in words, why nothing can be rendered in this run ("" when it can)."""
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        workbench: Workbench[Host],
+        rng: random.Random,
+        *,
+        mode: str = "never",
+        closed: str = "",
+        max_in_flight: int = 2,
+        max_per_host: int = 1000,
+        max_per_crawl: int = 100_000,
+    ) -> None:
+        self.mode = mode
+        self.closed = closed or ("RENDER=never" if mode == "never" else "")
+        self.in_flight = 0
+        self.waiting = 0  # of these, for a turn of some host
+        self.kept = 0  # rows met in this run and left for a later one
+        self._store = store
+        self._workbench = workbench
+        self._rng = rng
+        self._max_in_flight = max_in_flight
+        self._max_per_host = max_per_host
+        self._max_per_crawl = max_per_crawl
+        self._granted = int(store.fact("renders") or 0)
+        self._line: deque[Host] = deque()
+        self._histories: OrderedDict[str, _History] = OrderedDict()
+        self._unstored: dict[str, bytes] = {}
+
+    # --- which pages ----------------------------------------------------------------------------
+
+    def wanted(self, url: str, host: str, verdict: Verdict) -> bool:
+        """Whether a page shall be rendered; a yes is taken from the budgets of its host and of the crawl."""
+        if self.mode == "never" or (self.mode != "always" and verdict is Verdict.PLAIN):
+            return False
+        history = self._history(host)
+        if history.granted >= self._max_per_host or self._granted >= self._max_per_crawl:
+            return False
+        if self.mode != "always":
+            known = history.gains.get(self._name(history, template(url)), Gain())
+            whole = Gain()
+            for gain in history.gains.values():
+                whole = whole.plus(gain)
+            if not worth_a_render(verdict, known, whole, self._rng.random()):
+                return False
+        history.granted += 1
+        self._granted += 1
+        self._changed(host, history)
+        return True
+
+    def given_up(self, url: str, host: str) -> bool:
+        """Whether what was marked to be rendered is not worth it any more: others of its template did not pay."""
+        if self.mode == "always":
+            return False
+        history = self._history(host)
+        gain = history.gains.get(self._name(history, template(url)), Gain())
+        return not worth_a_render(Verdict.RENDER, gain, gain, self._rng.random())
+
+    def learned(self, url: str, host: str, plain: tuple[int, int], rendered: tuple[int, int]) -> bool:
+        """Take in what a render found; (words, links) each. Whether it paid."""
+        history = self._history(host)
+        name = self._name(history, template(url))
+        paid = pays(*plain, *rendered)
+        history.gains[name] = history.gains.get(name, Gain()).learned(pays=paid)
+        self._changed(host, history)
+        return paid
+
+    def take_facts(self) -> list[tuple[str, bytes]]:
+        """What has changed since the last call, for the next commit; a commit that fails loses some learning only."""
+        if not self._unstored:
+            return []
+        facts, self._unstored = list(self._unstored.items()), {}
+        return [*facts, ("renders", b"%d" % self._granted)]
+
+    def _name(self, history: _History, name: str) -> str:
+        return name if name in history.gains or len(history.gains) < _TEMPLATES_KEPT else _REST
+
+    def _history(self, host: str) -> _History:
+        history = self._histories.get(host)
+        if history is None:
+            packed = self._unstored.get(_key(host)) or self._store.fact(_key(host))
+            history = self._histories[host] = _History.unpack(packed) if packed else _History()
+            if len(self._histories) > _HOSTS_KEPT:
+                self._histories.popitem(last=False)
+        self._histories.move_to_end(host)
+        return history
+
+    def _changed(self, host: str, history: _History) -> None:
+        self._unstored[_key(host)] = history.pack()
+
+    # --- whose turn -----------------------------------------------------------------------------
+
+    @property
+    def full(self) -> bool:
+        """Whether another render must wait for one to end, or to wait itself."""
+        most = self._max_in_flight
+        return self.in_flight - self.waiting >= most or self.in_flight >= most * _PAGES_A_PLACE
+
+    def started(self) -> None:
+        """A lease to render was handed out."""
+        self.in_flight += 1
+
+    def line_up(self, host: Host) -> None:
+        """A host with nothing but renders to do waits until one ends."""
+        self._line.append(host)
+
+    def waits(self, now: float) -> None:
+        """A page in the browser waits for its turn at some host: another may work meanwhile."""
+        self.waiting += 1
+        self._let_in(now)
+
+    def goes_on(self) -> None:
+        """It has what it waited for."""
+        self.waiting -= 1
+
+    def ended(self, now: float) -> None:
+        """A place is free."""
+        self.in_flight -= 1
+        self._let_in(now)
+
+    def _let_in(self, now: float) -> None:
+        """The first in the line is looked at at once, if it still waits."""
+        while self._line and not self.full:
+            host = self._line.popleft()
+            if host.stage == Stage.WAITING and host.work:
+                self._workbench.wait(host, max(now, host.pace_free, host.rest_until, host.held_until), work=True)
+                return
+
+
+def _key(host: str) -> str:
+    return f"render/{host}"

@@ -1,0 +1,155 @@
+"""Which known pages are visited again now: those whose visit is worth most, within a budget."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlerproject.frontier.discovered import Found
+from crawlerproject.rules.revisits.change_rate import TIERS, longest_wait_days, score, unpacked
+from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, History, HostHistory
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.priority import SEED
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.index.ranks import Ranks
+from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SITEMAP, PageRecord
+
+# Pages scored at a time: enough for numpy to be quick, few enough to be nothing in memory.
+_CHUNK = 4096
+# A visit that a 304 may answer costs about a tenth of a body's bytes, but the same turn of its host (ours).
+_CONDITIONAL_COST = 0.7
+# Before a rank is known, each link further from a seed makes a page this much less important (ours).
+_DEPTH_FACTOR = 0.8
+# Feeds and sitemaps tell of others' changes: they are looked at as often as what matters most.
+_LISTS_IMPORTANCE = 3.0
+# What counts as recent for them, of what counts for pages: six hours where that is two days.
+_LISTS_RECENT_SHARE = 1 / 8
+# Pages that were answered with an error or a redirect are looked at when their tier's time is over, after the others.
+_GONE_SHARE = 0.1
+
+
+# Behind seeds, robots.txt and what was announced, before links that are met for the first time.
+_PRIORITY = SEED + 1
+
+
+class Due(NamedTuple):
+    """A known page to be visited again."""
+
+    score: float
+    key: bytes
+    record: PageRecord
+    history: History
+
+
+class Importance(NamedTuple):
+    """A page's weight (1 on average) and its longest wait in days."""
+
+    weight: float
+    longest_days: float
+
+
+def again(page: Due, now: float) -> tuple[Found, PageRecord]:
+    """The page on its way into its queue, and its record, which says that it waits there."""
+    history = page.history
+    priority = SEED if history.announced else _PRIORITY
+    flags = FLAG_RECRAWL | (FLAG_SITEMAP if history.kind == SITEMAP else 0)
+    depth, hops = (0, "M" * history.depth) if history.kind == SITEMAP else (history.depth, "")
+    found = Found(parse(page.record.url), depth, hops, "", priority, flags, history.origin)
+    return found, page.record._replace(history=history._replace(queued_at=now).pack())
+
+
+def by_depth(url: str, history: History) -> Importance:
+    """Importance before a rank is known: seeds first, then by links from them."""
+    if history.kind in (FEED, SITEMAP):
+        return Importance(_LISTS_IMPORTANCE, TIERS[0][1])
+    return Importance(_DEPTH_FACTOR**history.depth, TIERS[min(history.depth, len(TIERS) - 1)][1])
+
+
+def by_rank(ranks: Ranks) -> Callable[[str, History], Importance]:
+    """Importance by what ``scrapy rank`` found; pages that it has not seen count by their depth."""
+
+    def importance(url: str, history: History) -> Importance:
+        rank = None if history.kind in (FEED, SITEMAP) else ranks.of(url)
+        if rank is None:
+            return by_depth(url, history)
+        return Importance(rank.weight, longest_wait_days(rank.less_important))
+
+    return importance
+
+
+def due(
+    pages: Iterable[tuple[bytes, PageRecord]],
+    host_of: Callable[[str], HostHistory],
+    now: float,
+    *,
+    budget: int | None,
+    recent_seconds: float,
+    importance: Callable[[str, History], Importance] = by_depth,
+) -> list[Due]:
+    """The best ``budget`` visits (all that are worth something without one), the best first. Memory: the budget's."""
+    best: list[tuple[float, bytes, PageRecord, History]] = []
+    for found in _scored(pages, host_of, now, recent_seconds, importance):
+        if budget is None or len(best) < budget:
+            heapq.heappush(best, found)
+        elif best and found > best[0]:
+            heapq.heapreplace(best, found)
+    return [Due(*found) for found in sorted(best, reverse=True)]
+
+
+def _scored(
+    pages: Iterable[tuple[bytes, PageRecord]],
+    host_of: Callable[[str], HostHistory],
+    now: float,
+    recent_seconds: float,
+    importance: Callable[[str, History], Importance],
+) -> Iterator[tuple[float, bytes, PageRecord, History]]:
+    candidates = _candidates(pages, host_of, now, recent_seconds)
+    while chunk := list(islice(candidates, _CHUNK)):
+        weights, longest, beliefs, costs, shares = [], [], [], [], []
+        for _, record, history, host in chunk:
+            weight, days = importance(record.url, history)
+            weights.append(weight)
+            longest.append(days)
+            beliefs.append(unpacked(history.belief) if history.belief else host.prior())
+            costs.append(_CONDITIONAL_COST if record.etag or record.last_modified else 1.0)
+            shares.append(1.0 if record.status in (200, 304) else _GONE_SHARE)
+        histories = [history for _, _, history, _ in chunk]
+        scores = score(
+            np.array(beliefs),
+            np.array([(now - history.seen_at) / DAY_SECONDS for history in histories]),
+            importance=_array(weights) * _array(shares),
+            longest_days=_array(longest),
+            new_links=_array([history.new_links for history in histories]),
+            boosted=_array([history.announced for history in histories]),
+            cost=_array(costs),
+        )
+        for value, (key, record, history, _) in zip(np.asarray(scores).tolist(), chunk, strict=True):
+            if value > 0:
+                yield value, key, record, history
+
+
+def _candidates(
+    pages: Iterable[tuple[bytes, PageRecord]],
+    host_of: Callable[[str], HostHistory],
+    now: float,
+    recent_seconds: float,
+) -> Iterator[tuple[bytes, PageRecord, History, HostHistory]]:
+    """The lines of the refetch table that mean no request; and pages that wait in their queues already."""
+    for key, record in pages:
+        history = History.unpack(record.history)
+        if not history.visits or history.queued_at or history.fresh_until > now:
+            continue
+        recent = recent_seconds * (1.0 if history.kind == PAGE else _LISTS_RECENT_SHARE)
+        if now - max(record.fetched_at, history.seen_at) < recent and not history.announced:
+            continue
+        yield key, record, history, host_of(host_key(record.url))
+
+
+def _array(values: list[float]) -> NDArray[np.float64]:
+    return np.array(values)

@@ -1,0 +1,201 @@
+"""The feeds whose hubs push to us: asked for in the hub's own turn, kept from run to run."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import orjson
+from xxhash import xxh3_128_digest
+
+from crawlerproject.frontier.discovered import Found, strangers
+from crawlerproject.frontier.learned.hubs import Hubs
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
+from crawlerproject.rules.feeds.websub import Answer, Subscription, asking, hub_and_topic, pushed, verified
+from crawlerproject.rules.page.links import HOP_LINK
+from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.priority import SEED
+from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.urls import Address, Base, parse
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_LISTED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.stores.protocols import FrontierStore
+
+logger = logging.getLogger(__name__)
+
+_FACT = "websub"
+MAX_SUBSCRIPTIONS = 1000
+"""At once (ours): their list is one value of the store, 300 bytes each."""
+MAX_UNVERIFIED_PER_DOMAIN = 5
+"""Requests that a hub has not confirmed yet, by the registered domain of the feeds (ours)."""
+MAX_WAITING_PER_DOMAIN = 50
+"""Feeds of one registered domain that are remembered until a hub may be asked for them (ours)."""
+_HOST_KEY_BYTES = 8
+# Heritrix keeps as many letters of a discovery path.
+_MAX_HOPS = 50
+
+
+class Subscriptions:
+    """What is asked of hubs, what they answered, and what they pushed. ``now`` is epoch seconds."""
+
+    def __init__(self, store: FrontierStore, frontier: Frontier, public_url: str) -> None:
+        self._store = store
+        self._frontier = frontier
+        self._public_url = public_url.rstrip("/") + "/"
+        kept = orjson.loads(store.fact(_FACT) or b"[]")
+        self._by_topic = {one.topic: one for one in (Subscription(*row) for row in kept)}
+        self._by_token = {one.token: one.topic for one in self._by_topic.values()}
+        verified_at = [(_name(one.hub), one.verified_at) for one in self._by_topic.values() if one.verified_at]
+        self._hubs = Hubs(store, verified_at)
+
+    def met(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
+        """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
+        found = hub_and_topic(row.url, links, feed.hubs, feed.self_url)
+        if found is None:
+            return False
+        hub, topic = found
+        old = self._by_topic.get(topic)
+        if old is not None and old.hub == hub and now < old.due_at():
+            return False
+        if old is None and not self._has_room(topic):
+            self._refuse(hub, topic)
+            return False
+        token = old.token if old else secrets.token_urlsafe(24)
+        # A renewal keeps its secret: pushes that are on their way stay good.
+        secret = old.secret if old else secrets.token_hex(32)
+        kept = (old.verified_at, old.lease_until) if old and old.hub == hub else (0.0, 0.0)
+        wanted = Subscription(topic, hub, token, secret, 0.0, *kept, "", row.depth, row.hops)
+        if self._may_ask(wanted, now):
+            self._ask(wanted._replace(asked_at=now), now)
+            return True
+        if old is None or old.hub != hub:
+            self._refuse(hub, topic)
+            self._keep(wanted)  # until its hub has proved to be one
+        return False
+
+    def renew(self, now: float) -> int:
+        """Ask for those again whose lease is nearly over, and for those whose hub may be asked by now; how many."""
+        asked = 0
+        for one in list(self._by_topic.values()):
+            due = now >= one.due_at() if one.lease_until else not one.asked_at and self._may_ask(one, now)
+            if due:
+                self._ask(one._replace(asked_at=now), now)
+                asked += 1
+        return asked
+
+    def moved(self, row: QueuedPage, target: Address, hops: str, now: float) -> None:
+        """The hub sends us to another one: the same is asked there, unless it was asked before and is no hub.
+
+        The next renewal begins at the hub of the feed.
+        """
+        if host_name(target.host) == host_name(row.host) or self._hubs.may_ask(
+            host_name(target.host), _domain(row.note), now
+        ):
+            self._queue(target, row.note, hops, now)
+        else:
+            self._refuse(target.url, row.note)
+
+    def form(self, row: QueuedPage) -> bytes:
+        """The body of the request to a hub."""
+        subscription = self._by_topic[row.note]
+        return asking(subscription, self._public_url + subscription.token)
+
+    def verify(self, token: str, asked: Mapping[str, str], now: float) -> Answer:
+        """Answer a hub's question."""
+        old = self._by_topic.get(self._by_token.get(token, ""))
+        new, answer = verified(old, asked, now)
+        if new is not None and new != old:
+            self._keep(new)
+            if new.denied:
+                logger.warning("The hub %s denies %s: %s", new.hub, new.topic, new.denied)
+            else:
+                self._hubs.proved(_name(new.hub), now)
+                self.renew(now)  # other feeds that name this hub wait for it
+        return answer
+
+    def push(
+        self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str], now: float
+    ) -> tuple[Answer, list[Found], list[tuple[Address, float]]]:
+        """What a hub pushed: its entries, to come before all else in their hosts' queues, and when they changed."""
+        subscription = self._by_topic.get(self._by_token.get(token, ""))
+        answer = pushed(subscription, body, signature, links, now)
+        if subscription is None or answer.refused:
+            return answer, [], []
+        if not is_feed(content_type, body):
+            return Answer(415, refused=f"no feed ({content_type[:80] or 'no type'})"), [], []
+        feed, base = read_feed(body), Base(subscription.topic)
+        hops = (subscription.hops + HOP_LINK)[-_MAX_HOPS:]
+        found: list[Found] = []
+        changed: list[tuple[Address, float]] = []
+        for entry in feed.entries:
+            if (address := base.join(entry.url)) is not None:
+                flags = FLAG_STRANGER if strangers(address.host, host_key(subscription.topic)) else FLAG_LISTED
+                found.append(Found(address, subscription.depth + 1, hops, subscription.topic, SEED, flags))
+                if not flags & FLAG_STRANGER:  # of others' pages it knows nothing
+                    changed.append((address, entry.modified or now))
+        return answer, found, changed
+
+    def expects(self, token: str) -> bool:
+        """Whether a callback with this token is one of ours."""
+        return token in self._by_token
+
+    def _has_room(self, topic: str) -> bool:
+        """Whether one more feed is remembered; of each domain only so many wait for their hub."""
+        domain = _domain(topic)
+        waiting = sum(not one.asked_at and _domain(one.topic) == domain for one in self._by_topic.values())
+        return len(self._by_topic) < MAX_SUBSCRIPTIONS and waiting < MAX_WAITING_PER_DOMAIN
+
+    def _may_ask(self, wanted: Subscription, now: float) -> bool:
+        """Whether the hub may be asked on behalf of the topic's domain."""
+        domain = _domain(wanted.topic)
+        open_requests = sum(
+            bool(one.asked_at) and not one.verified_at and one.topic != wanted.topic and _domain(one.topic) == domain
+            for one in self._by_topic.values()
+        )
+        return open_requests < MAX_UNVERIFIED_PER_DOMAIN and self._hubs.may_ask(_name(wanted.hub), domain, now)
+
+    def _refuse(self, hub: str, topic: str) -> None:
+        self._frontier.refused[Reason.HUB_UNPROVEN] += 1
+        logger.info(
+            "The hub %s is not asked to push %s: it has been asked before and has not verified a subscription",
+            hub,
+            topic,
+        )
+
+    def _ask(self, subscription: Subscription, now: float) -> None:
+        """Queue the request at the hub's host; what is asked is kept first."""
+        self._keep(subscription)
+        self._queue(parse(subscription.hub), subscription.topic, "", now)
+
+    def _queue(self, address: Address, topic: str, hops: str, now: float) -> None:
+        # Not the key of the hub's own page, and one for each topic.
+        mark = xxh3_128_digest(f"{address.url}\0{topic}".encode())
+        address = address._replace(key=address.key[:_HOST_KEY_BYTES] + mark)
+        self._hubs.asked(host_name(address.host), _domain(topic), address.key, now)
+        found = Found(address, 0, hops, topic, SEED, FLAG_HUB, topic)
+        self._frontier.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
+
+    def _keep(self, subscription: Subscription) -> None:
+        self._by_topic[subscription.topic] = subscription
+        self._by_token[subscription.token] = subscription.topic
+        rows = orjson.dumps([list(one) for one in self._by_topic.values()])
+        self._store.apply(Changes(facts=[(_FACT, rows)]))
+
+
+def _name(url: str) -> str:
+    """Host name of a hub's URL."""
+    return host_name(parse(url).host)
+
+
+@lru_cache(maxsize=2 * MAX_SUBSCRIPTIONS)
+def _domain(topic: str) -> str:
+    """The registered domain that a topic's requests are charged to."""
+    return registered_domain(parse(topic).host)

@@ -1,0 +1,217 @@
+"""What every host's templates of URLs yielded, and what others named of it: learnt from pages, kept in the store."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from crawlerproject.frontier.discovered import inventor
+from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.items import Page
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.traps.strangers import Strangers
+from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, LISTS, HostYields, Trapped
+from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
+from crawlerproject.stores.protocols import (
+    FLAG_LISTED,
+    FLAG_RECRAWL,
+    FLAG_SITEMAP,
+    FLAG_STRANGER,
+    FrontierStore,
+    QueuedPage,
+)
+
+logger = logging.getLogger(__name__)
+
+FACT_PREFIX = "traps/"  # and the host name: the name of the fact that keeps a host's yields
+STRANGERS_PREFIX = "strangers/"  # the same of what others named
+# Hosts kept at hand: 2 KB each as a rule and 30 KB at most.
+_KEPT = 20_000
+# Answers about the host or the moment, not about the page.
+_SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
+_READ = frozenset({Reason.FETCHED, Reason.RENDERED})
+# No answer, and that may be the URL's doing: it costs the stranger who named it.
+_URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.BAD_RESPONSE, Reason.HEADER_TOO_LARGE})
+
+
+class TrapDesk:
+    """Answers "is this a trap?" and learns from every page. ``now`` is epoch seconds."""
+
+    def __init__(self, store: FrontierStore, allow: TrapAllowFile | None = None) -> None:
+        self._allow = allow or TrapAllowFile()
+        self._yields = HostFacts(store, FACT_PREFIX, _yields, _KEPT)
+        self._strangers = HostFacts(store, STRANGERS_PREFIX, _strangers, _KEPT)
+
+    # --- whether to ask -------------------------------------------------------------------------
+
+    def refuses(self, host: str, url: str, now: float) -> bool:
+        """Whether the budget of the URL's template, or of its host, is spent."""
+        template = self._yields.of(host).spent(url)
+        if not template or self._allowed(host, template, now):
+            return False
+        self._yields.changed(host).refused(template)
+        return True
+
+    def refuses_shape(self, host: str, url: str, now: float) -> bool:
+        """A link whose path looks endless: counted and refused, unless the operator says otherwise."""
+        if self._allowed(host, "", now):
+            return False
+        yields = self._yields.changed(host)
+        yields.shapes += 1
+        yields.example = url[:500]
+        return True
+
+    def refuses_stranger(self, host: str, domain: str, now: float) -> bool:
+        """Whether the budget of the domain that named a URL of this host is spent."""
+        name = self._strangers.of(host).spent(domain)
+        if not name or self._allowed(host, f"@{name}", now):
+            return False
+        self._strangers.changed(host).refused(name)
+        return True
+
+    def admits_stranger(self, host: str, domain: str, most: int, now: float) -> bool:
+        """Take one more URL that ``domain`` names into the host's queue, of at most ``most`` that strangers name."""
+        return self._strangers.changed(host).admit(domain, most) or self._allowed(host, f"@{domain}", now)
+
+    def refuses_list(self, host: str, now: float) -> bool:
+        """Whether the budget of a host's sitemaps and feeds is spent."""
+        if not self._yields.of(host).lists.spent or self._allowed(host, LISTS, now):
+            return False
+        self._yields.changed(host).refused(LISTS)
+        return True
+
+    def admits_list(self, host: str, now: float) -> bool:
+        """Take one more sitemap into the host's queue."""
+        yields = self._yields.changed(host)
+        if yields.lists.full and not self._allowed(host, LISTS, now):
+            yields.refused(LISTS)
+            return False
+        yields.lists.named += 1
+        return True
+
+    def lists_ahead(self, host: str) -> bool:
+        """Whether more sitemaps of the host are queued than it has earned so far."""
+        return self._yields.of(host).lists.ahead
+
+    # --- what pages teach -----------------------------------------------------------------------
+
+    def allows(self, host: str, now: float) -> bool:
+        """Whether the operator says that nothing of this host is a trap."""
+        return self._allow.allows(host, "", now)
+
+    def learn(self, page: Page, digest: bytes) -> bool:
+        """Take in how a page ended (``digest`` of its payload); what says nothing about its template is left out.
+
+        Whether its text was new.
+        """
+        row = page.lease.row
+        answered = page.status is not None or page.reason is Reason.RENDERED
+        if page.lease.is_robots or page.reason in _SILENT:
+            return False
+        if not answered and not (row.flags & FLAG_STRANGER and page.reason in _URLS_DOING):
+            return False
+        if page.location and host_key(page.location) != row.host:
+            return False  # a way out is worth its request
+        marks = page.text_marks or (int.from_bytes(digest[:4], "big"),)
+        cut = page.wire is not None and page.wire.truncated == "time"
+        if row.flags & FLAG_STRANGER:
+            read = page.reason in _READ and not (row.flags & FLAG_SITEMAP and not page.found)
+            return self._heard_of_stranger(row, marks, read and not _repeated(page), cut=cut)
+        if row.flags & FLAG_SITEMAP:
+            return self._list_fetched(page)
+        new = page.reason in _READ and self.new_text(row.host, marks) and not self._repeats(page)
+        if page.is_feed and not row.flags & FLAG_RECRAWL:
+            lists = self._yields.changed(row.host).lists
+            new = new and not lists.spent
+            lists.fetched += 1
+        return self._heard(row, new, cut=cut)
+
+    def learn_rendered(self, row: QueuedPage, marks: tuple[int, ...]) -> bool:
+        """Take in what a browser made of a page; whether its text was new."""
+        if row.flags & FLAG_STRANGER:
+            return self._heard_of_stranger(row, marks, True)
+        return self._heard(row, self.new_text(row.host, marks))
+
+    def new_text(self, host: str, marks: tuple[int, ...]) -> bool:
+        """Whether the host shows this text for the first time."""
+        return self._yields.of(host).new_text(marks)
+
+    def heard(self, host: str, url: str, new: bool, *, cut: bool = False) -> None:
+        """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness."""
+        _say(host, self._yields.changed(host).heard(url, new and not cut, CUT_COSTS_PAGES if cut else 1))
+
+    def _heard(self, row: QueuedPage, new: bool, *, cut: bool = False) -> bool:
+        self.heard(row.host, row.url, new, cut=cut)
+        if new and row.flags & FLAG_LISTED:
+            self._yields.changed(row.host).lists.new += 1
+        return new
+
+    def _heard_of_stranger(self, row: QueuedPage, marks: tuple[int, ...], read: bool, *, cut: bool = False) -> bool:
+        """The host itself learns nothing: neither from errors nor which texts it has shown."""
+        strangers = self._strangers.changed(row.host)
+        new = read and strangers.new_text(row.url, marks) and not self._yields.of(row.host).knows_text(marks)
+        domain = inventor(row.host, row.via, row.flags, row.note)
+        _say(row.host, strangers.heard(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
+        return new
+
+    def _list_fetched(self, page: Page) -> bool:
+        row = page.lease.row
+        if row.flags & FLAG_RECRAWL:
+            return False
+        lists = self._yields.changed(row.host).lists
+        # One that is kept for another host of the same owner: what its pages yield is known there.
+        elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
+        lists.fetched += not (elsewhere and page.found)
+        return False  # what it names may be
+
+    def _repeats(self, page: Page) -> bool:
+        """Whether another page of the host says nearly the same, and the host itself named that one."""
+        found = _repeated(page)
+        return bool(found) and not self._strangers.of(page.lease.row.host).named(found)
+
+    def _allowed(self, host: str, template: str, now: float) -> bool:
+        """Whether the operator says that this is no trap, of the port or of the whole name."""
+        name = host_name(host)
+        return self._allow.allows(name, template, now) or (name != host and self._allow.allows(host, template, now))
+
+    # --- what is kept ---------------------------------------------------------------------------
+
+    def unstored(self) -> set[str]:
+        """Hosts of which something is not in the store yet."""
+        return self._yields.unstored() | self._strangers.unstored()
+
+    def forget(self, mine: Callable[[str], bool]) -> None:
+        """Drop what is kept of hosts that others decide about now."""
+        self._yields.forget(mine)
+        self._strangers.forget(mine)
+
+    def facts(self) -> list[tuple[str, bytes]]:
+        """What the next commit stores."""
+        return self._yields.facts() + self._strangers.facts()
+
+    def stored(self) -> None:
+        """The last ``facts`` have reached the store; those that have not are in the next ones."""
+        self._yields.stored()
+        self._strangers.stored()
+
+
+def _yields(packed: bytes | None) -> HostYields:
+    return HostYields.unpack(packed) if packed else HostYields()
+
+
+def _strangers(packed: bytes | None) -> Strangers:
+    return Strangers.unpack(packed) if packed else Strangers()
+
+
+def _say(host: str, trapped: Trapped | None) -> None:
+    if trapped is not None:
+        logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why)
+
+
+def _repeated(page: Page) -> str:
+    """The URL of another page of the host that says nearly the same; what a page says of itself may be a mistake."""
+    found = page.duplicate
+    if found is None or found.kind == "canonical" or host_key(found.url) != page.lease.row.host:
+        return ""
+    return found.url

@@ -1,0 +1,306 @@
+"""Out of the frontier: whose turn it is, and with which page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.holds import LEFT_ALONE
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.refusals import TurnedDown, is_kept, was_put_last
+from crawlerproject.frontier.state import Books
+from crawlerproject.frontier.subrequests import Embed, Embeds
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.backoff import FAILURES
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_STRANGER, PageRecord, QueuedPage
+
+# Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
+# A row costs some 20 µs, and at most 100 against the worst robots.txt.
+_ROWS_PER_TURN = 64
+# Until the next such turn of the host: its queue takes a fifth of the processor at most, 100,000 rows eight seconds.
+_BETWEEN_SECONDS = 0.005
+# A row that the next commit stores cannot be leased before: look again after a beat (COMMIT_SECONDS) and a bit.
+UNSTORED_WAIT_SECONDS = 1.3
+# A host that may not be asked now, since its partition is about to change hands, is looked at again after this.
+_LEAVING_SECONDS = 1.0
+
+
+def never() -> bool:
+    """There is no end of time."""
+    return False
+
+
+class Lookup(NamedTuple):
+    """A host whose name must be resolved before its turn."""
+
+    host: Host
+
+
+class Turns:
+    """Leases: robots.txt first, then the host's queue in its order."""
+
+    def __init__(
+        self,
+        books: Books,
+        gates: Gates,
+        renders: Renders,
+        embeds: Embeds,
+        robots_refused: Callable[[QueuedPage, float], None],
+    ) -> None:
+        """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
+        self._books = books
+        self._embeds = embeds
+        self._gates = gates
+        self._renders = renders
+        self._robots_refused = robots_refused
+
+    def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
+        """The next thing to do for a host that is free now; None when every host waits. StorageError: not now.
+
+        ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
+        """
+        while (turn := self._books.workbench.take(now)) is not None:
+            if not turn.address:
+                if self._books.holds and self._held(turn.host):
+                    self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.held])
+                    self._books.workbench.turn_away(turn.host, now)
+                    continue
+                return Lookup(turn.host)
+            lease = self._lease(turn.host, turn.address, now)
+            if lease is not None or enough():
+                return lease
+        return None
+
+    def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
+        """Of a host's addresses the least busy one that has not refused to connect; of all when all have."""
+        left = [address for address in addresses if address not in host.dead_addresses]
+        if not left:
+            host.dead_addresses, left = frozenset(), list(addresses)
+        host.spare_addresses = len(left) - 1
+        return self._books.workbench.least_busy(left, host.address, now)
+
+    def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
+        """The resolver found the host; a lease when its address is free at once."""
+        if self._books.workbench.hosts.get(host.name) is not host:
+            return None  # it went to another worker meanwhile
+        turn = self._books.workbench.found(host, address, address_until, now)
+        return self._lease(host, turn.address, now) if turn is not None else None
+
+    def _lease(self, host: Host, address: str, now: float) -> Lease | None:
+        try:
+            return self._lease_of(host, address, now)
+        except StorageError:  # its queue cannot be read now: the host waits, and is asked another time
+            self._books.workbench.release(host, now, now + UNSTORED_WAIT_SECONDS, work=True)
+            raise
+
+    def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
+        if (self._books.holds and self._held(host)) or not self._books.territory.may_ask(host.name) or host.given_up:
+            self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
+            self._pass_by(host, now)
+            return None
+        if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
+            self._books.workbench.release(host, now, host.pace_free, work=True)
+            return None
+        if host.embeds and (lease := self._embed(host, address, now)) is not None:
+            return lease
+        down = TurnedDown(self._books, host)
+        act = self._look(host, address, now, down)
+        self._renders.kept += down.store()
+        for row in down.robots:
+            self._robots_refused(row, now)
+        return act()
+
+    def _held(self, host: Host) -> bool:
+        """Whether the host is paused or has had its share, so that it is left with its queue."""
+        if (why := self._books.holds.why(host)) and not host.given_up:
+            self._books.hold(host, why)
+        return bool(why)
+
+    def _look(self, host: Host, address: str, now: float, down: TurnedDown) -> Callable[[], Lease | None]:
+        """What the turn comes to, to be done once what it turns down is stored."""
+        renders = self._renders
+        busy = kept = False  # whether rows wait for the browser, whether all that are left wait for another run
+        for row in self._rows(host):
+            if row.flags & FLAG_RENDER and (renders.closed or renders.full or host.rendering):
+                kept = bool(renders.closed) and is_kept(row)
+                if kept:
+                    break
+                if renders.closed:
+                    down.keep(row)
+                busy = True
+                continue
+            if row.flags & FLAG_STRANGER and self._is_the_hosts_own(row):
+                down.leave_plain(row)
+                continue
+            refusal = self._gates.refusal_again(row, now)
+            if refusal is None and not (row.flags & FLAG_ROBOTS and _judged_by_itself(row)):
+                scheme = row.url.partition(":")[0]
+                until = host.robots_until(scheme)
+                if -until > now and row.flags & FLAG_ROBOTS:
+                    down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
+                    continue
+                if -until > now and self._others_first(scheme, host, down, now):
+                    self._put_last(row, down, now)
+                    continue
+                if until <= now:
+                    return partial(self._robots_first, scheme, host, address, now)
+                rules = self._books.robots.rules(f"{scheme}://{host.name}")
+                if host.left_alone or not rules.allowed(row.url):
+                    self._refuse_by_rules(row, host, down, now)
+                    continue
+                if rules.visit_times and (closed := rules.seconds_until_open(now)):
+                    return partial(self._stay_away, host, now, now + closed)
+            if refusal is not None:
+                down.refuse(row, refusal, now)
+            elif row.flags & FLAG_RENDER and renders.given_up(row.url, host.name):
+                down.leave_plain(row)
+            else:
+                return partial(self._handed_out, row, host, address, now)
+        if down and not self._books.territory.crowded():
+            return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
+        if down or down.put_off:
+            return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
+        return partial(self._line_up, host, now) if busy else partial(self._nothing_now, host, now, kept=kept)
+
+    def _embed(self, host: Host, address: str, now: float) -> Lease | None:
+        """This turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
+        while (embed := self._embeds.next(host, now)) is not None:
+            scheme = embed.address.scheme
+            until = host.robots_until(scheme)
+            if -until > now:
+                self._embeds.refuse_first(host, Reason.ROBOTS_UNREACHABLE)
+            elif until <= now:
+                return self._robots_first(scheme, host, address, now)
+            elif self._books.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
+                self._embeds.refuse_first(host, Reason.RENDER_PACE)
+            elif self._embeds.take(host) is not None:
+                row = _embed_row(embed, host, self._books.next_arrival(host, now))
+                lease = self._lent(row, host, address, now, stored=False)
+                lease.embed = embed
+                return lease
+        return None
+
+    def _rows(self, host: Host) -> Iterator[QueuedPage]:
+        """Rows in order that nobody has: the first, which nearly every turn is about, then some that follow."""
+        taken, store = host.taken, self._books.store
+        before = len(taken)
+        first = next((row for row in store.head(host.name, before + 1) if row.arrival not in taken), None)
+        if first is None:
+            return
+        yield first
+        for row in store.head(host.name, before + _ROWS_PER_TURN):
+            if row.arrival not in taken and row.arrival != first.arrival:
+                yield row
+
+    def _nothing_now(self, host: Host, now: float, *, kept: bool) -> None:
+        """Nothing that is stored waits for this run. The rows themselves are the truth, whatever was counted."""
+        left = host.rows - len(host.taken)
+        if kept:
+            self._books.waits(host, host.kept - left)
+            self._renders.kept += left - host.kept
+            host.kept = left
+        elif not host.unstored and host.waiting_urls:
+            self._books.waits(host, -host.waiting_urls)
+            host.rows, host.kept = len(host.taken), 0
+            self._books.dirty[host.name] = host
+        self._release(host, now, now + UNSTORED_WAIT_SECONDS if host.unstored else now)
+
+    def _release(self, host: Host, now: float, again: float) -> None:
+        """Nothing is asked now."""
+        self._books.workbench.release(host, now, again, work=host.waiting_urls > 0)
+
+    def _pass_by(self, host: Host, now: float) -> None:
+        """It was given up while it stood in its address's line; else its partition goes, or may be gone."""
+        again = now if host.given_up else now + _LEAVING_SECONDS
+        self._books.workbench.release(host, now, again, work=not host.given_up)
+
+    def _refuse_by_rules(self, row: QueuedPage, host: Host, down: TurnedDown, now: float) -> None:
+        """What a robots.txt forbids that is not committed yet is decided with it: a crash forgets both or neither."""
+        if row.url.partition(":")[0] not in host.robots_unstored:
+            down.refuse(row, Reason.ROBOTS, now)
+            return
+        self._books.refuse(Reason.ROBOTS, row.url, row.flags)
+        self._books.take(row, host)
+        if row.flags & FLAG_RENDER:
+            self._books.leave_plain(row, host)
+        else:
+            self._books.decide(row, host, PageRecord(row.url, Reason.ROBOTS, 0, now))
+        if row.flags & FLAG_ROBOTS:
+            down.robots.append(row)
+        down.put_off = True
+
+    def _is_the_hosts_own(self, row: QueuedPage) -> bool:
+        """Whether the host itself has named a stranger's URL meanwhile, or it was fetched before."""
+        return not row.flags & FLAG_RENDER and self._books.store.known([row.page_key], [row.host])[0]
+
+    def _line_up(self, host: Host, now: float) -> None:
+        """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
+        if not host.rendering:
+            self._renders.line_up(host)
+        self._books.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
+
+    def _stay_away(self, host: Host, now: float, until: float) -> None:
+        """robots.txt names the hours of visits."""
+        host.closed_until = until
+        self._books.workbench.release(host, now, until, work=True)
+
+    def _others_first(self, scheme: str, host: Host, down: TurnedDown, now: float) -> bool:
+        """Whether there is something to ask over the other of http and https while this one cannot be reached."""
+        if scheme not in down.others:
+            good = host.other_scheme_good(scheme, now)
+            down.others[scheme] = good or self._books.other_scheme_waits(host, scheme)
+        return down.others[scheme]
+
+    def _put_last(self, row: QueuedPage, down: TurnedDown, now: float) -> None:
+        """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
+        if was_put_last(row, now - UNSTORED_WAIT_SECONDS):
+            down.put_off = True  # once a beat: its scheme has some time to come back
+        elif row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
+            down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
+        else:
+            down.put_last(row, now)
+
+    def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease:
+        row = robots_row(host, scheme, self._books.next_arrival(host, now))
+        return self._lent(row, host, address, now, stored=False)
+
+    def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float) -> Lease:
+        self._books.take(row, host)
+        if row.flags & FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
+            self._books.recent.add([row.page_key])
+        lease = self._lent(row, host, address, now, stored=True)
+        if row.flags & FLAG_RENDER:
+            self._renders.started()
+            host.rendering = True
+            # It asks the host for nothing itself: its document is here, and what that loads has turns of its own.
+            self._release(host, now, now)
+        return lease
+
+    def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
+        self._books.leased += 1
+        return Lease(row, host, address, now, host.promise_seconds, stored)
+
+
+def _judged_by_itself(row: QueuedPage) -> bool:
+    """Whether a redirected robots.txt needs no other one's leave: it is its host's own, or asked for on its behalf."""
+    place = row.url.partition("://")[2]
+    return place == f"{row.host}/robots.txt" or row.note.partition("://")[2] == row.host
+
+
+def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
+    """The row of a host's robots.txt, which no queue holds: the host's turn makes it up."""
+    origin = f"{scheme}://{host.name}"
+    url = origin + "/robots.txt"
+    return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)
+
+
+def _embed_row(embed: Embed, host: Host, arrival: int) -> QueuedPage:
+    """The row of a sub-request, which no queue holds either."""
+    address, page = embed.address, embed.page
+    return QueuedPage(host.name, address.key, address.url, 0, arrival, page.depth + 1, "E", page.url)

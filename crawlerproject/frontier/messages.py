@@ -1,0 +1,69 @@
+"""What workers of one crawl write to each other about hosts that another of them decides about."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from crawlerproject.frontier.discovered import Found
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.urls import UrlRefused, parse
+
+
+class Links(NamedTuple):
+    """URLs found elsewhere."""
+
+    found: Sequence[Found]
+
+
+class RobotsWanted(NamedTuple):
+    """A robots.txt was redirected to a host of yours: fetch it for its origin."""
+
+    origin: str  # scheme://host that it will speak for
+    target: str  # URL
+    hops: str
+    via: str
+
+
+class RobotsGiven(NamedTuple):
+    """The answer for an origin of yours, whose robots.txt was redirected to a host of ours."""
+
+    origin: str
+    status: int | None
+    body: bytes
+    reason: str
+
+
+Letter = Links | RobotsWanted | RobotsGiven
+
+
+def pack(letter: Letter) -> bytes:
+    """As bytes."""
+    if isinstance(letter, Links):
+        rows = [(item.address.url, *item[1:]) for item in letter.found]
+        return orjson.dumps(["links", rows])
+    if isinstance(letter, RobotsWanted):
+        return orjson.dumps(["robots-wanted", *letter])
+    body = b64encode(letter.body).decode()
+    return orjson.dumps(["robots-given", letter.origin, letter.status, body, str(letter.reason)])
+
+
+def unpack(packed: bytes) -> Letter:
+    """What ``pack`` packed; an address that this version refuses is left out."""
+    kind, *fields = orjson.loads(packed)
+    if kind == "links":
+        return Links([item for row in fields[0] if (item := _found(row)) is not None])
+    if kind == "robots-wanted":
+        return RobotsWanted(*fields)
+    origin, status, body, reason = fields
+    return RobotsGiven(origin, status, b64decode(body), Reason(reason))
+
+
+def _found(row: list[Any]) -> Found | None:
+    try:
+        return Found(parse(str(row[0])), *row[1:])
+    except UrlRefused:
+        return None

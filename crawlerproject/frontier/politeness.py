@@ -1,0 +1,203 @@
+"""How a host is treated after an answer: its pace, its rests, its retries and when it is left alone.
+
+Applies ``rules/pace`` and ``rules/backoff`` to a ``Host``; decides nothing that those rules can decide.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Protocol
+
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.backoff import (
+    FAILURES,
+    THEIR_FAILURES,
+    Breaker,
+    BreakerLimits,
+    BreakerState,
+    Rest,
+    RestLimits,
+    after_success,
+    after_trouble,
+    breaker_failed,
+)
+from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
+
+# Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
+_REST_STATUSES = (429, 503)
+# A page whose host keeps asking to wait is tried so often before its answer counts (ours).
+_REST_TRIES = 5
+# Other server errors are often passing: a page gets this many tries (Nutch and Heritrix retry too).
+_SERVER_ERROR_TRIES = 2
+# A scheme whose robots.txt cannot be reached, while the other's can, is asked again after this (StormCrawler keeps
+# such an error an hour; we ask sooner).
+_OTHER_SCHEME_SECONDS = 600.0
+
+
+@dataclass(slots=True, frozen=True)
+class Ending:
+    """What a lease came to, as far as its host's treatment is concerned."""
+
+    reason: Reason
+    status: int | None = None
+    ttfb_seconds: float | None = None
+    retry_after_seconds: float | None = None
+    location: str = ""
+    tries: int = 0  # failed before this one
+    # http and https share a host's clock but not its troubles: a port that is closed to one of them says nothing
+    # of the other, whose robots.txt was answered.
+    other_scheme_good: bool = False
+    robots: bool = False  # it was for a robots.txt
+    stranger: bool = False  # only other domains name the page: what is its doing is not held against the host
+    render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: plain_responses.py
+
+    @property
+    def ok(self) -> bool:
+        """Whether the host answered well, whatever the page's own fate."""
+        return self.status is not None and self.status != 429 and not 500 <= self.status < 600 and not self.walled
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a failure of the host's, for its breaker: one that says when to come back does not fail."""
+        if self.status is None:  # a dead host is asked no oftener for being asked on behalf of others
+            return self.robots or self.reason in THEIR_FAILURES
+        if self.stranger:
+            return False
+        return self.status != 429 and not self.retry_after_seconds
+
+    @property
+    def asks(self) -> bool:
+        """Whether the answer asks to wait, which holds for every port of the name; what fails is a port's alone.
+
+        A 503 that does not say when to come back may come from one dead service of many: a link to its port must not
+        close the others.
+        """
+        return self.status == 429 or self.walled or (self.status == 503 and bool(self.retry_after_seconds))
+
+    @property
+    def trouble(self) -> bool:
+        """Whether the host asked us to wait or failed."""
+        return self.status is None or self.status in _REST_STATUSES or self.walled
+
+    @property
+    def walled(self) -> bool:
+        """Whether an anti-bot wall answered: the host does not want us, and rests longer each time."""
+        return self.reason is Reason.CHALLENGE
+
+
+@dataclass(slots=True, frozen=True)
+class Verdict:
+    """``again``: the page goes back into its queue. ``parked``: the host's breaker has opened.
+
+    ``give_up``: the host is left alone until the next start.
+    """
+
+    again: bool
+    give_up: bool
+    parked: bool = False
+
+
+class Paces(Protocol):
+    """Whoever knows the hosts that have a pace of their own."""
+
+    def preset(self, host: str, base: PacePreset, now: float) -> PacePreset: ...
+
+
+class Conduct:
+    """One crawl's manners towards every host."""
+
+    def __init__(self, preset: PacePreset, rests: RestLimits, *, max_failures: int, paces: Paces | None = None) -> None:
+        self.preset = preset
+        self._paces = paces
+        self._now = 0.0  # of the last answer
+        self.rests = rests
+        park_seconds = min(BreakerLimits().park_seconds, rests.max_seconds)
+        self.breaker = BreakerLimits(max_failures, park_seconds, rests.max_seconds)
+        self.start_delay_seconds = delay_seconds(preset, ())
+
+    def delay_seconds(self, host: Host) -> float:
+        """The pause promised to this host between an answer's end and the next request."""
+        return delay_seconds(self._preset(host), host.samples, host.floor_seconds)
+
+    def _preset(self, host: Host) -> PacePreset:
+        return self._paces.preset(host.name, self.preset, self._now) if self._paces is not None else self.preset
+
+    def jittered(self, delay: float, rng: random.Random) -> float:
+        """The promised pause, lengthened by chance."""
+        return delay + jitter_seconds(delay, rng)
+
+    def after(self, host: Host, ending: Ending, now: float, rng: random.Random) -> Verdict:
+        """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
+        self._now = now
+        if ending.ttfb_seconds is not None:
+            host.samples = after_answer(self._preset(host), host.samples, ending.ttfb_seconds, ok=ending.ok)
+        if ending.ok:
+            if not (ending.robots and ending.location):  # one that has moved is answered for elsewhere, or never
+                host.failures, host.opened = 0, 0
+            self._rest(host, after_success(self._of(host), now, self.rests))
+            return Verdict(again=False, give_up=False)
+        if ending.other_scheme_good:
+            return Verdict(again=False, give_up=False)
+        parked = ending.counts and self._failed(host, now, rng)
+        give_up = parked and host.opened > 1 and (ending.status is None or ending.robots)
+        if ending.status is None:
+            failure = FAILURES[ending.reason]
+            if failure.host_wide:
+                wait = failure.base_wait_seconds * 2 ** min(max(host.failures, 1) - 1, 10)
+                host.rest_until = max(host.rest_until, now + min(wait, self.rests.max_seconds))
+            return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
+        if ending.walled:  # asking again is what walls are against
+            self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            self._asked(host)
+            return Verdict(again=False, give_up=parked, parked=parked)
+        if ending.status in _REST_STATUSES:
+            self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            if ending.asks:
+                self._asked(host)
+            return Verdict(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
+        return Verdict(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
+
+    def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Verdict:
+        """The host that should have answered for this host's robots.txt did not: a failure of this one as well."""
+        parked = self._failed(host, now, rng)
+        return Verdict(again=False, give_up=parked and host.opened > 1, parked=parked)
+
+    def _failed(self, host: Host, now: float, rng: random.Random) -> bool:
+        """One more failure in a row; True when it opened the breaker: the host is parked until its one probe.
+
+        While the breaker was open a host's one request at a time is that probe, so no third state is kept.
+        """
+        state = BreakerState.HALF_OPEN if host.opened else BreakerState.CLOSED
+        breaker = breaker_failed(Breaker(host.failures, state, 0.0, host.opened), now, self.breaker, rng)
+        host.failures, host.opened = breaker.failures, breaker.opened
+        if breaker.state is not BreakerState.OPEN:
+            return False
+        host.rest_until = max(host.rest_until, breaker.until)
+        return True
+
+    def robots_unreachable(self, host: Host, now: float, rng: random.Random, *, spare: bool) -> float:
+        """When an unreachable robots.txt is asked for again; the host rests until then, unless ``spare``."""
+        if spare:
+            return now + _OTHER_SCHEME_SECONDS
+        if host.rest_until <= now:
+            self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng))
+        return host.rest_until
+
+    def _asked(self, host: Host) -> None:
+        """The rest was asked for: it is the name's, and with it how often such rests have doubled."""
+        host.asked_until = host.rest_until
+        if host.ports is None:
+            return
+        host.ports.rest_until = max(host.ports.rest_until, host.rest_until)
+        for other in host.ports.hosts:
+            other.escalation = max(other.escalation, host.escalation)
+            other.rest_until = max(other.rest_until, host.rest_until)
+            other.last_trouble = max(other.last_trouble, host.last_trouble)
+
+    def _of(self, host: Host) -> Rest:
+        return Rest(host.escalation, host.rest_until, host.last_trouble)
+
+    def _rest(self, host: Host, rest: Rest) -> None:
+        host.escalation, host.rest_until, host.last_trouble = rest.escalation, rest.until, rest.last_trouble

@@ -1,0 +1,84 @@
+"""What a host's turn turns down: decided in the store at once, since no record of the archive depends on it.
+
+A row that was leased waits for the next commit, together with its capture. One that is refused has no capture: to let
+it stand among the taken ones until a commit would make every look at a long queue longer than the look before.
+"""
+
+from __future__ import annotations
+
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.state import Books, decided_key
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.priority import LAST
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
+
+# Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
+# the epoch reach this in 146,000 years.
+_KEPT = 1 << 62
+
+
+def is_kept(row: QueuedPage) -> bool:
+    """Whether the row was kept for a later run, in this one or an earlier one: nothing but such rows comes after it."""
+    return row.arrival >= _KEPT
+
+
+def was_put_last(row: QueuedPage, since: float) -> bool:
+    """Whether the row was put behind all others at ``since`` (epoch seconds) or later."""
+    return row.tries > 0 and row.priority == LAST and since <= row.arrival / 1_000_000 < _KEPT / 1_000_000
+
+
+class TurnedDown:
+    """Rows of one host's queue, in one turn; ``store`` makes one atomic change of them."""
+
+    __slots__ = ("_books", "_host", "_kept", "_pages", "_queued", "_refused", "_removed", "others", "put_off", "robots")
+
+    def __init__(self, books: Books, host: Host) -> None:
+        self._books = books
+        self._host = host
+        self._removed: list[QueuedPage] = []
+        self._queued: list[QueuedPage] = []
+        self._pages: list[tuple[bytes, PageRecord]] = []
+        self._refused: list[tuple[QueuedPage, Reason]] = []
+        self._kept = 0
+        self.put_off = False  # whether other rows wait for the next commit
+        self.robots: list[QueuedPage] = []  # refused rows of robots.txt files that other hosts wait for
+        self.others: dict[str, bool] = {}  # scheme that cannot be reached -> whether there is work over the other
+
+    def __bool__(self) -> bool:
+        return bool(self._removed)
+
+    def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
+        """It will not be fetched; a page that was to be rendered stays what its plain answer said."""
+        self._removed.append(row)
+        self._refused.append((row, reason))
+        if row.flags & FLAG_ROBOTS:
+            self.robots.append(row)
+        if not row.flags & FLAG_RENDER:
+            self._pages.append((decided_key(row, reason), PageRecord(row.url, reason, 0, now)))
+
+    def leave_plain(self, row: QueuedPage) -> None:
+        """A page is not worth its render any more, or a stranger's is the host's own: what is known of it stands."""
+        self._removed.append(row)
+
+    def put_last(self, row: QueuedPage, now: float) -> None:
+        """It goes behind all others, with one more try."""
+        self._removed.append(row)
+        arrival = self._books.next_arrival(self._host, now)
+        self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
+
+    def keep(self, row: QueuedPage) -> None:
+        """Nothing can be rendered in this run: it stays queued for the next, where it stands in nobody's way."""
+        self._removed.append(row)
+        self._queued.append(row._replace(priority=LAST, arrival=row.arrival + _KEPT))
+        self._kept += 1
+
+    def store(self) -> int:
+        """Decide all of it; how many rows were kept. On StorageError nothing has changed: they are met again."""
+        if self._removed:
+            changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
+            self._books.decide_now(self._host, changes)
+            self._books.waits(self._host, -self._kept)
+            self._host.kept += self._kept
+            for row, reason in self._refused:
+                self._books.refuse(reason, row.url, row.flags)
+        return self._kept

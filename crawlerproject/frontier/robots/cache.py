@@ -1,0 +1,116 @@
+"""The robots.txt rules of every origin: parsed ones at hand, all of them in the store."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots.policy import (
+    ALLOW_ALL,
+    KEPT_BYTES,
+    STALE_SECONDS,
+    RobotsRecord,
+    RobotsRules,
+    RobotsVerdict,
+    parse_robots,
+    robots_verdict,
+)
+from crawlerproject.stores.protocols import FrontierStore
+
+# Parsed rules kept at hand: 15 KB each in our corpus of 4,231 real files, so some 60 MB at most. The second bound is
+# for files made large, in characters of their rules: one of 500 KiB takes some 20 MB.
+_PARSED_KEPT = 4_000
+_PARSED_CHARACTERS = 4_000_000
+# While a stale copy serves, the real one is asked for this often (ours).
+_STALE_RETRY_SECONDS = 3600.0
+_NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
+
+
+class RobotsOutcome(NamedTuple):
+    """What an answer means: whether pages may be asked for, until when, at which floor."""
+
+    usable: bool
+    good_until: float
+    floor_seconds: float
+    record: bytes | None  # to be stored
+
+
+class RobotsDesk:
+    """Answers "may we?" for one product token."""
+
+    def __init__(self, store: FrontierStore, token: str, ttl_seconds: float) -> None:
+        self._store = store
+        self._token = token
+        self.ttl_seconds = ttl_seconds
+        self._parsed: OrderedDict[str, RobotsRules] = OrderedDict()
+        self._parsed_characters = 0
+        self._unstored: dict[str, bytes] = {}  # until the next commit
+
+    def allows(self, scheme: str, host: str, url: str) -> bool:
+        """Whether the origin's stored rules allow the URL. Ask only while they are good."""
+        return self.rules(f"{scheme}://{host}").allowed(url)
+
+    def rules(self, origin: str) -> RobotsRules:
+        """The rules of an origin; those that allow everything when none are stored."""
+        rules = self._parsed.get(origin)
+        if rules is not None:
+            self._parsed.move_to_end(origin)
+            return rules
+        record = self._record(origin)
+        # Without a record nobody should have asked: doubt means no.
+        return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
+
+    def floor_seconds(self, origin: str) -> float:
+        """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""
+        rules = self._parsed.get(origin)
+        if rules is None:
+            record = self._record(origin)
+            if record is None:
+                return 0.0
+            rules = self._keep(origin, self._parse(record.body))
+        return rules.floor_seconds
+
+    def answered(self, origin: str, status: int | None, body: bytes, reason: Reason, now: float) -> RobotsOutcome:
+        """Take in the answer to a robots.txt request (RFC 9309 2.3.1)."""
+        verdict = robots_verdict(status)
+        if verdict is RobotsVerdict.WAIT:
+            return self._unreachable(origin, now)
+        good_until = now + self.ttl_seconds
+        kept = body[:KEPT_BYTES] if verdict is RobotsVerdict.PARSE else b""
+        record = RobotsRecord(status or 0, kept, now, good_until, str(reason))
+        rules = self._keep(origin, self._parse(kept))
+        packed = self._unstored[origin] = record.pack()
+        return RobotsOutcome(True, good_until, rules.floor_seconds, packed)
+
+    def forget(self, mine: Callable[[str], bool]) -> None:
+        """Drop what is parsed for hosts that others decide about now: it may be another's, newer, when they return."""
+        for origin in [origin for origin in self._parsed if not mine(origin.rpartition("://")[2])]:
+            self._parsed_characters -= self._parsed.pop(origin).size
+
+    def stored(self, origin: str) -> None:
+        """The record of an origin has reached the store."""
+        self._unstored.pop(origin, None)
+
+    def _unreachable(self, origin: str, now: float) -> RobotsOutcome:
+        record = self._record(origin)
+        if record is None or now - record.fetched_at > STALE_SECONDS:
+            return RobotsOutcome(False, 0.0, 0.0, None)
+        rules = self._keep(origin, self._parse(record.body))
+        return RobotsOutcome(True, now + _STALE_RETRY_SECONDS, rules.floor_seconds, None)
+
+    def _record(self, origin: str) -> RobotsRecord | None:
+        packed = self._unstored.get(origin) or self._store.robots(origin)
+        return RobotsRecord.unpack(packed) if packed else None
+
+    def _parse(self, body: bytes) -> RobotsRules:
+        return parse_robots(body, self._token) if body else ALLOW_ALL
+
+    def _keep(self, origin: str, rules: RobotsRules) -> RobotsRules:
+        before = self._parsed.pop(origin, None)
+        self._parsed[origin] = rules
+        self._parsed_characters += rules.size - (before.size if before is not None else 0)
+        while len(self._parsed) > _PARSED_KEPT or self._parsed_characters > _PARSED_CHARACTERS:
+            self._parsed_characters -= self._parsed.popitem(last=False)[1].size
+        return rules

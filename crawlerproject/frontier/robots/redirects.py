@@ -1,0 +1,66 @@
+"""Where redirects of robots.txt files may lead: judged by the target's gates, counted by who sends us there."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import orjson
+
+from crawlerproject.frontier.discovered import strangers
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.state import Books
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots.redirects import MOST_ASKED, sent_on
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.scope import bounded_domain
+from crawlerproject.rules.url.urls import Address
+
+FACT_PREFIX = "robots-sent/"  # and the host key: where a host has sent us, and until when that counts
+# Hosts whose redirects are at hand; few redirect their robots.txt to another domain.
+_KEPT = 1_000
+
+
+class RobotsRedirects:
+    """Counts on both sides: where a host sends us, and what a domain has us ask of a host. ``now`` is epoch seconds."""
+
+    def __init__(self, books: Books, gates: Gates) -> None:
+        self._books = books
+        self._gates = gates
+        self._sent: OrderedDict[str, dict[str, float]] = OrderedDict()  # by host
+        # By host asked and domain that sends: until when is counted, and how many. Of this run.
+        self._asked: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+
+    def refusal(self, sender: str, target: Address, now: float) -> Reason | None:
+        """Why a host (``sender``, a key) may not send us to ``target`` for a robots.txt; None counts it."""
+        refusal = self._gates.robots_target_refusal(target, now)
+        if refusal is not None or not strangers(sender, target.host):
+            return refusal
+        known = self._sent.get(sender)
+        if known is None:
+            known = orjson.loads(self._books.store.fact(FACT_PREFIX + sender) or b"{}")
+        sent = sent_on(known, target.url, now, self._books.robots.ttl_seconds)
+        if sent is None:
+            return Reason.ROBOTS_REDIRECT
+        self._sent[sender] = sent
+        if len(self._sent) > _KEPT:
+            self._sent.popitem(last=False)
+        # With the commit that holds the redirect: what a crash forgets was not asked for.
+        self._books.changes.facts.append((FACT_PREFIX + sender, orjson.dumps(sent)))
+        return None
+
+    def refusal_here(self, via: str, target: Address, now: float) -> Reason | None:
+        """Why a host of ours is not asked for a robots.txt that ``via`` (a URL) was redirected to; None counts it."""
+        refusal = self._gates.robots_target_refusal(target, now)
+        sender = host_key(via)
+        if refusal is not None or not strangers(sender, target.host):
+            return refusal
+        name = target.host, bounded_domain(sender)
+        until, count = self._asked.get(name, (0.0, 0))
+        if until <= now:
+            until, count = now + self._books.robots.ttl_seconds, 0
+        if count >= MOST_ASKED:
+            return Reason.ROBOTS_REDIRECT
+        self._asked[name] = until, count + 1
+        if len(self._asked) > _KEPT:
+            self._asked.popitem(last=False)
+        return None

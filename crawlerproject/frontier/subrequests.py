@@ -1,0 +1,147 @@
+"""Sub-requests of pages in the browser: each waits for a turn of its host, as every page does, and is leased.
+
+A host's turn goes to a sub-request before it goes to the host's queue. What another site's page asks for gets only
+every second turn of a host that has pages of its own waiting: a page elsewhere must not hold up a site's crawl.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crawlerproject.frontier.holds import LEFT_ALONE
+from crawlerproject.frontier.workbench import Stage
+from crawlerproject.reasons import Reason
+
+if TYPE_CHECKING:
+    from crawlerproject.frontier.gates import Gates
+    from crawlerproject.frontier.hosts.host import Host
+    from crawlerproject.frontier.state import Books
+    from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.protocols import QueuedPage
+
+
+@dataclass(slots=True, eq=False)
+class Embed:
+    """One sub-request, and what is called: first ``refused`` or ``granted``, and after the latter ``answered``."""
+
+    address: Address
+    page: QueuedPage  # that is in the browser
+    until: float  # epoch seconds; of no use to the page if its turn comes later
+    own: bool  # it goes to the page's own site
+    headers: Mapping[str, str]
+    proxy: str  # "" for none
+    timeout_seconds: float
+    refused: Callable[[Reason], None]
+    granted: Callable[[], None]  # it is sent now
+    answered: Callable[[Any], None]  # with a Response, or the exception that there is instead
+
+
+class Embeds:
+    """Those that wait, by host."""
+
+    def __init__(self, books: Books, gates: Gates) -> None:
+        self._books = books
+        self._gates = gates
+        self._waiting: dict[str, deque[Embed]] = {}
+        self._served: set[str] = set()  # hosts whose last turn went to another site's page
+
+    def ask(self, embed: Embed, now: float) -> Reason | None:
+        """Wait for a turn; a Reason when it will never come, or not in time. No callback is called from here."""
+        address = embed.address
+        if not self._books.territory.may_ask(address.host):
+            return Reason.RENDER_PACE  # another worker's host: its clock is there
+        if (refusal := self._gates.embed_refusal(address, now)) is not None:
+            return refusal
+        if self._books.too_many_ports(address.host):
+            return Reason.TOO_MANY_PORTS
+        host = self._books.host(address.host)
+        if host.given_up:
+            return LEFT_ALONE[host.held]
+        if -host.robots_until(address.scheme) > now:
+            return Reason.ROBOTS_UNREACHABLE
+        if host.robots_until(address.scheme) > now and not self._allowed(embed):
+            return Reason.ROBOTS
+        # Not ``next_free``: that may be when its queue is looked at again, whatever the host's pace.
+        free = max(now, host.pace_free, host.rest_until, host.held_until)
+        if host.ports is not None:
+            free = max(free, host.ports.free_at(host))
+        turns = len(self._waiting.get(host.name, ())) + (host.stage == Stage.IN_FLIGHT)
+        if free + turns * host.delay_seconds > embed.until:
+            return Reason.RENDER_PACE
+        self._waiting.setdefault(host.name, deque()).append(embed)
+        host.embeds += 1
+        if host.stage in (Stage.WAITING, Stage.IDLE):
+            self._books.workbench.wait(host, free, work=True)
+        return None
+
+    def ask_again(self, embed: Embed) -> None:
+        """Its lease is about to end before anything was sent."""
+        host = self._books.host(embed.address.host)
+        self._waiting.setdefault(host.name, deque()).appendleft(embed)
+        host.embeds += 1
+
+    def withdraw(self, embed: Embed) -> None:
+        """The page does not want it any more. Nothing happens when it does not wait."""
+        line = self._waiting.get(embed.address.host)
+        if line is not None and embed in line:
+            line.remove(embed)
+            self._left(self._books.host(embed.address.host), line)
+
+    def refuse_all(self, host: Host, reason: Reason) -> None:
+        """The host is not asked for anything."""
+        while (embed := self._pop(host)) is not None:
+            embed.refused(reason)
+
+    def next(self, host: Host, now: float) -> Embed | None:
+        """The first that is still of use, if this turn of the host is for one; it goes on waiting until ``take``."""
+        line = self._waiting.get(host.name)
+        while line and line[0].until < now:
+            line.popleft().refused(Reason.RENDER_PACE)
+            self._left(host, line)
+        if not line:
+            return None
+        if host.name in self._served and host.waiting_urls > 0 and not line[0].own:
+            self._served.discard(host.name)
+            return None
+        return line[0]
+
+    def take(self, host: Host) -> Embed | None:
+        """The first has its turn, unless robots.txt forbids it."""
+        embed = self._pop(host)
+        assert embed is not None  # ``next`` has shown it
+        if not self._allowed(embed):
+            embed.refused(Reason.ROBOTS)
+            return None
+        if embed.own:
+            self._served.discard(host.name)
+        else:
+            self._served.add(host.name)
+        return embed
+
+    def refuse_first(self, host: Host, reason: Reason) -> None:
+        """What is first in the host's line cannot be had."""
+        embed = self._pop(host)
+        if embed is not None:
+            embed.refused(reason)
+
+    def _allowed(self, embed: Embed) -> bool:
+        address = embed.address
+        if self._books.host(address.host).left_alone:
+            return False
+        return self._books.robots.allows(address.scheme, address.host, address.url)
+
+    def _pop(self, host: Host) -> Embed | None:
+        line = self._waiting.get(host.name)
+        if not line:
+            return None
+        embed = line.popleft()
+        self._left(host, line)
+        return embed
+
+    def _left(self, host: Host, line: deque[Embed]) -> None:
+        host.embeds -= 1
+        if not line:
+            del self._waiting[host.name]

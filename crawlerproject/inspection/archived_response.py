@@ -1,0 +1,148 @@
+"""A capture as the Scrapy response that the spider saw: the body decoded, the headers as they were received."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy import Request
+from scrapy.http import HtmlResponse
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.fetch.handler import response_of
+from crawlerproject.fetch.http1_head import read_headers
+from crawlerproject.rules.archive.http_heads import EDITED_PREFIX
+from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
+from crawlerproject.stores.archive.captures import Captures, Found, nearest
+from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, member_at
+from crawlerproject.stores.logs.log_query import attempts
+from crawlerproject.wire import Wire
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+_END = b"\r\n\r\n"
+_EDITED = EDITED_PREFIX.lower()
+_CODING = b"content-encoding"
+# What a capture may become when it is unpacked: more than any crawl keeps of a body.
+_MAX_BODY_BYTES = 1 << 30
+
+
+class Archived(NamedTuple):
+    """A page as it was captured."""
+
+    response: Response
+    date: str  # WARC-Date of what the response is made of
+    rendered: bool  # it is what a browser made of the page
+    since: str = ""  # WARC-Date of the answer that said that the page had not changed; "" when none did
+
+
+def archived_at(member: Member) -> float:
+    """Its WARC-Date in epoch seconds; ValueError for one that is none."""
+    return datetime.fromisoformat(member.field("warc-date")).timestamp()
+
+
+def archived_wire(member: Member, original: Member | None = None) -> Wire:
+    """What crossed the wire, as far as a response or revisit tells; the body is that of its ``original``, if any."""
+    head, end, body = member.block.partition(_END)
+    if original is not None:
+        body = original.payload
+    code = head.split(None, 2)[1:2]
+    started_at = archived_at(member)
+    return Wire(
+        head_bytes=head + end,
+        body=body,
+        status=int(code[0]) if code and code[0].isdigit() else 0,
+        ip=member.field("warc-ip-address"),
+        protocols=tuple(member.all("warc-protocol")) or ("http/1.1",),
+        cipher=member.field("warc-cipher-suite") or None,
+        started_at=started_at,
+        ended_at=started_at,
+        truncated=(original or member).field("warc-truncated") or None,
+    )
+
+
+def archived_response(url: str, wire: Wire, max_bytes: int, original: Member | None = None) -> Response:
+    """The response of ``wire``, whose body has the Content-Encoding of its ``original``, if any."""
+    pairs = _received(read_headers(wire.head_bytes))
+    if original is not None:
+        pairs = [pair for pair in pairs if pair[0] != _CODING]
+        pairs += [pair for pair in read_headers(original.block.partition(_END)[0] + _END) if pair[0] == _CODING]
+    return response_of(url, wire, pairs, max_bytes)
+
+
+def archived(folder: Path, url: str, at: str = "") -> Archived | None:
+    """What a crawl's spider saw of a page last, or nearest to ``at`` (UTC digits from the year on); None: nothing.
+
+    Where a browser was sent the page, that is what the browser made of it. Raises OperatorError when ``url`` or ``at``
+    is none, and when the archive does not have what its index names.
+    """
+    captures = Captures(folder)
+    found = captures.of_url(url)
+    found = [capture for capture in found if capture.row.url == url] or found
+    if not found:
+        return None
+    chosen = nearest(found, at) if at else found[-1]
+    member = captures.record(chosen)
+    original = _original(captures, member) if member.kind == "revisit" else None
+    date, since = member.field("warc-date"), ""
+    if original is not None and member.field("warc-profile") == NOT_MODIFIED:
+        member, original, since = original, None, date
+        date = member.field("warc-date")
+    if (render := _render(folder, chosen, found)) is not None:
+        shown = _of_render(chosen.row.url, render)
+        return Archived(_asked(shown, render), render.field("warc-date"), True)
+    shown = archived_response(chosen.row.url, archived_wire(member, original), _MAX_BODY_BYTES, original)
+    return Archived(_asked(shown, member), date, False, since)
+
+
+def _received(pairs: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of a stored head as they came: what was marked untrue, without the length put in its place."""
+    if not any(name.startswith(_EDITED) for name, _ in pairs):
+        return pairs
+    kept = pairs[:-1] if pairs[-1][0] == b"content-length" else pairs
+    return [(name.removeprefix(_EDITED), value) for name, value in kept]
+
+
+def _asked(response: Response, member: Member) -> Response:
+    """With the request that a spider would find."""
+    response.request = Request(response.url, meta={"archived": member.field("warc-date")})
+    return response
+
+
+def _original(captures: Captures, revisit: Member) -> Member:
+    original = captures.original(revisit)
+    if original is None:
+        url = revisit.field("warc-target-uri").strip("<>")
+        raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
+    return captures.record(original)
+
+
+def _render(folder: Path, chosen: Found, all_of_them: list[Found]) -> Member | None:
+    """What a browser made of a capture, before there was another; the request log knows where that is."""
+    later = [found.row.timestamp for found in all_of_them if found.row.timestamp > chosen.row.timestamp]
+    since, until = _iso(chosen.row.timestamp), _iso(min(later)) if later else ""
+    for line in attempts(folder / "log", url=chosen.row.url, since=since, until=until):
+        if line["rendered"] and line["warc"]:
+            return _record(folder / "warc", line)
+    return None
+
+
+def _record(folder: Path, line: dict[str, Any]) -> Member | None:
+    for path in (folder / line["warc"], folder / f"{line['warc']}{OPEN_SUFFIX}"):
+        if path.exists():
+            member = member_at(path, line["offset"], line["length"])
+            return member if isinstance(member, Member) and member.kind == "conversion" else None
+    return None
+
+
+def _of_render(url: str, render: Member) -> Response:
+    headers = {"Content-Type": "text/html; charset=utf-8"}
+    return HtmlResponse(url, headers=headers, body=render.block, encoding="utf-8", flags=["rendered"])
+
+
+def _iso(timestamp: str) -> str:
+    """14 digits as the request log writes a moment."""
+    return datetime.strptime(timestamp, "%Y%m%d%H%M%S").isoformat()

@@ -1,0 +1,227 @@
+"""Whoever looks at a crawl from outside: its folder or its workers', the settings of its start, and how it stands.
+
+The base of the commands that answer questions (``why``, ``hosts``, ``status`` ...). Nothing here changes a crawl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+
+from crawlerproject.config.crawl_file import CRAWL_FILE, CrawlFile, apply, apply_of_folder, read_crawl_file
+from crawlerproject.config.identity import identity
+from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.join import shared
+from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
+from crawlerproject.frontier.gates import Gates, gates_of
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.known_seeds import KnownSeeds
+from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.inspection.why import Why
+from crawlerproject.inspection.worker_folders import together, workers_below
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.limits import limits_of
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.rules.url.globs import globs
+from crawlerproject.rules.url.scope import Patterns
+from crawlerproject.rules.url.seed_rules import host_limits
+from crawlerproject.settings import given
+from crawlerproject.stores.crawl_folder import FRONTIER
+from crawlerproject.stores.operator_files.control import Pauses, read_pauses
+from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
+from crawlerproject.stores.redis.client import without_password
+from crawlerproject.stores.redis.view import RedisView
+from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
+from crawlerproject.terminal import guard_streams
+
+View = FrontierView | RedisView
+
+_CMDLINE = SETTINGS_PRIORITIES["cmdline"]
+# Settings that name a file of the operator's: relative to where the crawl was started.
+_PATHS = ("NEVERCRAWL_FILE", "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE", "FETCH_CA_FILE")
+
+
+class Onlooker:
+    """One look at one crawl folder; ``now`` is the moment of the look. Raises OperatorError when it is none.
+
+    A folder with workers' folders in it is a crawl of several: its run is the latest start of any of them.
+    """
+
+    def __init__(self, settings: BaseSettings, spider_name: str = "web") -> None:
+        self.folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+        if not self.folder.is_dir():
+            raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
+        if not os.access(self.folder, os.R_OK | os.X_OK) or _is_anothers(self.folder):
+            raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
+        self.now = time.time()
+        alone = (self.folder / RUN_FILE).exists() and not shared(settings)
+        self.workers = [] if alone else workers_below(self.folder)
+        if self.workers:
+            self.run = max((worker.run for worker in self.workers), key=lambda run: float(run.get("started", 0.0)))
+            self.status = together(self.workers)
+            self.running = any(worker.running for worker in self.workers)
+        else:
+            self.run = read_facts(self.folder, RUN_FILE)
+            self.status = read_facts(self.folder, STATUS_FILE)
+            self.running = running(self.status, self.folder)
+        self._file = self._changed_since()
+        self.settings = self._as_started(settings)
+
+    @property
+    def folders(self) -> list[Path]:
+        """Where logs and archives are: the crawl's folder, or those of its workers on this machine."""
+        own = [self.folder] if not self.workers or (self.folder / "log").is_dir() else []
+        return own + [worker.folder for worker in self.workers]
+
+    @property
+    def logs(self) -> list[Path]:
+        """The folders of the request logs."""
+        return [folder / "log" for folder in self.folders]
+
+    def store(self) -> View:
+        """The frontier as of its last commit; close it."""
+        if shared(self.settings):
+            return RedisView(str(self.settings["STATE_URL"]), str(self.settings["FLEET_CRAWL"]))
+        return FrontierView(self.folder / "frontier")
+
+    def workers_elsewhere(self) -> list[str]:
+        """Workers of this crawl that are at work and have no folder here."""
+        if not shared(self.settings):
+            return []
+        here = {worker.folder.name for worker in self.workers}
+        with self.store() as store:
+            names = [worker.name for worker in store.workers()] if isinstance(store, RedisView) else []
+        return [name for name in names if name not in here]
+
+    def gates(self, store: View) -> Gates:
+        """The gates of the crawl as it was started."""
+        traps = TrapDesk(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
+        include, exclude = (globs(self._arguments.get(name) or []) for name in ("include", "exclude"))
+        known = KnownSeeds(store)
+        hosts = {*self.run.get("seed_hosts", []), *known.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()}
+        patterns = Patterns(include, exclude, known.rules())
+        scope = self._file.scope if self._file is not None else self.run.get("scope", "any")
+        gates = gates_of(self.settings, scope, hosts, traps, patterns)
+        for seed, place in moves_of(store):
+            gates.scope.move(seed, place)
+        return gates
+
+    def holds(self, store: View) -> Holds:
+        """The hosts that are not asked though they have work."""
+        limits = limits_of(self._arguments.get("limits", {}), per_host=True)
+        return Holds(limits, host_limits(KnownSeeds(store).rules()), self.pauses.hosts)
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        """Patterns and limits, of the last start or of a ``crawl.toml`` that is newer."""
+        if (file := self._file) is not None:
+            return {"include": file.include, "exclude": file.exclude, "limits": file.limits}
+        arguments: dict[str, Any] = self.run.get("arguments", {})
+        return arguments
+
+    @property
+    def pauses(self) -> Pauses:
+        """What the operator has paused."""
+        return read_pauses(self.folder)
+
+    def halted(self) -> tuple[Reason, str] | None:
+        """Why nothing at all is asked, when that is the operator's wish."""
+        if said := self.pauses.crawl:
+            return Reason.PAUSED, f"the crawl is paused, {said}"
+        if limit := self.status.get("limit"):
+            return Reason.CRAWL_LIMIT, f"the crawl has had its {limit}; a start with a higher one goes on"
+        return None
+
+    def leases(self) -> dict[str, dict[str, Any]]:
+        """What is on its way now, by host; empty when the crawl does not run."""
+        return {lease["host"]: lease for lease in self.status.get("leases", [])} if self.running else {}
+
+    def why(self, store: View) -> Why:
+        """Who answers why a URL is where it is."""
+        token = identity(self.settings).token
+        return Why(store, self.gates(store), token, self.now, self.leases(), self.holds(store), self.halted())
+
+    def _changed_since(self) -> CrawlFile | None:
+        """The crawl's file where the next start is the first that reads it as it is now."""
+        path = self.folder / CRAWL_FILE
+        if self.running or not path.exists() or path.stat().st_mtime < float(self.run.get("started", 0.0)):
+            return None
+        return read_crawl_file(self.folder)
+
+    def _as_started(self, settings: BaseSettings) -> BaseSettings:
+        """The settings of the crawl's last start; this command line wins, and a ``crawl.toml`` that is newer."""
+        merged = settings.copy()
+        apply(self._file, merged)
+        newer = self._file.settings if self._file is not None else {}
+        for name, value in self.run.get("settings", {}).items():
+            if name in newer:
+                continue
+            if ":***@" in str(value) and value == without_password(str(merged[name])):
+                continue  # the folder has no passwords, the settings may
+            if (merged.getpriority(name) or 0) < _CMDLINE:
+                if name in _PATHS and value:
+                    value = str(Path(self.run.get("cwd", "."), value))
+                merged.set(name, value, "cmdline")
+        return merged
+
+
+def _is_anothers(folder: Path) -> bool:
+    """Whether what a crawl keeps for its owner is there and cannot be read."""
+    kept = (folder / FRONTIER, folder / RUN_FILE)
+    return any(path.exists() and not os.access(path, os.R_OK) for path in kept)
+
+
+class LookingCommand(ScrapyCommand):
+    """A command that answers in text, or with ``--json`` for programs; what the operator can mend is one sentence."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False, **given()}
+    example = ""
+    crawl_file: CrawlFile | None = None  # of the crawl that CRAWL_DIR names
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Scrapy makes one of every command at each start: this one guards what all of them print, also Scrapy's own.
+        guard_streams()
+
+    def long_desc(self) -> str:
+        return f"{self.short_desc()}. Example: {self.example} (-s CRAWL_DIR=DIR for another crawl than crawls/web)"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="for programs: JSON instead of text")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        try:
+            self.crawl_file = apply_of_folder(self.settings)
+            self.answer(args, opts)
+        except OperatorError as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
+        except BrokenPipeError:  # `| head` has seen enough
+            sys.stderr.close()
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        """What the command does."""
+        raise NotImplementedError
+
+    def look(self) -> Onlooker:
+        """A look at the crawl that the settings name."""
+        assert self.settings is not None
+        return Onlooker(self.settings)
+
+
+def one_argument(args: list[str], what: str, example: str) -> str:
+    """The only argument; OperatorError with an example when it is missing or not alone."""
+    if len(args) != 1:
+        raise OperatorError(f"Give {what}, for example: {example}")
+    return args[0]

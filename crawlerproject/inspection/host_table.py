@@ -1,0 +1,135 @@
+"""Every host of a crawl as one row: what it has, what it owes, and how long politeness alone will still take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from crawlerproject.frontier.holds import LIMITED, PAUSED
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.inspection.host_state import host_state
+from crawlerproject.rules.politeness.pace_limits import Queue, limits
+
+_UNDONE = frozenset({"in-flight", "waiting", "free"})
+
+
+_NOT_TO_COME = frozenset({"parked", PAUSED, LIMITED})
+
+
+class HostRow(NamedTuple):
+    """One host at one moment."""
+
+    host: str
+    state: str
+    queued: int
+    done: int  # answers ever received, robots.txt included
+    known: int  # URLs ever accepted
+    pace_seconds: float
+    response_seconds: float | None  # mean of the last answers
+    free_in_seconds: float
+    rests_seconds: float  # left of a rest that the host asked for or that a failure brought
+    failures: int  # in a row
+    eta_seconds: float | None  # its queue at its pace; None when nothing is queued, or it is parked or held
+    address: str = ""  # where it was asked last in this run; "" when that is not known here
+
+    def as_dict(self) -> dict[str, object]:
+        """For programs."""
+        return self._asdict()
+
+
+class Outlook(NamedTuple):
+    """What is left of a crawl. Rests are counted apart: nobody knows what follows a rest."""
+
+    hosts: Counter[str]  # by state
+    queued: int  # of hosts that are neither resting nor parked
+    eta_seconds: float | None  # until the last of those is done, if nothing new is found
+    slowest: list[HostRow]  # what the end waits for, the longest first
+    resting_queued: int
+    rests_end_in_seconds: float | None  # the last of them
+    parked_queued: int
+    ceiling: float  # answers a second that politeness allows now, over all hosts with work
+
+
+def host_rows(hosts: Iterable[tuple[str, bytes]], now: float, leased: Collection[str] = ()) -> Iterator[HostRow]:
+    """Rows from the store's packed hosts, in its order."""
+    for name, packed in hosts:
+        host = Host.unpack(name, packed)
+        if host.known or host.fetched or host.rows or not host.other_ports:  # else it only names its other ports
+            yield host_row(host, now, leased=name in leased)
+
+
+def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
+    """One host's row."""
+    state = host_state(host, now, leased=leased)
+    mean = sum(host.samples) / len(host.samples) if host.samples else None
+    free_in = max(0.0, max(host.next_free, host.rest_until) - now)
+    turns = host.rows * (host.delay_seconds + (mean or 0.0)) - host.delay_seconds
+    return HostRow(
+        host.name,
+        state,
+        host.rows,
+        host.fetched,
+        host.known,
+        host.delay_seconds,
+        mean,
+        free_in,
+        max(0.0, host.rest_until - now),
+        host.failures,
+        free_in + max(0.0, turns) if host.rows and state not in _NOT_TO_COME else None,
+        host.address,
+    )
+
+
+def queue_of(host: Host, urls: int, now: float) -> Queue:
+    """What of a host bounds a crawl: ``urls`` are those that are left to ask for."""
+    samples = host.samples
+    response_seconds = sum(samples) / len(samples) if samples else 0.0
+    # Another host that is to answer for its robots.txt may do so at any moment.
+    free_in = (host.pace_free if host.held_until > now else host.next_free) - now
+    return Queue(host.name, host.address, urls, host.delay_seconds, response_seconds, free_in if free_in > 0.0 else 0.0)
+
+
+def outlook(rows: Iterable[HostRow], slowest: int = 3, *, ip_pause_seconds: float | None = None) -> Outlook:
+    """Sum the rows up; ``ip_pause_seconds`` counts where the rows' addresses are known."""
+    states: Counter[str] = Counter()
+    queued = resting_queued = parked_queued = 0
+    active: list[HostRow] = []
+    rests_end: float | None = None
+    for row in rows:
+        states[row.state] += 1
+        if row.state == "parked":
+            parked_queued += row.queued
+        elif row.state == "resting":
+            resting_queued += row.queued
+            rests_end = max(rests_end or 0.0, row.rests_seconds)
+        elif row.state in _UNDONE and row.queued:
+            queued += row.queued
+            active.append(row)
+    active.sort(key=lambda row: -(row.eta_seconds or 0.0))
+    allowed = limits(map(_queue, active), ip_pause_seconds)
+    return Outlook(
+        states,
+        queued,
+        allowed.seconds if active else None,
+        active[:slowest],
+        resting_queued,
+        rests_end,
+        parked_queued,
+        allowed.per_second or 0.0,
+    )
+
+
+def with_addresses(ahead: Outlook, said: Mapping[str, Any]) -> Outlook:
+    """The same with what the running process says of its own (``progress`` in ``status.json``): it knows addresses."""
+    ceiling, eta = said.get("ceiling_per_second"), said.get("eta_seconds")
+    if ceiling is not None and ceiling < ahead.ceiling:
+        ahead = ahead._replace(ceiling=ceiling)
+    if eta is not None and ahead.eta_seconds is not None and eta > ahead.eta_seconds:
+        ahead = ahead._replace(eta_seconds=eta)
+    return ahead
+
+
+def _queue(row: HostRow) -> Queue:
+    response_seconds = row.response_seconds or 0.0
+    return Queue(row.host, row.address, row.queued, row.pace_seconds, response_seconds, row.free_in_seconds)

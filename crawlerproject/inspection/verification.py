@@ -1,0 +1,255 @@
+"""Whether what a crawl keeps agrees with itself: WARC files, their two indexes, and the frontier. Changes nothing."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from xxhash import xxh3_64_intdigest
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.reports.warc_check import FileReport, check_file, is_ours
+from crawlerproject.rules.archive import cdxj
+from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.rules.archive.warc_records import digest_text
+from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.archive.recovery import torn_files
+from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, Progress, first_member
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
+from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
+from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.rocks.view import FrontierView
+
+_TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
+_AT_A_TIME = 4096  # rows compared with one call
+_HOPS = re.compile(rb"(?m)^hopsFromSeed: *(\w*)")
+_FETCHED_BESIDES = (b"P", b"E")  # robots.txt, and what a page in the browser asked for: not pages of the frontier
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was counted, and what is not as it should be, a sentence each."""
+
+    files: int = 0
+    records: int = 0
+    captures: int = 0
+    pages: int = 0  # of the frontier, with an answer that must be archived
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class Captured:
+    """Every capture that was seen, at 24 bytes each: enough to ask whether there is one of a page."""
+
+    def __init__(self) -> None:
+        self._prints = array("Q")
+        self._sorted: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
+
+    def add(self, row: Row) -> None:
+        """Remember a capture."""
+        self._prints.extend((_print(row.url, row.status, ""), _print(row.url, row.status, row.digest)))
+
+    def missing(self, records: list[PageRecord]) -> list[PageRecord]:
+        """Those of ``records`` that say they were answered and of which no such capture was seen."""
+        if self._sorted is None:
+            self._sorted = np.unique(np.frombuffer(self._prints, np.uint64))
+        wanted = np.array([_print(record.url, record.status, _digest(record)) for record in records], np.uint64)
+        there = np.isin(wanted, self._sorted)
+        return [record for record, found in zip(records, there, strict=True) if not found]
+
+
+def _print(url: str, status: int, digest: str) -> int:
+    return xxh3_64_intdigest(f"{url} {status} {digest}".encode())
+
+
+def _digest(record: PageRecord) -> str:
+    """The payload that must be archived; of other answers than 200 there may be several under one record."""
+    return digest_text(record.digest) if record.status == 200 and record.digest else ""
+
+
+class Verification:
+    """One look at a crawl folder; ``progress`` hears of the bytes of WARC files read."""
+
+    def __init__(self, folder: Path, progress: Progress) -> None:
+        self.folder = folder
+        self.found = Findings()
+        self.captured = Captured()
+        self.lost: list[PageRecord] = []  # of the frontier, without a capture
+        self._progress = progress
+        self._parquet: ParquetFiles = parquet_of(folder)
+        self._unknown: list[str] = []  # archived pages that the frontier does not know
+
+    def run(self) -> Findings:
+        """Check everything."""
+        warcs = self.folder / "warc"
+        # Before the frontier is opened: whatever was closed by now is committed there.
+        closed = sorted(warcs.glob(f"*{WARC_SUFFIX}"))
+        try:
+            view = FrontierView(self.folder / "frontier")
+        except OperatorError:
+            self.found.notes.append("There is no frontier to compare with; only WARC files and index are checked")
+            self._files(closed, None, None)
+        else:
+            with view:
+                self._files(closed, unpack_open(view.fact(ARCHIVE_FACT)), view)
+                self._pages(view)
+        self._left_over(closed)
+        return self.found
+
+    def _files(self, closed: list[Path], committed: OpenFile | None, view: FrontierView | None) -> None:
+        for path in closed:
+            self._closed(path, committed, view)
+        warcs = self.folder / "warc"
+        if committed is not None and committed.filename not in {path.name for path in closed}:
+            # Still open, or closed since the frontier was opened.
+            paths = (warcs / f"{committed.filename}{OPEN_SUFFIX}", warcs / committed.filename)
+            there = next((path for path in paths if path.exists()), None)
+            if there is None:
+                self.found.problems.append(f"{committed.filename} is missing; {committed.length} bytes were committed")
+                return
+            self._one(there, view, committed.length)
+            if (after := there.stat().st_size - committed.length) > 0:
+                what = f"{there.name} goes on for {after:,} bytes after its last commit"
+                self.found.notes.append(f"{what}; after a crash the next start cuts them off and fetches again")
+
+    def _closed(self, path: Path, committed: OpenFile | None, view: FrontierView | None) -> None:
+        report, rows = self._one(path, view, None)
+        if committed is not None and committed.filename == path.name and report.file_bytes < committed.length:
+            self.found.problems.append(
+                f"{path.name} is {report.file_bytes} bytes long; {committed.length} were committed"
+            )
+        self._cdxj(path, rows)
+        self._parquet_parts(path, rows)
+
+    def _one(self, path: Path, view: FrontierView | None, until: int | None) -> tuple[FileReport, list[Row]]:
+        """Read one file; its captures go into ``captured`` and, for the index, into the rows."""
+        rows: list[Row] = []
+        ours = is_ours(first_member(path))
+        keys: dict[bytes, str] = {}  # to be known
+        decided: dict[bytes, str] = {}  # to have a record
+
+        def seen(member: Member) -> None:
+            if member.kind in cdxj.INDEXED:
+                rows.append(cdxj.row_of_member(member))
+                self.captured.add(rows[-1])
+            elif member.kind == "metadata" and rows and ours and view and member.field("warc-concurrent-to"):
+                hops = _HOPS.search(member.block)
+                if hops is None or not hops[1].rstrip(b"R").endswith(_FETCHED_BESIDES):
+                    _add_key(keys if _comes_back(rows[-1].status) else decided, rows[-1].url)
+                if len(keys) + len(decided) >= _AT_A_TIME:
+                    self._ask(view, keys, decided)
+
+        report = check_file(path, until=until, ours=ours, seen=seen, progress=self._progress)
+        if view is not None:
+            self._ask(view, keys, decided)
+        found = self.found
+        if not ours:
+            found.notes.append(not_ours(path))
+        found.problems += [f"{path.name}, byte {flaw.offset}: {flaw.what}" for flaw in report.flaws]
+        found.files += 1
+        found.records += report.records.total()
+        found.captures += len(rows)
+        return report, rows
+
+    def _ask(self, view: FrontierView, keys: dict[bytes, str], decided: dict[bytes, str]) -> None:
+        keys |= decided
+        known = view.known(list(keys))
+        self._unknown += [
+            url
+            for (key, url), is_known in zip(keys.items(), known, strict=True)
+            if not is_known or (key in decided and view.page(key) is None)
+        ]
+        keys.clear()
+        decided.clear()
+
+    def _cdxj(self, warc: Path, rows: list[Row]) -> None:
+        stem = warc.name.removesuffix(WARC_SUFFIX)
+        index = self.folder / "index" / f"{stem}.cdxj"
+        if not index.exists():
+            if index.with_name(f"{stem}{JOURNAL_SUFFIX}").exists():
+                self.found.notes.append(f"{warc.name} is not indexed yet; the crawl, or its next start, does it")
+            else:
+                self.found.problems.append(f"{warc.name} has no index; scrapy index makes it")
+            return
+        due = sorted({cdxj.line(row, warc.name) for row in rows})
+        there = index.read_bytes().splitlines()
+        if there == due:
+            return
+        more, less = len(set(there) - set(due)), len(set(due) - set(there))
+        what = f"{more} lines without a capture, {less} captures without a line" if more or less else "is not sorted"
+        self.found.problems.append(f"{index.name}: {what}; scrapy index makes it again")
+
+    def _parquet_parts(self, warc: Path, rows: list[Row]) -> None:
+        from crawlerproject.stores.index.parquet_tables import read_part  # Arrow: not before it is needed
+
+        if not (self.folder / "index" / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():
+            return  # it is written before that file: said already
+        due = self._parquet.build(warc.name, first_member(warc), rows)
+        for path in sorted({*due, *self._parquet.parts_of(warc.name)}):
+            name = path.relative_to(self.folder)
+            try:
+                good = path in due and path.exists() and read_part(path).equals(due[path])
+            except StorageError as error:
+                self.found.problems.append(str(error))
+                continue
+            if not good:
+                what = "does not agree with" if path in due and path.exists() else "is missing or none of"
+                self.found.problems.append(f"{name} {what} {warc.name}; scrapy index makes it again")
+
+    def _pages(self, view: FrontierView) -> None:
+        batch: list[PageRecord] = []
+        missing: list[PageRecord] = []
+        for _, record in view.pages():
+            if record.status:
+                batch.append(record)
+            if len(batch) >= _AT_A_TIME:
+                self.found.pages += len(batch)
+                missing += self.captured.missing(batch)
+                batch = []
+        self.found.pages += len(batch)
+        missing += self.captured.missing(batch)
+        self.lost = missing
+        _say(self.found.problems, "pages of the frontier have no capture", [record.url for record in missing])
+        unknown = "archived pages are not known to the frontier (scrapy recover --frontier makes it again)"
+        _say(self.found.problems, unknown, self._unknown)
+
+    def _left_over(self, closed: list[Path]) -> None:
+        """Indexes without a file, and what earlier recoveries kept."""
+        index = self.folder / "index"
+        named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in index.glob("*.cdxj")}
+        for name in sorted((named | set(self._parquet.filenames())) - {path.name for path in closed}):
+            if not (self.folder / "warc" / name).exists():
+                self.found.problems.append(f"The index names {name}, which is missing")
+        torn = [path.stat().st_size for path in torn_files(self.folder)]
+        if torn:
+            self.found.notes.append(f"{len(torn)} .torn files keep {sum(torn):,} bytes that were cut off")
+
+
+def not_ours(path: Path) -> str:
+    """The note about a file of someone else's."""
+    return f"{path.name} was written by another program: whether its captures are whole is not checked"
+
+
+def _comes_back(status: int) -> bool:
+    """Whether a page that was answered so may wait in its queue for another try."""
+    return status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
+
+
+def _add_key(keys: dict[bytes, str], url: str) -> None:
+    try:
+        keys[parse(url).key] = url
+    except UrlRefused:  # nothing that the frontier could know
+        keys[url.encode()[:24]] = url
+
+
+def _say(problems: list[str], what: str, urls: Iterable[str]) -> None:
+    found = list(urls)
+    if found:
+        problems.append(f"{len(found)} {what}, the first is {min(found)}")

@@ -1,0 +1,437 @@
+"""Why a URL or a host is in the state it is in: one word for the state, one for the reason, and the facts behind.
+
+Answers from what the store holds and from the gates a new link would meet, so the same words come out while a crawl
+runs and after it. Only ``leased`` needs the running process: it is told as ``leases``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from crawlerproject.frontier.discovered import Found, inventor, strangers
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.holds import LIMITED, PAUSED, Holds
+from crawlerproject.frontier.hosts.domain_counts import stored_hosts
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.certificates import bad_certificate
+from crawlerproject.frontier.learned.hubs import read_hubs
+from crawlerproject.inspection.host_state import LEFT_ALONE, host_state, pace_source
+from crawlerproject.inspection.progress import human_bytes, human_seconds, moment
+from crawlerproject.inspection.url_state import Answer, Said, State, iso_moment, said_moment
+from crawlerproject.reasons import ANSWERED, Reason
+from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
+from crawlerproject.rules.traps.strangers import stranger_key
+from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.ports import key_of, port_of
+from crawlerproject.rules.url.scope import bounded_domain, registered_domain
+from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.protocols import FLAG_STRANGER, FrontierStore, PageRecord, QueuedPage
+
+# Decided without asking the server for the page.
+_REFUSALS = frozenset(
+    {Reason.NEVERCRAWL, Reason.ROBOTS, Reason.ROBOTS_UNREACHABLE, Reason.PRIVATE_ADDRESS, Reason.PACE_GUARD}
+    | {
+        Reason.HOST_PARKED,
+        Reason.FOREIGN_ENTRY,
+        Reason.RENDER_PACE,
+        Reason.POISON,
+        Reason.HUB_UNPROVEN,
+        Reason.MIDDLEWARE,
+        Reason.EXTENSION,
+        Reason.SCOPE,
+        Reason.DEPTH,
+        Reason.URL_LENGTH,
+        Reason.BUDGET,
+        Reason.PAUSED,
+        Reason.HOST_LIMIT,
+        Reason.CRAWL_LIMIT,
+    }
+    | {Reason.TRAP, Reason.STRANGER, Reason.SITEMAP_BUDGET, Reason.ROBOTS_REDIRECT}
+    | {Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
+    | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
+)
+
+
+_HELD_STATES = {Reason.PAUSED: PAUSED, Reason.HOST_LIMIT: LIMITED}
+
+
+class Looked(FrontierStore, Protocol):
+    """A store that also shows a whole queue."""
+
+    def queue(self, host: str) -> Iterator[QueuedPage]: ...
+
+
+@dataclass(slots=True, frozen=True)
+class Via:
+    """The page on which the URL is said to stand: how deep it lies, and whether it asks for no following."""
+
+    url: str
+    depth: int
+    nofollow: bool
+
+
+class Why:
+    """Answers for one moment; ``leases`` are the URLs that the running crawl has out now, by host."""
+
+    def __init__(
+        self,
+        store: Looked,
+        gates: Gates,
+        token: str,
+        now: float,
+        leases: Mapping[str, Mapping[str, Any]] | None = None,
+        holds: Holds | None = None,
+        halted: tuple[Reason, str] | None = None,
+    ) -> None:
+        """``holds``: hosts that the operator keeps from being asked; ``halted``: why the whole crawl is, in words."""
+        self._store = store
+        self._gates = gates
+        self._token = token
+        self._now = now
+        self._leases = leases or {}
+        self._holds = holds or Holds()
+        self._halted = halted
+
+    def url(self, text: str, via: Via | None = None) -> Answer:
+        """The state of one absolute URL."""
+        try:
+            address = parse(text)
+        except UrlRefused as refused:
+            return Answer(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
+        excluded = self._excluded(address)
+        record = self._store.page(address.key) or self._store.page(stranger_key(address.key))
+        row, place = self._row(address)
+        answer = (
+            self._queued(address, row, place) if row is not None
+            else self._decided(address, record) if record is not None
+            else self._unseen(address, via)
+        )  # fmt: skip
+        if row is not None and record is not None:
+            at = iso_moment(record.fetched_at)
+            answer.facts["before"] = Said(
+                f"{record.reason}, {moment(record.fetched_at)}", before_reason=record.reason, before_at=at
+            )
+        if excluded and answer.state != State.REFUSED:
+            answer.facts["rule"] = excluded
+            if row is not None:
+                answer.state, answer.reason = State.REFUSED, Reason.NEVERCRAWL
+        return answer
+
+    def embedded(self, last: PageRecord, page: str) -> Answer:
+        """What became of a file that ``page`` wanted in the browser, of which no more is kept than log and capture."""
+        answer = self._decided(parse(last.url), last)
+        answer.facts["for"] = Said(f"{page} in the browser", wanted_by=page)
+        return answer
+
+    def host(self, name: str) -> dict[str, Any]:
+        """What is known of one host (its key: name, with the port when it is not the scheme's default)."""
+        packed = self._store.host(name)
+        waiting = next(self._store.queue(name), None)
+        facts: dict[str, Any] = {"host": name, "state": "never-seen" if packed is None else ""}
+        line = self._excluded_name(host_name(name))
+        if line:
+            facts["excluded"] = line
+        if packed is None:
+            if waiting is not None:
+                facts["state"] = "free"
+            if (held := self._held(Host(name, 0.0))) is not None:
+                facts["held"] = held[1]
+            return facts
+        host = Host.unpack(name, packed)
+        facts["state"] = host_state(host, self._now, leased=name in self._leases)
+        if (held := self._held(host)) is not None:
+            facts |= {"state": _HELD_STATES.get(held[0], facts["state"]), "held": held[1]} if host.rows else {}
+        facts |= self._clock(host)
+        facts |= {
+            "queued": host.rows,
+            "fetched": host.fetched,
+            "known": host.known,
+            "budget": Said(
+                f"{host.known:,} of SCOPE_MAX_URLS_PER_HOST={self._gates.max_urls_per_host:,} URLs",
+                max_urls=self._gates.max_urls_per_host,
+            ),
+            "failures": host.failures,
+        }
+        if (certificate := bad_certificate(self._store, name)) is not None:
+            word, seen = certificate
+            facts["certificate"] = Said(
+                f"{word}, seen {moment(seen)}", certificate_error=word, certificate_seen_at=iso_moment(seen)
+            )
+        if (hub := read_hubs(self._store).get(host_name(name))) is not None:
+            proven = f"proved to be one {moment(hub.proven_at)}" if hub.proven_at else "has not proved to be one"
+            facts["hub"] = Said(
+                f"asked to push {moment(hub.asked_at)}, {proven}; {Reason.HUB_UNPROVEN} until then",
+                hub_asked_at=iso_moment(hub.asked_at),
+                hub_proven_at=iso_moment(hub.proven_at or 0.0),
+            )
+        if waiting is not None:
+            facts["next"] = waiting.url
+        for scheme in ("http", "https"):
+            if (said := self._robots_fact(host, scheme)) is not None:
+                facts[f"robots_{scheme}"] = said
+        return facts
+
+    # --- states ---------------------------------------------------------------------------------
+
+    def _queued(self, address: Address, row: QueuedPage, place: int) -> Answer:
+        host = self._host(address.host)
+        lease = self._leases.get(address.host)
+        facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
+        if named_by := inventor(row.host, row.via, row.flags, row.note):
+            later = "" if address.is_front else ": it comes after what that names"
+            facts["named_by"] = Said(f"only {named_by}, not its own host{later}", named_by=named_by)
+        if lease is not None and lease.get("url") == row.url:
+            since = said_moment("leased_at", lease.get("since") or 0.0)
+            return Answer(row.url, State.LEASED, "", {**facts, "since": since, "ip": lease.get("address")})
+        facts |= {"place": place, "before_it": place - 1, **self._clock(host)}
+        scheme = address.scheme
+        if (held := self._held(host)) is not None:
+            facts["rule"] = held[1]
+            return Answer(row.url, State.WAITING, held[0], facts)
+        if host.given_up and not host.held:
+            facts["rule"] = "the host failed HOST_MAX_FAILURES times in a row and its probe failed too"
+            return Answer(row.url, State.WAITING, Reason.HOST_PARKED, facts)
+        if -host.robots_until(scheme) > self._now or (host.robots_until(scheme) < 0 and host.failures):
+            facts["rule"] = f"{scheme}://{address.host}/robots.txt could not be had: nothing may be asked for"
+            return Answer(row.url, State.WAITING, Reason.ROBOTS_UNREACHABLE, facts)
+        refusal = self._robots_refusal(address, host)
+        if refusal is not None:
+            facts["rule"] = refusal
+            return Answer(row.url, State.REFUSED, Reason.ROBOTS, facts)
+        if host.rest_until > self._now:
+            facts["rule"] = "the host rests: it asked to be left alone or failed"
+            return Answer(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
+        return Answer(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
+
+    def _held(self, host: Host) -> tuple[Reason, str] | None:
+        """Why the operator keeps the host from being asked, or the whole crawl."""
+        if (said := self._holds.pause_of(host.name)) is not None:
+            return Reason.PAUSED, f"the host is paused, {said}: scrapy resume {host_name(host.name)}"
+        if limit := self._holds.limit_of(host):
+            had = f"{host.pages:,} pages, {human_bytes(host.received_bytes)}, busy {human_seconds(host.busy_seconds)}"
+            return Reason.HOST_LIMIT, f"the host has had its {limit} ({had}); a start with a higher one goes on"
+        return self._halted
+
+    def _decided(self, address: Address, record: PageRecord) -> Answer:
+        facts: dict[str, Any] = {"time": said_moment("decided_at", record.fetched_at), "status": record.status or None}
+        reason = Reason(record.reason) if record.reason in set(Reason) else None
+        if reason in ANSWERED:
+            return Answer(record.url, State.DONE, record.reason, facts)
+        if reason in _REFUSALS:
+            facts["rule"] = self._rule(reason, address)
+            return Answer(record.url, State.REFUSED, record.reason, facts)
+        return Answer(record.url, State.FAILED, record.reason, facts)
+
+    def _unseen(self, address: Address, via: Via | None) -> Answer:
+        """What would become of the URL if it were found now (as a link of ``via``, else one level below a seed)."""
+        if via is not None and via.nofollow:
+            rule = f"{via.url} asks that this link be not followed"
+            return Answer(address.url, State.REFUSED, Reason.NOFOLLOW, {"rule": rule, "via": via.url})
+        depth = via.depth + 1 if via is not None else 1
+        refusal = self._gates.refusal(_found(address, depth, via), self._now)
+        if refusal is None:
+            host = self._host(address.host)
+            ports = self._ports(address.host)
+            if ports is None:
+                refusal = Reason.TOO_MANY_PORTS
+            elif not sum(port.known for port in ports) and self._domain(address.host) is not None:
+                refusal = Reason.TOO_MANY_HOSTS
+            elif sum(port.known for port in ports) >= self._gates.max_urls_per_host:
+                refusal = Reason.BUDGET
+            elif (robots := self._robots_refusal(address, host)) is not None:
+                return Answer(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
+        if refusal is not None:
+            facts: dict[str, Any] = {"rule": self._rule(refusal, address, depth)}
+            if via is not None:
+                facts["via"] = via.url
+            return Answer(address.url, State.REFUSED, refusal, facts)
+        hint = "no seed, no page fetched so far and no redirect leads there; every gate would let it in"
+        if via is None:
+            hint += " (--via PAGE asks as a link of that page)"
+        return Answer(address.url, State.NEVER_SEEN, "", {"rule": hint})
+
+    # --- the rules' own words -------------------------------------------------------------------
+
+    def _rule(self, reason: Reason, address: Address, depth: int = 0) -> str:
+        gates = self._gates
+        if reason is Reason.NEVERCRAWL:
+            return self._excluded(address) or "the host was on the NeverCrawl list then; it is not now"
+        if reason is Reason.ROBOTS:
+            found = self._robots_refusal(address, self._host(address.host))
+            return found or "robots.txt forbade it then; the copy of now does not"
+        if reason is Reason.EXTENSION:
+            ending = address.url.partition("?")[0].rpartition(".")[2]
+            return f".{ending} is one of SKIP_EXTENSIONS"
+        if reason is Reason.DEPTH:
+            return _bound(
+                f"{depth} links from a seed; SCOPE_MAX_DEPTH={gates.scope.max_depth}",
+                "SCOPE_MAX_DEPTH", gates.scope.max_depth, depth,
+            )  # fmt: skip
+        if reason is Reason.URL_LENGTH:
+            return _bound(
+                f"{len(address.url):,} characters; SCOPE_MAX_URL_LENGTH={gates.scope.max_url_length:,}",
+                "SCOPE_MAX_URL_LENGTH", gates.scope.max_url_length, len(address.url),
+            )  # fmt: skip
+        if reason is Reason.BUDGET:
+            return _bound(
+                f"the host has SCOPE_MAX_URLS_PER_HOST={gates.max_urls_per_host:,} URLs already",
+                "SCOPE_MAX_URLS_PER_HOST", gates.max_urls_per_host, self._host(address.host).known,
+            )  # fmt: skip
+        if reason is Reason.TOO_MANY_PORTS:
+            return _bound(
+                f"{host_name(address.host)} has SCOPE_MAX_PORTS_PER_HOST={gates.max_ports_per_host:,} others already",
+                "SCOPE_MAX_PORTS_PER_HOST", gates.max_ports_per_host,
+            )  # fmt: skip
+        if reason is Reason.TOO_MANY_HOSTS:
+            return self._domain(address.host) or "its domain had as many hosts as it may have; now it may have more"
+        if reason is Reason.SCOPE:
+            return gates.scope.why(address) or "outside the scope then; it would be inside now"
+        return _RULES.get(reason, "")
+
+    def _excluded(self, address: Address) -> str:
+        return self._excluded_name(host_name(address.host))
+
+    def _excluded_name(self, name: str) -> str:
+        listed = self._gates.never_crawl
+        listing = listed.listing(name, self._now)
+        if listing is None:
+            return ""
+        path, line, text = str(listing.path), listing.line, listing.text
+        return Said(f"line {line} of {path}: {text}", rule=text, list_file=path, list_line=line)
+
+    def _robots_refusal(self, address: Address, host: Host) -> str | None:
+        """The line of robots.txt that forbids the URL; None when none does or no copy is known."""
+        packed = self._store.robots(f"{address.scheme}://{host.name}")
+        if packed is None:
+            return None
+        record = RobotsRecord.unpack(packed)
+        line = refusing_line(record.body, self._token, address.url)
+        if not line and host.left_alone:  # by the robots.txt of the other of http and https
+            line = LEFT_ALONE
+        if not line:
+            return None
+        at = record.fetched_at
+        return Said(f"{line} (robots.txt of {moment(at)})", rule=line, robots_fetched_at=iso_moment(at))
+
+    def _robots_fact(self, host: Host, scheme: str) -> Said | None:
+        until = host.robots_until(scheme)
+        packed = self._store.robots(f"{scheme}://{host.name}")
+        if until < 0:
+            again = {"reached": False, "asked_again_at": iso_moment(-until)}
+            return Said(f"cannot be reached; asked again from {moment(-until)}", **{f"robots_{scheme}": again})
+        if packed is None:
+            return None
+        record = RobotsRecord.unpack(packed)
+        rules = parse_robots(record.body, self._token)
+        said = f"status {record.status}, {len(record.body):,} bytes, of {moment(record.fetched_at)}"
+        wishes = []
+        if rules.crawl_delay_seconds:
+            wishes.append(f"Crawl-delay: {rules.crawl_delay_seconds:g}")
+        if rules.request_rate_seconds:
+            wishes.append(f"Request-rate: one in {rules.request_rate_seconds:g} s")
+        values = {
+            "reached": True,
+            "status": record.status,
+            "bytes": len(record.body),
+            "fetched_at": iso_moment(record.fetched_at),
+            "crawl_delay_seconds": rules.crawl_delay_seconds or None,
+            "request_rate_seconds": rules.request_rate_seconds or None,
+        }
+        return Said("; ".join([said, *wishes]), **{f"robots_{scheme}": values})
+
+    # --- ports and domains ----------------------------------------------------------------------
+
+    def _ports(self, key: str) -> list[Host] | None:
+        """All ports of a host's name, itself included; None when it is one too many and was not taken up."""
+        name, port = host_name(key), port_of(key)
+        first = self._host(name)
+        if port and port not in first.other_ports and len(first.other_ports) >= self._gates.max_ports_per_host:
+            return None
+        return [first, *(self._host(key_of(name, number)) for number in {*first.other_ports, port} - {0})]
+
+    def _domain(self, key: str) -> str | None:
+        """Why the domain of a host may have no host more; None when it may."""
+        for domain in {bounded_domain(key), registered_domain(key)}:
+            known = stored_hosts(self._store, domain)
+            most = self._gates.max_hosts_per_domain
+            if known.full(most) and not self._gates.any_hosts(domain, self._now):
+                earned = f" and {known.most(most) - most:,} that its pages earned" if known.most(most) > most else ""
+                text = f"{domain} has {known.hosts:,} hosts: SCOPE_MAX_HOSTS_PER_DOMAIN={most:,}{earned}"
+                return _bound(text, "SCOPE_MAX_HOSTS_PER_DOMAIN", known.most(most), known.hosts)
+        return None
+
+    # --- clocks ---------------------------------------------------------------------------------
+
+    def _clock(self, host: Host) -> dict[str, Any]:
+        free = max(host.next_free, host.rest_until)
+        ports = self._ports(host.name) or [host]
+        asked = max((port for port in ports if port.name != host.name), key=lambda port: port.name_free, default=host)
+        if asked.name_free > free:  # another port of the name is waited for
+            free = max(asked.name_free, asked.name_free - asked.delay_seconds + host.delay_seconds)
+        facts: dict[str, Any] = {
+            "free_at": said_moment("free_at", free) if free > self._now else None,
+            "free_in_seconds": round(max(0.0, free - self._now), 3),
+            "pace_seconds": round(host.delay_seconds, 3),
+            "pace_from": pace_source(host),
+        }
+        if host.rest_until > self._now:
+            facts["rests_until"] = said_moment("rests_until", host.rest_until)
+        if len(ports) > 1:
+            numbers = [port_of(port.name) for port in ports]
+            facts["ports"] = Said(", ".join(str(number or "default") for number in numbers), ports=numbers)
+        return facts
+
+    def _host(self, name: str) -> Host:
+        packed = self._store.host(name)
+        return Host(name, 0.0) if packed is None else Host.unpack(name, packed)
+
+    def _row(self, address: Address) -> tuple[QueuedPage | None, int]:
+        """The URL's queue row and its place, from 1. Reads the queue up to it."""
+        if not any(self._store.known([address.key, stranger_key(address.key)])):
+            return None, 0
+        found, at = None, 0
+        for place, row in enumerate(self._store.queue(address.host), 1):
+            if row.page_key == address.key:
+                if not row.flags & FLAG_STRANGER:
+                    return row, place
+                found, at = found or row, at or place
+        return found, at
+
+
+def _bound(text: str, setting: str, limit: int, value: int | None = None) -> Said:
+    """A bound that was met: the setting, what it allows (with what was earned), and what there is."""
+    return Said(text, rule=text, setting=setting, limit=limit, value=value)
+
+
+def _found(address: Address, depth: int, via: Via | None) -> Found:
+    """The URL as it would be found on a page."""
+    if via is None:
+        return Found(address, depth, "L", "", 0)
+    return Found(address, depth, "L", via.url, 0, FLAG_STRANGER if strangers(address.host, host_key(via.url)) else 0)
+
+
+_SYNTAX: dict[Reason, str] = {
+    Reason.INVALID_URL: "not an absolute URL, or one whose host or port cannot exist",
+    Reason.SCHEME: "neither http nor https",
+}
+_RULES: dict[Reason, str] = {
+    Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
+    Reason.STRANGER: "pages of other domains alone name it, and they named too much here: scrapy traps",
+    Reason.SITEMAP_BUDGET: "the host's sitemaps named too few new pages so far: scrapy traps",
+    Reason.ROBOTS_REDIRECT: "a robots.txt was redirected here too often",
+    Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
+    Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection, cut short)",
+    Reason.BAD_PORT: "a service that is not the web's is expected at this port (Fetch standard, port blocking)",
+    Reason.HOST_PARKED: "the host failed HOST_MAX_FAILURES times in a row",
+    Reason.POISON: "the process died more than once while it read the page; scrapy recover --poison queues it again",
+    Reason.FOREIGN_ENTRY: "a sitemap names it that may not speak for its host",
+    Reason.RENDER_PACE: "a page in the browser wanted it; its host had no turn for it within RENDER_WAIT_SECONDS",
+    Reason.HUB_UNPROVEN: "a feed names it as its hub; it was asked once and has not verified a subscription",
+    Reason.MIDDLEWARE: "a downloader middleware of the project dropped it, answered it or sent another instead",
+    Reason.PAUSED: "the operator had paused the host",
+    Reason.HOST_LIMIT: "the host had had as much as it may have (-a max_pages_per_host= and its likes)",
+    Reason.CRAWL_LIMIT: "the crawl had had as much as it may have (-a max_pages= and its likes)",
+    Reason.PACE_GUARD: "would have broken the promised pace and was not sent",
+}

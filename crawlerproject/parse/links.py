@@ -1,0 +1,70 @@
+"""Where an answer leads: its links, a redirect's target, where scripts wanted to go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crawlerproject.frontier.discovered import Found, inventor, strangers
+from crawlerproject.rules.page.page import PageFacts
+from crawlerproject.rules.url.priority import priority
+from crawlerproject.rules.url.urls import Address, Base
+from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SEED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
+
+# Fetch (WHATWG) stops at 20; Heritrix's maxTransHops and ours stop sooner: a chain grows new addresses for ever.
+MAX_REDIRECTS = 10
+HOP_REDIRECT = "R"
+# Heritrix keeps as many letters of a discovery path.
+_MAX_HOPS = 50
+
+
+def hops_to(row: QueuedPage, kind: str) -> str:
+    """The discovery path of what a page leads to, by this letter."""
+    return (row.hops + kind)[-_MAX_HOPS:]
+
+
+def redirected_enough(row: QueuedPage) -> bool:
+    """Whether the way to a page ends in as many redirects as are followed."""
+    return row.hops.endswith(HOP_REDIRECT * MAX_REDIRECTS)
+
+
+def redirected(row: QueuedPage, target: Address) -> Found:
+    """The target of a redirect: what the page was, it is; in another domain it is named by the one that redirects."""
+    flags, note = row.flags & (FLAG_SEED | FLAG_SITEMAP), row.note
+    if not flags & FLAG_SEED:
+        more, domain = _named_by(row, target)
+        flags |= more
+        if not flags & FLAG_SITEMAP:
+            note = domain
+    return Found(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, row.priority, flags, note)
+
+
+def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
+    """The flags of a page's other address, and the domain that is its inventor where ``via`` will not say so."""
+    if strangers(target.host, row.host):
+        return FLAG_STRANGER, ""
+    return row.flags & (FLAG_STRANGER | FLAG_LISTED), inventor(row.host, row.via, row.flags, row.note)
+
+
+def linked(row: QueuedPage, facts: PageFacts) -> list[Found]:
+    """The links of a page; none when it asks for nofollow."""
+    found: list[Found] = []
+    if facts.nofollow:
+        return found
+    depth, host, url = row.depth + 1, row.host, row.url
+    ways: dict[str, tuple[str, int]] = {}  # the same for hundreds of links
+    for address, kind in facts.links:
+        way = ways.get(kind)
+        if way is None:
+            way = ways[kind] = hops_to(row, kind), priority(depth, kind)
+        flags = FLAG_STRANGER if address.host != host and strangers(address.host, host) else 0
+        found.append(Found(address, depth, way[0], url, way[1], flags))
+    return found
+
+
+def navigated(row: QueuedPage, urls: Iterable[str]) -> list[Found]:
+    """Where scripts wanted to go: a redirect in all but name."""
+    if redirected_enough(row):
+        return []
+    base, hops = Base(row.url), hops_to(row, HOP_REDIRECT)
+    targets = [target for url in urls if (target := base.join(url)) is not None]
+    return [Found(target, row.depth, hops, row.url, row.priority, *_named_by(row, target)) for target in targets]

@@ -1,0 +1,96 @@
+"""What robots.txt files, sitemaps and feeds name, as URLs on their way into the frontier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from crawlerproject.frontier.discovered import Found, strangers
+from crawlerproject.rules.feeds.feeds import Feed
+from crawlerproject.rules.feeds.sitemaps import MAX_INDEX_DEPTH, may_list, read_sitemap
+from crawlerproject.rules.feeds.xml_entries import Entry
+from crawlerproject.rules.robots.policy import RobotsRules
+from crawlerproject.rules.url.priority import SEED, priority
+from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
+from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
+
+# Sitemap files that one file names; an index of 50,000 is allowed, but nobody has them (ours).
+MAX_FILES = 5000
+# Before links: a sitemap tells of many pages at once.
+_SITEMAP_PRIORITY = SEED + 1
+_HOP = "M"
+
+
+@dataclass(slots=True)
+class Listed:
+    """What one list brought."""
+
+    found: list[Found] = field(default_factory=list)
+    changed: list[tuple[Address, float]] = field(default_factory=list)  # since when, epoch seconds
+    foreign: int = 0  # entries of hosts that this list may not speak for
+    flaw: str = ""
+
+
+class Lists:
+    """Reads lists; how many of those that they name are fetched is the frontier's to decide."""
+
+    def of_robots(self, row: QueuedPage, rules: RobotsRules) -> Listed:
+        """The sitemaps that an origin's robots.txt names; ``row`` is the robots.txt's."""
+        base = Base(row.url)
+        named = [address for line in rules.sitemaps if (address := base.join(line)) is not None]
+        return self._sitemaps(named, row, row.note, _HOP)
+
+    def of_sitemap(self, row: QueuedPage, body: bytes) -> Listed:
+        """The sitemaps or pages that a sitemap lists."""
+        sitemap = read_sitemap(body)
+        addresses = [(address, entry) for entry in sitemap.entries if (address := _absolute(entry.url)) is not None]
+        if sitemap.index:
+            if row.hops.count(_HOP) > MAX_INDEX_DEPTH:
+                return Listed(flaw=f"a sitemap index deeper than {MAX_INDEX_DEPTH}")
+            listed = self._sitemaps([address for address, _ in addresses], row, row.note, row.hops + _HOP)
+        else:
+            listed = _pages(addresses, row)
+        listed.flaw = listed.flaw or sitemap.flaw
+        return listed
+
+    def of_feed(self, row: QueuedPage, feed: Feed, hops: str) -> Listed:
+        """The entries of a feed: links like any other, but sooner."""
+        base = Base(row.url)
+        listed = Listed(flaw=feed.flaw)
+        depth = row.depth + 1
+        for entry in feed.entries:
+            address = base.join(entry.url)
+            if address is not None:
+                flags = FLAG_STRANGER if strangers(address.host, row.host) else FLAG_LISTED
+                listed.found.append(Found(address, depth, hops, row.url, priority(depth, "E"), flags))
+                if entry.modified and not flags & FLAG_STRANGER:  # of others' pages it knows nothing
+                    listed.changed.append((address, entry.modified))
+        return listed
+
+    def _sitemaps(self, addresses: list[Address], row: QueuedPage, origin: str, hops: str) -> Listed:
+        listed = Listed(flaw=f"more than {MAX_FILES:,} sitemaps" if len(addresses) > MAX_FILES else "")
+        speaks_for = origin.partition("://")[2] or row.host
+        for address in addresses[:MAX_FILES]:
+            flags = FLAG_SITEMAP | (FLAG_STRANGER if strangers(address.host, speaks_for) else 0)
+            listed.found.append(Found(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
+        return listed
+
+
+def _pages(addresses: list[tuple[Address, Entry]], row: QueuedPage) -> Listed:
+    listed = Listed()
+    declared_by = row.note.partition("://")[2]
+    depth = row.depth + 1
+    for address, entry in addresses:
+        if not may_list(address.host, row.host, declared_by):
+            listed.foreign += 1
+            continue
+        listed.found.append(Found(address, depth, row.hops + _HOP, row.url, priority(depth, _HOP), FLAG_LISTED))
+        if entry.modified:
+            listed.changed.append((address, entry.modified))
+    return listed
+
+
+def _absolute(url: str) -> Address | None:
+    try:
+        return parse(url)
+    except UrlRefused:
+        return None

@@ -1,0 +1,47 @@
+"""A rendered page outside a crawl: ``fetch(rendered("https://…"))`` in ``scrapy shell``, or from another spider.
+
+The document is fetched plainly first and given to the browser; every sub-request goes through the whole middleware
+chain, so that robots.txt, NeverCrawl and the pace hold for each: at five seconds a request this takes its time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+
+from crawlerproject.errors import FetchError
+from crawlerproject.middlewares.refusal import Refused
+from crawlerproject.render.rendered import Rendered
+from crawlerproject.render.shared_cache import SharedCache
+from crawlerproject.render.subrequests import PageEmbeds
+from crawlerproject.render.visit import Blocked
+from crawlerproject.rules.url.urls import Address
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class ShellEmbeds(PageEmbeds):
+    """Sub-requests through the engine, one after the other by the pace of their hosts."""
+
+    def __init__(self, crawler: Crawler, cache: SharedCache, max_asked: int) -> None:
+        super().__init__(cache, max_asked)
+        self._crawler = crawler
+
+    async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
+        engine = self._crawler.engine
+        assert engine is not None
+        if rendered.asked >= self._max_asked:
+            raise Blocked("too-many")
+        rendered.asked += 1
+        meta = {"embed": True}
+        accept = {"Accept": "*/*"}
+        request = Request(address.url, headers=accept, callback=NO_CALLBACK, dont_filter=True, meta=meta)
+        try:
+            return await engine.download_async(request)
+        except (FetchError, Refused) as error:
+            rendered.asked -= isinstance(error, Refused)
+            raise Blocked(str(error.reason)) from error

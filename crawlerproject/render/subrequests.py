@@ -1,0 +1,237 @@
+"""What a page in the browser asks for, fetched by our own path: gates, robots.txt, clocks, log and archive included."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy.http import Response
+
+from crawlerproject.errors import FetchError
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.subrequests import Embed
+from crawlerproject.middlewares.refusal import Refused
+from crawlerproject.reasons import Reason
+from crawlerproject.render.page_time import PageTime
+from crawlerproject.render.proxy_rotation import RenderProxies
+from crawlerproject.render.rendered import Rendered
+from crawlerproject.render.shared_cache import Embedded, SharedCache
+from crawlerproject.render.visit import Blocked
+from crawlerproject.rules.rendering.subrequests import embed_refusal
+from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.scope import registered_domain
+from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.crawl import Crawl
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS = 3
+# One slow file must not use up the page's time.
+_TIMEOUT_SECONDS = 10.0
+# How long a page waits, all in all, for turns of other sites' hosts: at the default pace two files of each and its
+# robots.txt (ours).
+_FOREIGN_WAIT_SECONDS = 15.0
+# A script is as good for the host's next page, and one that is not there will not be there for that either.
+_KEPT_STATUSES = frozenset({200, 404, 410})
+# Framing that no longer holds, and what would have the browser keep or refuse something.
+_NOT_PASSED_ON = frozenset(
+    {"content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection", "keep-alive", "trailer"}
+)
+
+
+class PageEmbeds(ABC):
+    """The sub-requests of one page; only how one is sent differs between a crawl and the shell."""
+
+    def __init__(self, cache: SharedCache, max_asked: int) -> None:
+        self._cache = cache
+        self._max_asked = max_asked
+
+    async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
+        """The answer to one sub-request; raises Blocked with the word that says why there is none."""
+        address = _address(url)
+        self._refuse(address, kind, method, rendered)
+
+        async def fetch() -> Embedded:
+            return await self._follow(address, kind, headers, rendered)
+
+        answer, cached = await self._cache.get(address.url, fetch, self._waiting)
+        rendered.cached += cached
+        return answer
+
+    def close(self) -> None:  # noqa: B027 - only a crawl has something to give back
+        """The page is gone."""
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        """While another page's request brings what this one wants as well."""
+        return nullcontext()
+
+    def _refuse(self, address: Address, kind: str, method: str, rendered: Rendered) -> None:
+        name = host_name(address.host)
+        why = embed_refusal(kind, method, name, asked=rendered.asked, max_asked=self._max_asked)
+        if why:
+            raise Blocked(why)
+
+    async def _follow(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
+        for _ in range(_MAX_REDIRECTS + 1):
+            response = await self._send(address, kind, headers, rendered)
+            location = response.headers.get("Location")
+            if response.status not in _REDIRECTS or not location:
+                return embedded(response, kind)
+            target = Base(address.url).join(location.decode("latin-1"))
+            if target is None:
+                break
+            address = target
+            self._refuse(address, kind, "GET", rendered)
+        raise Blocked("redirects")
+
+    @abstractmethod
+    async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
+        """One exchange; raises Blocked."""
+
+
+class CrawlEmbeds(PageEmbeds):
+    """In a crawl: each sub-request waits for a turn of its host in the frontier, as a page does."""
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        wake: Callable[[], None],
+        lease: Lease,
+        cache: SharedCache,
+        max_asked: int,
+        proxies: RenderProxies,
+        time: PageTime,
+        wait_seconds: float,
+    ) -> None:
+        super().__init__(cache, max_asked)
+        self._crawl = crawl
+        self._wake = wake
+        self._lease = lease
+        self._site = registered_domain(lease.row.host)
+        self._proxies = proxies
+        self._proxy = proxies.choose(monotonic())
+        self._time = time
+        self._foreign_time = PageTime()
+        self._wait_seconds = wait_seconds
+        self._closed = False
+        self._under_way: set[asyncio.Task[object]] = set()
+
+    def close(self) -> None:
+        """Nobody waits for answers any more; what was sent ends by itself, in the archive and the log."""
+        self._closed = True
+        for task in self._under_way:
+            task.cancel()
+
+    async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
+        if self._closed:
+            raise Blocked("gone")  # the page's time is up
+        if rendered.asked >= self._max_asked:
+            raise Blocked("too-many")
+        rendered.asked += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
+        try:
+            return await self._answer(address, headers)
+        except FetchError as error:
+            raise Blocked(str(error.reason)) from error
+        finally:
+            self._under_way.discard(task)
+            rendered.waited_seconds = self._time.waited_seconds
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        return self._time.waiting() if self._time.waited_seconds < self._wait_seconds else nullcontext()
+
+    async def _answer(self, address: Address, headers: dict[str, str]) -> Response:
+        """Wait for the turn, then for the answer. Raises FetchError, also where there will be no turn."""
+        embeds = self._crawl.frontier.embeds
+        turn, answer = _Turn(), asyncio.get_running_loop().create_future()
+        embed = self._embed(address, headers, turn, answer)
+        with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
+            try:
+                if (refusal := embeds.ask(embed, self._crawl.now())) is not None:
+                    raise FetchError(refusal)
+                self._wake()
+                await turn.come(embed.until - self._crawl.now())
+            except FetchError as error:
+                if error.reason is Reason.RENDER_PACE:
+                    self._crawl.renders.refused(self._lease, address, Reason.RENDER_PACE)
+                raise
+            finally:
+                embeds.withdraw(embed)
+        outcome: Any = await answer
+        failed = isinstance(outcome, FetchError) and outcome.reason is Reason.PROXY_FAILED
+        self._proxies.answered(self._proxy, monotonic(), failed=failed)
+        if isinstance(outcome, Refused):
+            raise FetchError(outcome.reason, str(outcome))
+        if isinstance(outcome, BaseException):
+            raise outcome if isinstance(outcome, FetchError) else FetchError(Reason.INTERNAL_ERROR, str(outcome))
+        response: Response = outcome
+        return response
+
+    def _embed(self, address: Address, headers: dict[str, str], turn: _Turn, answer: asyncio.Future[object]) -> Embed:
+        own = registered_domain(address.host) == self._site
+        most = self._wait_seconds - self._time.waited_seconds
+        if not own:
+            most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
+        return Embed(
+            address,
+            self._lease.row,
+            self._crawl.now() + most,
+            own,
+            {"Accept": "*/*"} | ({"Origin": headers["origin"]} if "origin" in headers else {}),
+            self._proxy,
+            _TIMEOUT_SECONDS,
+            refused=turn.refused,
+            granted=turn.granted,
+            answered=lambda outcome: None if answer.done() else answer.set_result(outcome),
+        )
+
+
+class _Turn:
+    """A sub-request's turn, waited for."""
+
+    def __init__(self) -> None:
+        self._decided: asyncio.Future[Reason | None] = asyncio.get_running_loop().create_future()
+
+    def refused(self, reason: Reason) -> None:
+        if not self._decided.done():
+            self._decided.set_result(reason)
+
+    def granted(self) -> None:
+        if not self._decided.done():
+            self._decided.set_result(None)
+
+    async def come(self, seconds: float) -> None:
+        """Until it is granted. Raises FetchError."""
+        try:
+            reason = await asyncio.wait_for(self._decided, max(0.0, seconds))
+        except TimeoutError:
+            reason = Reason.RENDER_PACE
+        if reason is not None:
+            raise FetchError(reason)
+
+
+def embedded(response: Response, kind: str = "") -> Embedded:
+    """A response as the browser gets it; a script is kept for other pages whatever its owner says of caches."""
+    headers = {}
+    for name, values in response.headers.items():
+        key = name.decode("latin-1").lower()
+        if key not in _NOT_PASSED_ON:
+            headers[key] = b", ".join(values).decode("latin-1")
+    policy = headers.get("cache-control", "").lower()
+    shared = kind == "script" or ("no-store" not in policy and "private" not in policy)
+    keep = response.status in _KEPT_STATUSES and shared
+    return Embedded(response.status, headers, response.body, keep)
+
+
+def _address(url: str) -> Address:
+    try:
+        return parse(url)
+    except UrlRefused as error:
+        raise Blocked(str(error.reason)) from error

@@ -1,0 +1,125 @@
+"""What a crawl did at one host: every attempt with the pause before it, and robots.txt as it was then and is now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from crawlerproject.reports.summary import ROUNDING_SECONDS
+from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.stores.logs.log_query import open_log, rows
+from crawlerproject.stores.logs.robots_copies import robots_versions
+
+# A host key without its port, in SQL.
+_NAME = "regexp_replace(host, ':[0-9]+$', '')"
+
+
+class Visit(NamedTuple):
+    """One attempt; ``pause_seconds`` since the end of the one before at the same host, None for the first."""
+
+    attempt: dict[str, Any]
+    pause_seconds: float | None
+
+    @property
+    def too_soon(self) -> bool:
+        """Whether the pause was shorter than promised."""
+        promised = self.attempt["delay_seconds"]
+        return (
+            self.pause_seconds is not None and promised is not None and self.pause_seconds < promised - ROUNDING_SECONDS
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {**self.attempt, "pause_seconds": self.pause_seconds, "too_soon": self.too_soon}
+
+
+class RobotsVersion(NamedTuple):
+    """One text of a robots.txt and since when it was so."""
+
+    origin: str
+    since: str
+    path: Path
+
+
+@dataclass(slots=True)
+class HostStory:
+    """Facts for whoever answers a site's owner."""
+
+    host: str
+    visits: list[Visit] = field(default_factory=list)
+    robots_then: list[RobotsVersion] = field(default_factory=list)  # in force at the first visit
+    robots_now: list[RobotsVersion] = field(default_factory=list)  # the newest that is known
+
+    @property
+    def reached(self) -> list[Visit]:
+        """Those that came to the host; others were refused on our side, or found no way to it."""
+        return [visit for visit in self.visits if visit.attempt["ip"]]
+
+    @property
+    def statuses(self) -> Counter[str]:
+        """Answers by status, failures by reason."""
+        return Counter(str(visit.attempt["status"] or visit.attempt["reason"]) for visit in self.visits)
+
+    @property
+    def received_bytes(self) -> int:
+        """On the wire."""
+        return sum(visit.attempt["bytes"] or 0 for visit in self.visits)
+
+    @property
+    def pauses(self) -> list[float]:
+        """All pauses that were kept, seconds."""
+        return [visit.pause_seconds for visit in self.visits if visit.pause_seconds is not None]
+
+    @property
+    def too_soon(self) -> int:
+        """Pauses that were shorter than promised."""
+        return sum(visit.too_soon for visit in self.visits)
+
+
+def host_story(
+    logs: Sequence[Path], host: str, since: str = "", until: str = "", *, subdomains: bool = False
+) -> HostStory:
+    """The story of a host name (any port; with ``subdomains`` also the names below it) from the request logs."""
+    name = host.lower().rstrip(".")
+    story = HostStory(name)
+    below = f" OR {_NAME} LIKE $below" if subdomains else ""
+    values = {"name": name, **({"below": f"%.{name}"} if subdomains else {})}
+    with open_log(logs, since, until) as connection:
+        found = rows(
+            connection,
+            f"SELECT * FROM log WHERE host = $name OR {_NAME} = $name{below} ORDER BY time",
+            values,
+        )
+    ends: dict[str, datetime] = {}
+    for attempt in found:
+        began, ended = datetime.fromisoformat(attempt["time"]), datetime.fromisoformat(attempt["end"])
+        before = ends.get(attempt["host"])
+        reached = bool(attempt["ip"])
+        pause = (began - before).total_seconds() if before is not None and reached else None
+        story.visits.append(Visit(attempt, pause))
+        if reached:  # what never reached the host disturbed nobody
+            ends[attempt["host"]] = max(ended, before or ended)
+    _add_robots(story, [log / "robots" for log in logs])
+    return story
+
+
+def _add_robots(story: HostStory, folders: Sequence[Path]) -> None:
+    hosts = sorted({visit.attempt["host"] for visit in story.visits}) or [story.host]
+    first = datetime.fromisoformat(story.visits[0].attempt["time"]) if story.visits else None
+    for origin in [f"{scheme}://{host}" for host in hosts for scheme in ("https", "http")]:
+        versions = sorted(version for folder in folders for version in robots_versions(folder, origin))
+        if not versions:
+            continue
+        then = [version for version in versions if first is not None and version[0] <= first] or versions[:1]
+        for chosen, into in ((then[-1], story.robots_then), (versions[-1], story.robots_now)):
+            into.append(RobotsVersion(origin, f"{chosen[0]:%Y-%m-%d %H:%M:%S} UTC", chosen[1]))
+
+
+def bare_host(text: str) -> str:
+    """A host name from what an operator pastes: a name, a name with a port, or a URL."""
+    name = text.strip().partition("://")[2] or text.strip()
+    return host_name(name.partition("/")[0].rpartition("@")[2]).lower().rstrip(".")

@@ -1,0 +1,151 @@
+"""One line of a CDXJ index per capture, with the fields and the spelling of Common Crawl's."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import orjson
+
+from crawlerproject.rules.archive.http_heads import media_type, redirect_target
+from crawlerproject.rules.archive.warc_members import Member
+from crawlerproject.rules.archive.warc_records import CaptureInfo, digest_text
+
+INDEXED = frozenset({"response", "revisit"})
+"""WARC-Types that get a line."""
+REVISIT_MIME = "warc/revisit"
+NO_MIME = "unk"
+"""Common Crawl's word for an answer without a Content-Type."""
+EMPTY_DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+"""sha1 of nothing: the payload of a 304."""
+
+_STATUS = re.compile(rb"\S+\s+(\d{3})")
+
+
+class Row(NamedTuple):
+    """What the index says of one capture, and the span of the capture in its file."""
+
+    start: int  # first byte of the capture (its request)
+    end: int  # first byte after it
+    url: str
+    timestamp: str  # YYYYmmddHHMMSS
+    mime: str
+    identified: str
+    status: int
+    digest: str  # base32 without "sha1:"
+    offset: int  # of the response's or revisit's gzip member
+    length: int
+    redirect: str
+    truncated: str
+
+
+def row_of_capture(info: CaptureInfo, start: int) -> Row:
+    """The row of a capture written at ``start``."""
+    return Row(
+        start=start,
+        end=start + info.total,
+        url=info.url,
+        timestamp=_timestamp(info.date),
+        mime=REVISIT_MIME if info.revisit else info.mime or NO_MIME,
+        identified=info.identified or "",
+        status=info.status,
+        digest=digest_text(info.payload_digest),
+        offset=start + info.offset,
+        length=info.length,
+        redirect=info.redirect,
+        truncated=info.truncated or "",
+    )
+
+
+def row_of_member(member: Member) -> Row:
+    """The row of a response or revisit record read from a file; its span is that of the one member."""
+    head = member.block.partition(b"\r\n\r\n")[0]
+    found = _STATUS.match(head)
+    status = int(found[1]) if found else 0
+    url = member.field("warc-target-uri").strip("<>")
+    revisit = member.kind == "revisit"
+    return Row(
+        start=member.offset,
+        end=member.end,
+        url=url,
+        timestamp=_timestamp(member.field("warc-date")),
+        mime=REVISIT_MIME if revisit else media_type(head) or NO_MIME,
+        identified=member.field("warc-identified-payload-type"),
+        status=status,
+        digest=member.field("warc-payload-digest").removeprefix("sha1:") or EMPTY_DIGEST,
+        offset=member.offset,
+        length=member.length,
+        redirect=redirect_target(head, status, url),
+        truncated="" if revisit else member.field("warc-truncated"),
+    )
+
+
+def line(row: Row, filename: str) -> bytes:
+    """The index line ``SURT YYYYmmddHHMMSS {json}`` without a line end; numbers are strings, as there."""
+    fields = {
+        "url": row.url,
+        "mime": row.mime,
+        "mime-detected": row.identified,
+        "status": str(row.status),
+        "digest": row.digest,
+        "length": str(row.length),
+        "offset": str(row.offset),
+        "filename": filename,
+        "redirect": row.redirect,
+        "truncated": row.truncated,
+    }
+    present = {name: value for name, value in fields.items() if value}
+    return b"%b %b %b" % (surt_key(row.url).encode(), row.timestamp.encode(), orjson.dumps(present))
+
+
+def parse(index_line: bytes) -> tuple[Row, str] | None:
+    """The row and the WARC's name of an index line, its span that of the record; None when it is none of ours."""
+    try:
+        _, timestamp, text = index_line.split(b" ", 2)
+        fields = orjson.loads(text)
+        offset, length = int(fields["offset"]), int(fields["length"])
+        row = Row(
+            start=offset,
+            end=offset + length,
+            url=fields["url"],
+            timestamp=timestamp.decode("ascii"),
+            mime=fields.get("mime", NO_MIME),
+            identified=fields.get("mime-detected", ""),
+            status=int(fields.get("status", 0)),
+            digest=fields.get("digest", ""),
+            offset=offset,
+            length=length,
+            redirect=fields.get("redirect", ""),
+            truncated=fields.get("truncated", ""),
+        )
+        return row, fields["filename"]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def surt_key(url: str) -> str:
+    """The sort-friendly form of a URL, ``com,example)/path``; the URL itself where the library gives up."""
+    from surt import surt  # and with it requests: not before an index is written or looked into
+
+    try:
+        key: str = surt(url)
+    except Exception:  # the library raises many things on odd hosts; a line is still due
+        key = url
+    return key.replace(" ", "%20").replace("\n", "%0A")
+
+
+def pack(row: Row) -> bytes:
+    """The row as one line of the journal."""
+    return orjson.dumps(row._asdict()) + b"\n"
+
+
+def unpack(journal_line: bytes) -> Row | None:
+    """The row of a journal line; None for a torn or foreign one."""
+    try:
+        return Row(**orjson.loads(journal_line))
+    except (ValueError, TypeError):
+        return None
+
+
+def _timestamp(warc_date: str) -> str:
+    return re.sub(r"\D", "", warc_date)[:14]

@@ -1,0 +1,95 @@
+"""Decides which elements of a page are links to follow, and which attribute holds the address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from crawlerproject.rules.url.urls import Address, Base
+
+HOP_LINK = "L"  # Heritrix' letter; frames too, since we fetch them as pages of their own
+
+
+class Link(NamedTuple):
+    """One link of a page."""
+
+    address: Address
+    kind: str  # Heritrix hop letter
+
+
+class Gathered(NamedTuple):
+    """The links of one page, by key and in order of the page."""
+
+    links: list[Link]
+    nofollow: int  # links left out because of rel=nofollow
+
+
+# Never an http(s) address: refused by a prefix instead of by the parser (6 % of the anchors of 737 real pages).
+_NOT_LINKS = ("#", "javascript:", "mailto:", "tel:", "data:")
+_LINK_RELS = frozenset({"canonical", "next", "prev", "alternate"})
+# Alternates that hold pages or lists of pages. oEmbed and API descriptions hold neither, and each page of a
+# common blog software names three of them.
+_ALTERNATE_TYPES = frozenset(
+    {"", "text/html", "application/xhtml+xml", "application/rss+xml", "application/atom+xml", "application/feed+json"}
+)
+# HTML 4.2.5.3, "shared declarative refresh steps". Possessive: each character is read once.
+_REFRESH = re.compile(r"\s*+[\d.]++(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(.*)", re.IGNORECASE | re.DOTALL)
+
+Attributes = Mapping[str, str | None]
+
+
+def link_target(tag: str | None, attributes: Attributes) -> str | None:
+    """The address an element other than meta asks to be followed, as written; None when it does not."""
+    if tag == "a" or tag == "area":
+        # In svg, old pages write xlink:href; browsers follow it.
+        target = attributes.get("href") or attributes.get("xlink:href")
+    elif tag == "link":
+        target = attributes.get("href") if _followed_rel(attributes) else None
+    else:  # iframe, frame
+        target = attributes.get("src")
+    if not target or target.startswith(_NOT_LINKS):
+        return None
+    return target
+
+
+def refresh_target(content: str) -> str | None:
+    """The address of ``<meta http-equiv=refresh content=...>``; None when the page only reloads itself."""
+    match = _REFRESH.fullmatch(content)
+    if match is None:
+        return None
+    url = match[1].strip()
+    if url[:1] in ("'", '"'):
+        url = url[1:].partition(url[0])[0]
+    return url or None
+
+
+def has_rel(attributes: Attributes, word: str) -> bool:
+    """Whether the element's rel holds ``word``, without case."""
+    rel = attributes.get("rel")
+    return rel is not None and word in rel.lower().split()
+
+
+def gather(base: Base, targets: list[tuple[str, bool]], own_key: bytes) -> Gathered:
+    """Resolve (address as written, nofollow) pairs: each address once, the page itself left out."""
+    addresses: dict[bytes, Link] = {}
+    nofollow = 0
+    join = base.join
+    for target, forbidden in targets:
+        if forbidden:
+            nofollow += 1
+            continue
+        address = join(target)
+        if address is not None and address.key not in addresses:
+            addresses[address.key] = Link(address, HOP_LINK)
+    addresses.pop(own_key, None)
+    return Gathered(list(addresses.values()), nofollow)
+
+
+def _followed_rel(attributes: Attributes) -> bool:
+    words = set((attributes.get("rel") or "").lower().split())
+    if words.isdisjoint(_LINK_RELS) or "stylesheet" in words:
+        return False
+    if "alternate" not in words:
+        return True
+    return (attributes.get("type") or "").partition(";")[0].strip().lower() in _ALTERNATE_TYPES

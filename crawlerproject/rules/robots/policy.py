@@ -1,0 +1,227 @@
+"""Decides what a robots.txt allows (RFC 9309): its groups, its statuses, how long it is kept.
+
+``robots_text`` reads the octets and keeps what is said to us, ``robots_matcher`` finds the rule that decides.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple, Self
+
+from crawlerproject.rules.archive.payload_type import payload_type
+from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, Verdict, rule_matches, spelled
+from crawlerproject.rules.robots.parser import MAX_BYTES, RobotsText, Rule, VisitTime, read_robots_text
+
+# RFC 9309 2.3.1.2: "crawlers SHOULD follow at least five consecutive redirects".
+MAX_REDIRECTS = 5
+# RFC 9309 2.3.1.4: a cached copy may serve while robots.txt is unreachable, "for example, 30 days".
+STALE_SECONDS = 30 * 86400.0
+
+# Equal rule sets (WordPress's default, "Disallow: /") share one matcher, which keeps memory small over a
+# million hosts. Sets above this many characters are rarely equal and would make the memory unbounded.
+_SHARED_MATCHERS = 4096
+_SHARED_CHARACTERS = 2000
+KEPT_BYTES = 2 * MAX_BYTES + 2
+"""Of a body so much is kept: enough to be read to the same end (UTF-16 is read to twice the bound)."""
+# What a rule takes apart from its characters, in the same unit.
+_RULE_SIZE = 16
+# The same answer is read by the spider (sitemaps), the frontier (rules) and the pace (floor), within one turn.
+_KEPT_FOR_OTHERS = 4
+
+
+class RobotsVerdict(Enum):
+    """What the status of a robots.txt answer means (RFC 9309 2.3.1)."""
+
+    PARSE = "parse"
+    ALLOW = "allow"  # unavailable: no rules
+    WAIT = "wait"  # unreachable: no page, ask again later
+    REDIRECT = "redirect"  # followed up to MAX_REDIRECTS; past that, or without a Location, as ALLOW
+
+
+class RobotsRules:
+    """What one origin's robots.txt allows our product token. Immutable."""
+
+    __slots__ = (
+        "_matcher",
+        "content_signals",
+        "crawl_delay_seconds",
+        "left_alone",
+        "request_rate_seconds",
+        "sitemaps",
+        "size",
+        "visit_times",
+    )
+
+    def __init__(self, matcher: Matcher | None, text: RobotsText) -> None:
+        self._matcher = matcher
+        self.size = sum(len(rule.pattern) + _RULE_SIZE for rule in text.rules)  # what it takes to keep, in characters
+        self.crawl_delay_seconds: float | None = text.crawl_delay_seconds
+        self.request_rate_seconds: float | None = text.request_rate_seconds
+        # The pause that the owner asks for is beyond LEAVE_ALONE_SECONDS: no page is allowed.
+        self.left_alone = max(text.crawl_delay_seconds or 0.0, text.request_rate_seconds or 0.0) > LEAVE_ALONE_SECONDS
+        self.visit_times: tuple[VisitTime, ...] = text.visit_times
+        self.content_signals: tuple[str, ...] = text.content_signals  # Content-Signal and Content-Usage, as written
+        self.sitemaps: tuple[str, ...] = text.sitemaps  # as written: may be relative
+
+    def allowed(self, url: str) -> bool:
+        """Whether ``url`` (absolute http(s), or path and query) may be fetched; robots.txt itself always."""
+        return self.verdict(url) is Verdict.ALLOW
+
+    def verdict(self, url: str) -> Verdict:
+        """As ``allowed``; DOUBT when the rules would cost too much to try (``robots_matcher``)."""
+        if self._matcher is None and not self.left_alone:
+            return Verdict.ALLOW
+        path = _path_of(url)
+        if path.partition("?")[0] == "/robots.txt":
+            return Verdict.ALLOW
+        if self._matcher is None or self.left_alone:
+            return Verdict.DENY
+        return self._matcher.verdict(spelled(path))
+
+    @property
+    def floor_seconds(self) -> float:
+        """The pause the owner asks for: the longer of Crawl-delay and Request-rate; 0 when neither is given.
+
+        At most ``LONGEST_SECONDS``: 1e308 is no moment that a clock or a calendar could be asked about.
+        """
+        return min(max(self.crawl_delay_seconds or 0.0, self.request_rate_seconds or 0.0), LONGEST_SECONDS)
+
+    def seconds_until_open(self, now: float) -> float:
+        """Seconds from ``now`` (epoch) until the owner's next Visit-time; 0 inside one, or when there is none."""
+        second = now % 86400.0
+        waits = []
+        for start, end in self.visit_times:
+            since = (second - start * 60) % 86400.0
+            if since < (end - start) % 1440 * 60:
+                return 0.0
+            waits.append(86400.0 - since)
+        return min(waits, default=0.0)
+
+
+ALLOW_ALL = RobotsRules(None, RobotsText())
+
+
+class RobotsRecord(NamedTuple):
+    """A robots.txt as the store keeps it, to be parsed again on a cache miss."""
+
+    status: int  # of the answer it came from; 0 when there was none
+    body: bytes
+    fetched_at: float  # epoch seconds
+    expires_at: float  # epoch seconds
+    reason: str  # a Reason's word
+
+    def pack(self) -> bytes:
+        """The record as bytes; the first says the format."""
+        word = self.reason.encode()
+        head = _RECORD.pack(_RECORD_FORMAT, self.status, self.fetched_at, self.expires_at, len(word))
+        return head + word + self.body
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """The record that ``pack`` wrote; ValueError for anything else."""
+        if len(packed) < _RECORD.size or packed[0] != _RECORD_FORMAT:
+            raise ValueError("not a robots.txt record of this version")
+        _, status, fetched_at, expires_at, length = _RECORD.unpack_from(packed)
+        body_at = _RECORD.size + length
+        return cls(status, packed[body_at:], fetched_at, expires_at, packed[_RECORD.size : body_at].decode())
+
+
+_RECORD = struct.Struct("<BHddB")
+_RECORD_FORMAT = 1
+
+
+def parse_robots(body: bytes, token: str) -> RobotsRules:
+    """The rules that ``body`` holds for product token ``token``. Cost is linear in the body; call on cache misses."""
+    return _parsed(body[:KEPT_BYTES], token)
+
+
+@lru_cache(maxsize=_KEPT_FOR_OTHERS)
+def _parsed(body: bytes, token: str) -> RobotsRules:
+    text = read_robots_text(body, token)
+    if text == _SILENT:
+        return ALLOW_ALL
+    return RobotsRules(_matcher(text.rules), text)
+
+
+def refusing_line(body: bytes, token: str, url: str) -> str:
+    """What in ``body`` forbids ``url``, as its owner wrote it or in our words; "" when nothing does. Slow."""
+    rules = parse_robots(body, token)
+    if rules.allowed(url):
+        return ""
+    if rules.left_alone:
+        delay, rate = rules.crawl_delay_seconds or 0.0, rules.request_rate_seconds or 0.0
+        wish = f"Crawl-delay: {delay:g}" if delay >= rate else f"Request-rate: one in {rate:g} s"
+        return f"{wish}: beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
+    if rules.verdict(url) is Verdict.DOUBT:
+        return "wildcard rules that would take too long to try on this address: doubt means no"
+    rule = deciding_rule(body, token, url)
+    if rule is None or rule.allow:
+        return f"more than {MAX_WILDCARD_RULES:,} wildcard rules, of which the last are read as wider than they are"
+    return f"Disallow: {rule.pattern}"
+
+
+def deciding_rule(body: bytes, token: str, url: str) -> Rule | None:
+    """The rule that decides about ``url``: the longest that matches, Allow before Disallow; None when none does."""
+    path = spelled(_path_of(url))
+    matching = [rule for rule in read_robots_text(body, token).rules if rule_matches(rule.pattern, path)]
+    return max(matching, key=lambda rule: (len(rule.pattern), rule.allow), default=None)
+
+
+def robots_verdict(status: int | None) -> RobotsVerdict:
+    """What to do after a robots.txt answer; ``status`` None: no answer came. Doubt means wait."""
+    if status is None:
+        return RobotsVerdict.WAIT
+    if 200 <= status < 300:
+        return RobotsVerdict.PARSE
+    if 300 <= status < 400 and status != 304:  # an unasked-for 304 tells nothing
+        return RobotsVerdict.REDIRECT
+    # 429 asks to slow down: Google treats it as a server error, and so do we (RFC 9309 leaves it with 4xx).
+    return RobotsVerdict.ALLOW if 400 <= status < 500 and status != 429 else RobotsVerdict.WAIT
+
+
+def usable_body(body: bytes, flags: Collection[str]) -> bytes | None:
+    """What of a 2xx answer's body is read as robots.txt; None when it counts as unreachable: doubt means no.
+
+    ``flags`` are the response's (fetch/handler.py). What came too slowly or broke off may lack the very line that
+    forbids (RFC 9309 2.3.1.4); what was cut for its length is read as far as it goes (2.5), but for half a line.
+    """
+    if not _BROKEN.isdisjoint(flags):
+        return None
+    if not _UNREAD.isdisjoint(flags) and not (payload_type(body) or "").startswith("text/"):
+        return None  # the coding is none that we can undo, and the octets are no text as they are
+    if "truncated-length" in flags and len(body) <= MAX_BYTES:
+        return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    return body
+
+
+_BROKEN = frozenset({"truncated-time", "truncated-disconnect", "encoding-damaged"})
+_UNREAD = frozenset({"encoding-unknown", "encoding-wrong"})
+_SILENT = RobotsText()
+
+
+def _matcher(rules: tuple[Rule, ...]) -> Matcher | None:
+    """A matcher for these rules; None when nothing is disallowed, since allowing is the default."""
+    if all(rule.allow for rule in rules):
+        return None
+    small = sum(len(rule.pattern) for rule in rules) <= _SHARED_CHARACTERS
+    return _shared_matcher(rules) if small else Matcher(rules)
+
+
+_shared_matcher = lru_cache(maxsize=_SHARED_MATCHERS)(Matcher)
+
+
+def _path_of(url: str) -> str:
+    """Path and query of an absolute URL, or of what is a path already; the fragment is dropped."""
+    url = url.partition("#")[0]
+    if url[:1] == "/":
+        return url
+    _, separator, rest = url.partition("://")
+    if not separator:
+        return "/" + url
+    starts = [at for at in (rest.find("/"), rest.find("?")) if at >= 0]
+    path = rest[min(starts) :] if starts else ""
+    return path if path[:1] == "/" else "/" + path

@@ -1,0 +1,62 @@
+"""Decides how soon a URL deserves its turn within its host's queue: 0 first, 255 last."""
+
+from __future__ import annotations
+
+ROBOTS = 0  # nothing may be asked before it is known
+SEED = 1
+LAST = 255
+
+# Breadth first, as BUbiNG and Mercator do: a level is a step, and hops sort within it.
+_DEPTH_STEP = 8
+# Within a level (ours): what a page needs, then what it links to, then what a sitemap lists.
+_HOP_OFFSETS = {"E": 0, "L": 2, "M": 4}
+# Of pages that were ranked: the tiers of a recrawl (rules/revisits/change_rate.py). The first hundredth comes before
+# all links, the first tenth as if it were found two links nearer (ours).
+_FIRST_SHARE, _NEARER_SHARE = 0.99, 0.9
+_NEARER_STEP = 2 * _DEPTH_STEP
+# What a page links to that repeats another is mostly known already: as if it were found four links deeper (ours).
+_DUPLICATE_STEP = 4 * _DEPTH_STEP
+_SEED_LEVEL = 2  # the first priority after robots.txt and seeds
+# What the host itself names comes first: within 20 links of a seed, on duplicates too, it stays below these (ours).
+_LATER_LISTS = 198  # sitemaps that the host has not earned yet
+_STRANGERS = 200  # what only other domains name, the nearer first
+
+
+def priority(depth: int, hop: str, parent: int = SEED) -> int:
+    """Priority of a URL ``depth`` links from a seed, found by ``hop`` (Heritrix letter) on a page of ``parent``.
+
+    A redirect waits as its origin did; everything else sorts by depth, then by hop.
+    """
+    if hop == "P":
+        return ROBOTS
+    if hop == "" or hop == "I" or depth < 0:
+        return SEED
+    if hop == "R":
+        return min(max(parent, SEED), LAST)
+    offset = _HOP_OFFSETS.get(hop, 2)
+    return min(LAST, _SEED_LEVEL + max(depth - 1, 0) * _DEPTH_STEP + offset)
+
+
+def of_stranger(found: int, *, is_front: bool = False) -> int:
+    """The priority of a URL of priority ``found`` that only other registered domains name.
+
+    A host's front page keeps its own: there is one, it cannot be invented, and what the host itself names begins there.
+    """
+    return found if is_front or found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
+
+
+def of_later_list(found: int) -> int:
+    """The priority of a sitemap of priority ``found`` that its host has not earned yet."""
+    return max(found, _LATER_LISTS)
+
+
+def by_rank(found: int, less_important: float) -> int:
+    """The priority of a URL of priority ``found`` when this share of all that is linked ranks lower."""
+    if found < _SEED_LEVEL or less_important < _NEARER_SHARE:
+        return found
+    return _SEED_LEVEL if less_important >= _FIRST_SHARE else max(_SEED_LEVEL, found - _NEARER_STEP)
+
+
+def after_duplicate(found: int) -> int:
+    """The priority of a link of priority ``found`` when the page that shows it repeats another."""
+    return min(LAST, found + _DUPLICATE_STEP)

@@ -1,0 +1,175 @@
+"""One answer as this crawler's reader sees it, for the shell: nothing is fetched, queued or written by looking."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawlerproject.frontier.discovered import Found, strangers
+from crawlerproject.frontier.gates import gates_of
+from crawlerproject.middlewares.pace import PaceMiddleware
+from crawlerproject.middlewares.robots import RobotsMiddleware
+from crawlerproject.reasons import Reason
+from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.rules.page.page import PageFacts, is_html, read_html
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.rules.rendering.triage import Triage, triage
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import UrlRefused, origin, parse
+from crawlerproject.stores.protocols import FLAG_STRANGER
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from crawlerproject.frontier.gates import Gates
+    from crawlerproject.rules.robots.policy import RobotsRules
+
+
+class SeenLink(NamedTuple):
+    """One link and the gate it would meet; ``refusal`` "" when every gate that is known lets it in."""
+
+    url: str
+    hop: str
+    refusal: str
+
+    def __repr__(self) -> str:
+        return printable_line(f"{self.refusal or 'open':<20} {self.hop} {self.url}")
+
+
+class SeenLinks(list[SeenLink]):
+    """Prints one link a line."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self))
+
+
+class Pace(NamedTuple):
+    """How the host is treated: the pause after an answer, and how long until it may be asked again."""
+
+    delay_seconds: float
+    free_in_seconds: float | None  # None: a request is in flight
+    floor_seconds: float  # what robots.txt asks for
+
+
+class PageView:
+    """What the shell calls ``page``: ``links``, ``words``, ``title``, ``triage``, ``robots``, ``pace`` and more."""
+
+    def __init__(self, crawler: Crawler, response: Response) -> None:
+        self.url = response.url
+        self.status = response.status
+        self._crawler = crawler
+        self._body = response.body
+        self._kind = _header(response, "Content-Type") or None
+        self.facts = PageFacts()
+        self.is_html = is_html(self._kind, response.body)
+        if self.is_html:
+            robots = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+            token = crawler.settings["CRAWLER_NAME"]
+            self.facts = read_html(response.body, url=self.url, content_type=self._kind, x_robots=robots, token=token)
+
+    @property
+    def title(self) -> str:
+        """Text of the title element."""
+        return self.facts.title
+
+    @property
+    def words(self) -> int:
+        """Visible words."""
+        return self.facts.words
+
+    @property
+    def text(self) -> str:
+        """Visible text without links and frame."""
+        return self.facts.text.decode()
+
+    @property
+    def canonical(self) -> str:
+        """Address of rel=canonical; "" when there is none."""
+        return self.facts.canonical.url if self.facts.canonical else ""
+
+    @property
+    def links(self) -> SeenLinks:
+        """The links that a crawl would find here, each with the gate it would meet as a link of a seed."""
+        gates = gates_of(self._crawler.settings, "any", [])
+        return SeenLinks(
+            SeenLink(link.address.url, link.kind, self._refusal(gates, link.address.url)) for link in self.facts.links
+        )
+
+    @property
+    def triage(self) -> Triage | None:
+        """Whether the page needs a browser, with the signals; None when it is no HTML."""
+        return triage(self._body, self._kind) if self.is_html else None
+
+    @property
+    def fingerprint(self) -> int | None:
+        """SimHash of the text, which tells near-duplicates; None when there is too little text."""
+        return text_fingerprint(self.facts.text)
+
+    @property
+    def robots(self) -> str:
+        """What robots.txt says of this page, in words."""
+        rules = self._rules(self.url)
+        if rules is None:
+            return "robots.txt is not known"
+        wish = f", Crawl-delay {rules.floor_seconds:g} s" if rules.floor_seconds else ""
+        return ("allowed" if rules.allowed(self.url) else "disallowed") + wish
+
+    @property
+    def pace(self) -> Pace | None:
+        """The host's pace; None when the pace guard is not there."""
+        guard = self._crawler.get_downloader_middleware(PaceMiddleware)
+        if guard is None:
+            return None
+        rules = self._rules(self.url)
+        floor = rules.floor_seconds if rules is not None else 0.0
+        return Pace(*guard.outlook(host_key(self.url), floor), floor)
+
+    def __repr__(self) -> str:
+        facts = self.facts
+        refused = sum(bool(link.refusal) for link in self.links)
+        rows = [
+            ("url", f"{self.url} ({self.status})"),
+            ("title", facts.title),
+            ("words", f"{facts.words:,}" if self.is_html else "no HTML"),
+            (
+                "links",
+                f"{len(facts.links):,}, {refused:,} of them refused, {facts.nofollow_links:,} nofollow: page.links",
+            ),
+            ("asks", ", ".join(word for word in ("noindex", "nofollow") if getattr(facts, word)) or "nothing"),
+            ("canonical", self.canonical),
+            ("triage", str(self.triage or "")),
+            ("simhash", "" if self.fingerprint is None else f"{self.fingerprint:016x}"),
+            ("robots", self.robots),
+            ("pace", _pace_text(self.pace)),
+        ]
+        return "\n".join(f"{name:<10} {printable_line(value)}" for name, value in rows if value)
+
+    def _refusal(self, gates: Gates, url: str) -> str:
+        address = parse(url)
+        flags = FLAG_STRANGER if strangers(address.host, host_key(self.url)) else 0
+        refusal = gates.refusal(Found(address, 1, "L", self.url, 0, flags), time.time())
+        if refusal is not None:
+            return str(refusal)
+        rules = self._rules(url)
+        return str(Reason.ROBOTS) if rules is not None and not rules.allowed(url) else ""
+
+    def _rules(self, url: str) -> RobotsRules | None:
+        desk = self._crawler.get_downloader_middleware(RobotsMiddleware)
+        try:
+            return desk.known(origin(url)) if desk is not None else None
+        except UrlRefused:
+            return None
+
+
+def _header(response: Response, name: str) -> str:
+    value = response.headers.get(name)
+    return value.decode("latin-1") if value else ""
+
+
+def _pace_text(pace: Pace | None) -> str:
+    if pace is None:
+        return ""
+    free = "a request is in flight" if pace.free_in_seconds is None else f"free in {pace.free_in_seconds:.1f} s"
+    return f"{pace.delay_seconds:.2f} s after each answer; {free}"

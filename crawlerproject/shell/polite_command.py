@@ -1,0 +1,104 @@
+"""What ``scrapy shell``, ``fetch``, ``parse`` and ``view`` share here: the polite rules, and refusals of one line.
+
+They open no crawl's files: Scrapy's own scheduler serves them, and the downloader middlewares keep the rules.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.exceptions import ScrapyDeprecationWarning, UsageError
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from crawlerproject.addon import set_for_frontier
+from crawlerproject.config.crawl_file import apply_of_folder
+from crawlerproject.config.identity import identity
+from crawlerproject.config.pace import preset_of
+from crawlerproject.config.values import list_of
+from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.settings import given
+from crawlerproject.terminal import say
+
+if TYPE_CHECKING:
+    from scrapy.commands import ScrapyCommand
+    from scrapy.settings import Settings
+
+    _Command = ScrapyCommand  # it is mixed into one
+else:
+    _Command = object
+
+_PROJECT = SETTINGS_PRIORITIES["project"]
+_REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
+# Behind the gates (up to 40): each hop is a request of its own and meets them all.
+_REDIRECTS_AT = 600
+
+
+class Manners(_Command):
+    """Mixed into Scrapy's own commands, before them."""
+
+    settings: Settings | None
+    exitcode: int
+    default_settings: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        """Our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
+        super().__init_subclass__()
+        cls.default_settings = {**cls.default_settings, **given()}
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Quiet unless asked otherwise; redirects are followed, hop by hop through every gate."""
+        super().process_options(args, opts)
+        settings = self.settings
+        assert settings is not None
+        set_for_frontier(settings)  # in another project: the same chain as here
+        try:
+            apply_of_folder(settings)
+            check_scrapys(settings)
+            check_values(settings)
+            identity(settings)
+            preset_of(settings)
+            list_of(settings, "FETCH_ALLOW_NETWORKS")
+        except OperatorError as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
+        if (settings.getpriority("LOG_LEVEL") or 0) <= _PROJECT:
+            settings.set("LOG_LEVEL", "WARNING", "project")
+            # It warns of what is off outside a crawl, which is as it should be. (A level would be reset.)
+            logging.getLogger("scrapy.middleware").addFilter(lambda record: record.levelno > logging.WARNING)
+        settings.set("REDIRECT_ENABLED", True, "project")
+        chain = dict(settings.getdict("DOWNLOADER_MIDDLEWARES")) | {_REDIRECTS: _REDIRECTS_AT}
+        settings.set("DOWNLOADER_MIDDLEWARES", chain, "project")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Say refusals and failures in one line each on standard error; any of them gives exit status 1."""
+        # Scrapy's own parse command wraps callbacks so; nobody here can change that.
+        warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
+        told = _Told()
+        for name in ("crawlerproject.middlewares.refusal", "crawlerproject.fetch.handler"):
+            logging.getLogger(name).addHandler(told)
+        super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one
+        if told.count:
+            self.exitcode = 1
+
+
+class _Told(logging.Handler):
+    """Prints each refusal, whatever LOG_LEVEL is."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        self.count += 1
+        say(" ".join(record.getMessage().split()), error=True)
+
+
+def web_spider_unless_named(opts: Any) -> None:
+    """``--spider web`` is what these commands mean in this project."""
+    if not opts.spider:
+        opts.spider = "web"

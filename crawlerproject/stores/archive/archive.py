@@ -1,0 +1,165 @@
+"""What a crawl leaves behind, kept in step: WARC files, their index, the request log, robots.txt copies."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+
+from crawlerproject.rules.archive.cdxj import row_of_capture
+from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.rules.archive.rendered_records import Render, render_members
+from crawlerproject.rules.archive.warc_records import (
+    Context,
+    Exchange,
+    Original,
+    capture,
+    digest_text,
+    warc_date,
+    warcinfo,
+)
+from crawlerproject.stores.archive.recovery import RowsLost, recover
+from crawlerproject.stores.archive.warc_writer import OpenFile, WarcFiles, new_record_id
+from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.logs.request_log import RequestLog
+from crawlerproject.stores.logs.robots_copies import save_robots
+from crawlerproject.wire import Wire
+
+
+@dataclass(slots=True, frozen=True)
+class Written:
+    """Where a capture went, and the payload's digest (sha1, 20 bytes)."""
+
+    filename: str
+    offset: int  # of the response record
+    length: int  # of the response record
+    digest: bytes
+    record_id: str  # of the response record
+    date: str  # its WARC-Date
+
+    @property
+    def digest_text(self) -> str:
+        """As Common Crawl's index writes it: base32 without a label."""
+        return digest_text(self.digest)
+
+
+def exchange_of(wire: Wire) -> Exchange:
+    """What crossed the wire, as the archive writes it; by position, for speed."""
+    return Exchange(
+        wire.request_bytes,
+        wire.head_bytes,
+        wire.body,
+        wire.status,
+        wire.chunked,
+        wire.ip,
+        wire.protocols,
+        wire.cipher,
+        wire.started_at,
+        wire.ended_at,
+        wire.truncated,
+    )
+
+
+def parquet_of(folder: Path) -> ParquetFiles:
+    """The Parquet index of a crawl folder."""
+    return ParquetFiles(folder / "index" / "parquet", folder.resolve().name)
+
+
+class Archive:
+    """Appends captures and log lines; ``flush`` and ``sync`` come before each commit of the frontier."""
+
+    def __init__(
+        self,
+        folder: Path,
+        committed: OpenFile | None,
+        *,
+        prefix: str,
+        max_bytes: int,
+        host_name: str,
+        keep_days: int,
+        description: Sequence[tuple[str, str]],
+        clock: Callable[[], float],
+        lost: RowsLost | None = None,
+    ) -> None:
+        self._log_folder = folder / "log"
+        self._robots: deque[tuple[str, float, bytes]] = deque()  # copies to be kept: origin, epoch seconds, body
+        self._index = CdxjFiles(folder / "index", parquet_of(folder))
+        recovery = recover(folder / "warc", committed, self._index, lost)
+        self.messages = [*recovery.messages, *self._index.catch_up(folder / "warc")]
+
+        def first_record(filename: str, record_id: str, now: float) -> bytes:
+            return warcinfo(description, filename=filename, record_id=record_id, now=now)
+
+        self.warc = WarcFiles(
+            folder / "warc",
+            prefix=prefix,
+            max_bytes=max_bytes,
+            host_name=host_name,
+            warcinfo=first_record,
+            clock=clock,
+            index=self._index,
+            resume=recovery.open_file,
+        )
+        self.log = RequestLog(self._log_folder, keep_days)
+
+    def write(
+        self, exchange: Exchange, context: Context, digest: bytes | None = None, original: Original | None = None
+    ) -> Written:
+        """Append one capture whole, a revisit when there is an ``original``; ``digest`` is the body's, if known.
+
+        StorageError when there is no room, and nothing has changed then.
+        """
+        warcinfo_id = self.warc.warcinfo_id
+        built = capture(
+            exchange, context, warcinfo_id=warcinfo_id, new_id=new_record_id, digest=digest, original=original
+        )
+        position = self.warc.append(built.members)
+        info = built.info
+        self._index.append(position.filename, row_of_capture(info, position.offset))
+        offset = position.offset + info.offset
+        return Written(position.filename, offset, info.length, info.payload_digest, info.record_id, info.date)
+
+    def write_render(self, render: Render) -> Written:
+        """Append what a browser made of a page; StorageError when there is no room, and nothing has changed then."""
+        built = render_members(render, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
+        position = self.warc.append(built.members)
+        digest = sha1(render.html, usedforsecurity=False).digest()
+        date = warc_date(render.ended_at)
+        return Written(position.filename, position.offset, built.length, digest, built.record_id, date)
+
+    def attempt(self, attempt: Attempt, now: float) -> None:
+        """Log one attempt."""
+        self.log.write(now, line(attempt))
+
+    def robots_copy(self, origin: str, fetched_at: float, body: bytes) -> None:
+        """Keep a fetched version of a robots.txt beside the log, with the next ``sync``.
+
+        Not at once: while a file is synced, to make another can take tenths of a second.
+        """
+        self._robots.append((origin, fetched_at, body))
+
+    def flush(self) -> None:
+        """Hand everything buffered to the operating system: it survives the death of the process."""
+        self._index.flush()
+        self.log.flush()
+
+    def sync(self) -> None:
+        """Make the appended captures survive a power loss; may run in a thread."""
+        while self._robots:
+            save_robots(self._log_folder / "robots", *self._robots[0])  # it stays when there is no room
+            self._robots.popleft()
+        self.warc.sync()
+
+    def close(self) -> None:
+        """Close the open file under its final name, with its index. Commit before."""
+        self.flush()
+        self.warc.close()
+        self._index.close()
+        self.log.close()
+
+    def abandon(self) -> None:
+        """Let go of everything as it is: the next start recovers it."""
+        self.warc.abandon()

@@ -1,0 +1,153 @@
+"""The captures of a URL, found by the indexes: of closed files, and of the one that is still being written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive import cdxj
+from crawlerproject.rules.archive.cdxj import REVISIT_MIME, Row
+from crawlerproject.rules.archive.warc_members import Flaw, Member
+from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, member_at
+from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
+
+CDXJ_SUFFIX = ".cdxj"
+
+
+class Found(NamedTuple):
+    """One capture, as the index has it."""
+
+    filename: str  # without ".open"
+    row: Row
+
+
+class Captures:
+    """Answers from the indexes in ``folder/index``; reads a WARC only for ``record``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._warcs = folder / "warc"
+        self._index = folder / "index"
+
+    def of_url(self, url: str) -> list[Found]:
+        """All captures whose key is that of ``url`` (scheme, www. and the order of the query do not matter), by time.
+
+        Raises OperatorError when ``url`` is none.
+        """
+        key, host = _key_and_host(url)
+        found: dict[tuple[str, int], Found] = {}
+        # Journals first: one that is closed meanwhile is then found among the closed ones.
+        for journal in sorted(self._index.glob(f"*{JOURNAL_SUFFIX}")):
+            filename = f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
+            for row in _journal_rows(journal, key, host):
+                found[filename, row.offset] = Found(filename, row)
+        for index in sorted(self._index.glob(f"*{CDXJ_SUFFIX}")):
+            for line in lines_of_key(index, key):
+                if (parsed := cdxj.parse(line)) is not None:
+                    found[parsed[1], parsed[0].offset] = Found(parsed[1], parsed[0])
+        return sorted(found.values(), key=lambda capture: (capture.row.timestamp, capture.filename, capture.row.offset))
+
+    def unindexed(self) -> list[str]:
+        """Closed WARC files that no index covers."""
+        names = {path.name.removesuffix(CDXJ_SUFFIX) for path in self._index.glob(f"*{CDXJ_SUFFIX}")}
+        names |= {path.name.removesuffix(JOURNAL_SUFFIX) for path in self._index.glob(f"*{JOURNAL_SUFFIX}")}
+        closed = sorted(path.name for path in self._warcs.glob(f"*{WARC_SUFFIX}"))
+        return [name for name in closed if name.removesuffix(WARC_SUFFIX) not in names]
+
+    def record(self, capture: Found) -> Member:
+        """The response or revisit record itself. Raises OperatorError when the index does not tell the truth."""
+        path = self._warcs / capture.filename
+        if not path.exists():
+            path = path.with_name(f"{path.name}{OPEN_SUFFIX}")
+        where = f"{capture.filename} at byte {capture.row.offset}"
+        try:
+            member = member_at(path, capture.row.offset, capture.row.length)
+        except FileNotFoundError:
+            raise OperatorError(f"The index names {capture.filename}, which is missing in {self._warcs}.") from None
+        if isinstance(member, Flaw):
+            raise OperatorError(f"There is no good record in {where} ({member.what}); scrapy verify says more.")
+        if member.field("warc-target-uri").strip("<>") != capture.row.url:
+            raise OperatorError(f"The index names {capture.row.url} in {where}, but another record is there.")
+        return member
+
+    def original(self, revisit: Member) -> Found | None:
+        """The capture whose body a revisit stands for; None when this archive does not have it."""
+        url, date = revisit.field("warc-refers-to-target-uri"), revisit.field("warc-refers-to-date")
+        timestamp = re.sub(r"\D", "", date)[:14]
+        digest = revisit.field("warc-payload-digest").removeprefix("sha1:")
+        try:
+            same = [found for found in self.of_url(url) if found.row.url == url and found.row.mime != REVISIT_MIME]
+        except OperatorError:
+            return None
+        exact = [found for found in same if found.row.timestamp == timestamp]
+        return next(iter(exact or [found for found in same if digest and found.row.digest == digest]), None)
+
+
+def nearest(captures: list[Found], timestamp: str) -> Found:
+    """The last capture within ``timestamp``, digits from the year on, as many as are known; or the nearest to it.
+
+    Raises OperatorError when it is no time.
+    """
+    digits = re.sub(r"\D", "", timestamp)
+    if not 4 <= len(digits) <= 20:
+        raise OperatorError(f"{timestamp!r} is no time; write for example 2026, 20261121 or 2026-11-21T16:15:00.")
+    try:
+        wanted = _seconds(digits[:14])
+    except ValueError:
+        raise OperatorError(f"{timestamp!r} is no time: no calendar has it.") from None
+    within = [capture for capture in captures if capture.row.timestamp.startswith(digits[:14])]
+    return within[-1] if within else min(captures, key=lambda capture: abs(_seconds(capture.row.timestamp) - wanted))
+
+
+def lines_of_key(index: Path, key: str) -> Iterator[bytes]:
+    """The lines of a sorted CDXJ file that begin with ``key``, found by halving the file."""
+    prefix = key.encode() + b" "
+    low, high = 0, index.stat().st_size
+    with index.open("rb") as file:
+        while low < high:
+            middle = (low + high) // 2
+            file.seek(max(0, middle - 1))
+            if middle:
+                file.readline()
+            line = file.readline()
+            if line and line < prefix:
+                low = middle + 1
+            else:
+                high = middle
+        file.seek(max(0, low - 1))
+        if low:
+            file.readline()
+        for line in file:
+            if not line.startswith(prefix):
+                return
+            yield line
+
+
+def _journal_rows(journal: Path, key: str, host: bytes) -> Iterator[Row]:
+    try:
+        file = journal.open("rb")
+    except FileNotFoundError:  # closed a moment ago: its index is there now
+        return
+    with file:
+        for line in file:
+            # Most lines are of other hosts, and a key takes ten times as long to make as this look.
+            if host in line and (row := cdxj.unpack(line)) is not None and cdxj.surt_key(row.url) == key:
+                yield row
+
+
+def _key_and_host(url: str) -> tuple[str, bytes]:
+    try:
+        whole = parse(url if "://" in url else f"http://{url}").url
+    except UrlRefused:
+        raise OperatorError(f"{url!r} is no http or https URL.") from None
+    return cdxj.surt_key(whole), host_name(host_key(whole)).removeprefix("www.").encode()
+
+
+def _seconds(timestamp: str) -> float:
+    whole = timestamp + "00000101000000"[len(timestamp) :]
+    return datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()

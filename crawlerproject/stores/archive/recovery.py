@@ -1,0 +1,159 @@
+"""What is done to the WARC folder at start: only committed bytes stay in an open file, the rest is kept aside."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+from typing import BinaryIO
+
+from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.warc_members import whole_length
+from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, members
+from crawlerproject.stores.archive.warc_writer import OpenFile
+from crawlerproject.stores.atomic_files import new_file, storage_errors, sync_folder, unused
+from crawlerproject.stores.index.cdxj import CdxjFiles
+
+TORN_SUFFIX = ".torn"
+TORN_FOLDER = "torn"
+"""Beside ``warc/``, so that whatever takes all files of that folder takes no scraps; before, they lay in it."""
+
+# How far before its end a file is read again after a crash: what was in flight to the disk when the power went (ours).
+_TAIL_BYTES = 64 * 1024
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What was found and done at start."""
+
+    open_file: OpenFile | None = None  # to go on with
+    torn: list[tuple[Path, int]] = field(default_factory=list)  # kept aside: file, bytes
+    messages: list[str] = field(default_factory=list)  # for the log, one sentence each
+
+
+RowsLost = Callable[[list[Row], OpenFile | None], int]
+"""Told which committed captures a power loss took and what of the open file is kept; how many pages come back."""
+
+
+def recover(
+    folder: Path, committed: OpenFile | None, index: CdxjFiles | None = None, lost: RowsLost | None = None
+) -> Recovery:
+    """Cut the open file to what was committed and move files begun after the last commit aside.
+
+    Runs again safely after a crash at any point of it; earlier ``.torn`` files are never overwritten.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    recovery = Recovery()
+    for path in sorted(folder.glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}")):
+        filename = path.name.removesuffix(OPEN_SUFFIX)
+        with storage_errors(path):
+            if committed is not None and filename == committed.filename:
+                _mend(path, committed, recovery, index)
+            else:
+                _move_aside(path, recovery, "begun after the last commit")
+    if committed is not None and recovery.open_file is None and not (folder / committed.filename).exists():
+        recovery.messages.append(f"{committed.filename} is missing; {committed.length} bytes of it were committed")
+    if index is not None:
+        if committed is not None and recovery.open_file != committed and not (folder / committed.filename).exists():
+            _tell(committed, recovery, index, lost)
+        if recovery.open_file is not None:
+            index.cut(*recovery.open_file)
+        recovery.messages += index.catch_up(folder)
+    return recovery
+
+
+def _tell(committed: OpenFile, recovery: Recovery, index: CdxjFiles, lost: RowsLost | None) -> None:
+    """Say which captures are gone, before the journal forgets them."""
+    kept = recovery.open_file.length if recovery.open_file else 0
+    rows = index.journal_between(committed.filename, kept, committed.length)
+    if lost is not None:
+        count = lost(rows, recovery.open_file)
+        recovery.messages.append(f"{count} pages whose captures are gone wait in the frontier again")
+    if sum(row.end - row.start for row in rows) < committed.length - kept:
+        recovery.messages.append("Not every capture that is gone is known: scrapy recover finds the rest")
+
+
+def _mend(path: Path, committed: OpenFile, recovery: Recovery, index: CdxjFiles | None) -> None:
+    """Leave exactly the committed bytes, or the last whole capture where a power loss took some of them."""
+    size, length = path.stat().st_size, committed.length
+    boundary = index.boundary(committed.filename, length - _TAIL_BYTES) if index is not None else 0
+    if size < length or _whole_end(path, boundary, length) != length:
+        length = _whole_end(path, 0, length)
+        recovery.messages.append(
+            f"{path.name} has {size} bytes, {committed.length} were committed and whole captures end at {length}:"
+            " the file system lost the rest"
+        )
+    if length == 0:
+        _move_aside(path, recovery, "without one good record")
+        return
+    if size > length:
+        _cut(path, length, recovery)
+    recovery.open_file = OpenFile(committed.filename, length)
+
+
+def _whole_end(path: Path, start: int, until: int) -> int:
+    """End of the last whole capture from ``start``, where a record begins, to ``until``; 0 when there is none."""
+    return whole_length(takewhile(lambda member: member.offset < until, members(path, start)))
+
+
+def _cut(path: Path, length: int, recovery: Recovery) -> None:
+    """Keep the tail in a file of its own, durably, before it goes."""
+    torn = torn_file(path, length)
+    with path.open("r+b") as file:
+        file.seek(length)
+        _keep(file, torn)
+        file.truncate(length)
+        os.fsync(file.fileno())
+    _note(recovery, torn, f"{path.name} was cut back to {length} committed bytes")
+
+
+def _move_aside(path: Path, recovery: Recovery, why: str) -> None:
+    torn = torn_file(path, 0)
+    try:
+        path.rename(torn)
+    except OSError as error:
+        if error.errno != errno.EXDEV:  # warc/ may be a file system of its own
+            raise
+        with path.open("rb") as file:
+            _keep(file, torn)
+        path.unlink()
+    sync_folder(torn.parent)
+    sync_folder(path.parent)
+    _note(recovery, torn, f"{path.name}, {why}, was moved aside")
+
+
+def torn_file(path: Path, offset: int) -> Path:
+    """Where to keep what a WARC file had from ``offset`` on; the folder is made."""
+    folder = path.parent.with_name(TORN_FOLDER)
+    folder.mkdir(exist_ok=True)
+    return unused(folder / f"{path.name}.{offset}{TORN_SUFFIX}")
+
+
+def torn_files(crawl_folder: Path) -> list[Path]:
+    """What recoveries have kept, also where earlier versions put it."""
+    return [path for name in (TORN_FOLDER, "warc") for path in sorted((crawl_folder / name).glob(f"*{TORN_SUFFIX}"))]
+
+
+def _keep(file: BinaryIO, torn: Path) -> None:
+    """The rest of an open file, durably."""
+    part = torn.with_name(f"{torn.name}.part")
+    try:
+        with new_file(part) as kept:
+            shutil.copyfileobj(file, kept)
+            kept.flush()
+            os.fsync(kept.fileno())
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+    part.rename(torn)
+    sync_folder(torn.parent)
+
+
+def _note(recovery: Recovery, torn: Path, what: str) -> None:
+    kept = torn.stat().st_size
+    recovery.torn.append((torn, kept))
+    recovery.messages.append(f"{what}; {kept} bytes are kept in {TORN_FOLDER}/{torn.name}")

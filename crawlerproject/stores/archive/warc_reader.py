@@ -1,0 +1,65 @@
+"""Reading WARC files that are there: record by record, or one record at its place."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, walk
+
+WARC_SUFFIX = ".warc.gz"
+OPEN_SUFFIX = ".open"
+"""Added to the name of a file that is still written; Heritrix, warcprox and gowarc use the same."""
+
+
+_GZIP_MARK = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with the only method there is
+
+Progress = Callable[[int], None]
+"""Called with the number of bytes read since the last call."""
+
+
+def members(path: Path, start: int = 0, progress: Progress | None = None) -> Iterator[Member | Flaw]:
+    """Every good member from byte ``start`` on; a Flaw, if any, comes last."""
+    with path.open("rb") as file:
+        file.seek(start)
+        yield from walk(_chunks(file, progress), start)
+
+
+def _chunks(file: BinaryIO, progress: Progress | None) -> Iterator[bytes]:
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
+        if progress is not None:
+            progress(len(chunk))
+
+
+def next_member(path: Path, start: int) -> int | None:
+    """Where the next good record begins at or after byte ``start``; None when there is none."""
+    if start >= path.stat().st_size:
+        return None
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        position = data.find(_GZIP_MARK, start)
+        while position >= 0:
+            # A mark by chance, or that of a compressed body within a record, is not followed by a WARC header.
+            if isinstance(next(members(path, position), None), Member):
+                return position
+            position = data.find(_GZIP_MARK, position + 1)
+    return None
+
+
+def first_member(path: Path) -> Member | None:
+    """The record a file begins with, its warcinfo; None when that is not good."""
+    first = next(members(path), None)
+    return first if isinstance(first, Member) else None
+
+
+def member_at(path: Path, offset: int, length: int) -> Member | Flaw:
+    """The one record of a span of the file, as an index names it."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = file.read(length)
+    found = next(walk([data], offset), None)
+    if isinstance(found, Member) and found.length != length:
+        return Flaw(offset, f"a record of {found.length} bytes where the index says {length}")
+    return found or Flaw(offset, "the file ends before")

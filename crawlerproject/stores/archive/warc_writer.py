@@ -1,0 +1,222 @@
+"""The open WARC file: captures are appended whole, closed files are never touched again.
+
+``NAME.warc.gz.open`` while being written. The commit loop calls ``sync`` and commits ``state`` to the frontier;
+only bytes up to a committed length count, ``recover`` cuts the rest away (and keeps it aside).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
+from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX
+from crawlerproject.stores.atomic_files import StorageFull, storage_errors, sync_folder, write_at
+from crawlerproject.stores.index.cdxj import CdxjFiles
+
+__all__ = [
+    "OPEN_SUFFIX",
+    "OpenFile",
+    "Position",
+    "StorageError",
+    "StorageFull",
+    "WarcFiles",
+    "WarcinfoBuilder",
+    "new_record_id",
+]
+
+_SERIAL = re.compile(r"-\d{17}-(\d{5,})-[^/]*\.warc\.gz")
+_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+class Position(NamedTuple):
+    """Where a capture was written: final file name (without ``.open``) and its first byte."""
+
+    filename: str
+    offset: int
+
+
+class OpenFile(NamedTuple):
+    """The file being written: final name (without ``.open``) and how many bytes of it are good."""
+
+    filename: str
+    length: int
+
+
+ARCHIVE_FACT = "warc"
+"""The frontier's fact that says how much of the archive is committed: the open file's name and length."""
+
+
+def pack_open(state: OpenFile | None) -> bytes:
+    """The value of ARCHIVE_FACT."""
+    return orjson.dumps(tuple(state)) if state else b""
+
+
+def unpack_open(fact: bytes | None) -> OpenFile | None:
+    """What ``pack_open`` packed; None also when there is no fact yet."""
+    return OpenFile(*orjson.loads(fact)) if fact else None
+
+
+WarcinfoBuilder = Callable[[str, str, float], bytes]
+"""(file name, record id, epoch seconds) -> the gzip member that begins the file; see ``warc_records.warcinfo``."""
+
+
+class WarcFiles:
+    """Appends captures to one open WARC at a time. One thread, but for ``sync``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        prefix: str,
+        max_bytes: int,
+        host_name: str,
+        warcinfo: WarcinfoBuilder,
+        clock: Callable[[], float],
+        index: CdxjFiles | None = None,
+        resume: OpenFile | None = None,
+    ) -> None:
+        self.folder = folder
+        self._name_parts = (_UNSAFE.sub("_", prefix), _UNSAFE.sub("_", host_name))
+        self._max_bytes = max_bytes
+        self._warcinfo = warcinfo
+        self._clock = clock
+        self._index = index
+        self._descriptor = -1
+        self._filename = ""
+        self._length = 0
+        folder.mkdir(parents=True, exist_ok=True)
+        self._serial = _next_serial(folder)
+        self.warcinfo_id = new_record_id()
+        """Record id for WARC-Warcinfo-ID of the next capture to be appended."""
+        if resume is not None:
+            self._resume(resume)
+
+    def append(self, members: bytes) -> Position:
+        """Write one capture with one write; StorageFull or StorageError leaves the file as it was."""
+        if self._descriptor < 0:
+            self._open()
+        offset = self._length
+        with storage_errors(self.folder / self._filename):
+            write_at(self._descriptor, members, offset)
+        self._length = offset + len(members)
+        return Position(self._filename, offset)
+
+    def state(self) -> OpenFile | None:
+        """What to commit; None when no file is open."""
+        return OpenFile(self._filename, self._length) if self._descriptor >= 0 else None
+
+    def sync(self) -> None:
+        """Make what was appended survive a power loss. May run in a thread, not while a file is closed."""
+        if self._descriptor >= 0:
+            with storage_errors(self.folder / self._filename):
+                os.fdatasync(self._descriptor)
+
+    def roll_if_full(self) -> str | None:
+        """Close a file that has reached its size, right after a commit; its name, or None. Index in the background."""
+        if self._descriptor < 0 or self._length < self._max_bytes:
+            return None
+        return self._finish()
+
+    def close(self) -> str | None:
+        """Close the open file after a commit and wait for its index; its name, or None."""
+        name = self._finish() if self._descriptor >= 0 else None
+        if self._index is not None:
+            self._index.wait()
+        return name
+
+    def abandon(self) -> None:
+        """Let go of the open file as it is; the next start goes on with its committed part."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _open(self) -> None:
+        """Make a new file that holds its warcinfo; no file is left behind when that fails."""
+        now = self._clock()
+        prefix, host = self._name_parts
+        moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
+        filename = f"{prefix}-{moment}-{self._serial:05d}-{host}{WARC_SUFFIX}"
+        path = self.folder / f"{filename}{OPEN_SUFFIX}"
+        first = self._warcinfo(filename, self.warcinfo_id, now)
+        with storage_errors(path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+            try:
+                write_at(descriptor, first, 0)
+                os.fsync(descriptor)
+                sync_folder(self.folder)
+            except OSError:
+                os.close(descriptor)
+                path.unlink(missing_ok=True)
+                raise
+        self._descriptor, self._filename, self._length = descriptor, filename, len(first)
+        self._serial += 1
+
+    def _resume(self, committed: OpenFile) -> None:
+        path = self.folder / f"{committed.filename}{OPEN_SUFFIX}"
+        with storage_errors(path):
+            descriptor = os.open(path, os.O_RDWR)
+            first = next(walk(iter(lambda: os.read(descriptor, CHUNK_BYTES), b"")), None)
+            if os.fstat(descriptor).st_size != committed.length or not isinstance(first, Member):
+                os.close(descriptor)
+                raise StorageError(f"{path} does not end at its committed length {committed.length}: recover it first")
+        self._descriptor, self._filename, self._length = descriptor, committed.filename, committed.length
+        self.warcinfo_id = first.field("warc-record-id")
+
+    def _finish(self) -> str:
+        """Durable bytes, then the final name, then the index."""
+        final = self.folder / self._filename
+        with storage_errors(final):
+            os.ftruncate(self._descriptor, self._length)
+            os.fsync(self._descriptor)
+            opened = final.with_name(f"{final.name}{OPEN_SUFFIX}")
+            if opened.exists():  # not so when only the folder's sync failed the last time
+                opened.rename(final)
+            sync_folder(self.folder)
+        os.close(self._descriptor)
+        self._descriptor = -1
+        self.warcinfo_id = new_record_id()
+        if self._index is not None:
+            with suppress(StorageError):  # the index is then read from the WARC; the next flush says it again
+                self._index.flush()
+            self._index.finish_in_background(final)
+        return final.name
+
+
+def close_left(folder: Path, filename: str) -> None:
+    """Close the file of a process that does not come back, after ``recover`` has cut it to what is committed."""
+    opened = folder / f"{filename}{OPEN_SUFFIX}"
+    with storage_errors(opened):
+        descriptor = os.open(opened, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        opened.rename(folder / filename)
+        sync_folder(folder)
+
+
+def has_our_name(path: Path) -> bool:
+    """Whether a file is named as we name them, whatever is in it."""
+    return _SERIAL.search(path.name) is not None
+
+
+def new_record_id() -> str:
+    """A fresh ``<urn:uuid:...>`` (version 4); several times as fast as ``uuid.uuid4``."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}>"
+
+
+def _next_serial(folder: Path) -> int:
+    """One more than any file in the folder has, so that names sort in the order of writing across restarts."""
+    found = [int(match[1]) for path in folder.iterdir() if (match := _SERIAL.search(path.name))]
+    return max(found, default=-1) + 1

@@ -1,0 +1,216 @@
+"""Copying a stopped crawl's frontier between RocksDB and Redis: what both directions share, and the comparison.
+
+A copy that was interrupted goes on behind its last unit. Nobody can crawl from a copy that is not whole: the folder has
+its name only at the end, and in Redis the crawl says that it is being copied until then.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from rocksdict import ReadOptions, WriteBatch
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
+from crawlerproject.stores.protocols import DUE_FACT
+from crawlerproject.stores.redis.batch import host_of_fact
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.keys import payloads_key
+from crawlerproject.stores.redis.queue_members import count_of
+from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks.store import FORMAT_FACT, RocksStore
+from crawlerproject.stores.row_codec import HASH_BYTES, unpack_record
+
+FACTS = ""
+"""The column of facts, as a table."""
+COPIED_FACT = "copied"
+"""How far a copy is."""
+SOURCE_FACT = "copied from"
+OWN_FACTS = frozenset({FORMAT_FACT, ARCHIVE_FACT, "clean", COPIED_FACT, SOURCE_FACT, DUE_FACT})
+"""About a folder and its process, not about the crawl."""
+PAYLOAD_HASHES = 256
+ROWS = 1000
+"""In one change."""
+TEXT = ("utf-8", "surrogatepass")
+
+_WORKER = "state-copy"
+# Longer than a change takes by far, short enough that nobody waits long for a copy that was killed.
+_LEASE_SECONDS = 30.0
+# Pages, and hosts, that are compared whole.
+_SAMPLE = 1000
+
+Row = tuple[str, bytes, bytes]  # table, key, value
+Say = Callable[[str], None]
+
+
+class Copied(NamedTuple):
+    """A copy that was compared with its source: what both hold, and how many pages and hosts were looked at whole."""
+
+    counts: dict[str, int]
+    looked_at: int
+
+
+class HeldStore(RedisStore):
+    """Every partition of a crawl, so that nobody else can write; what dead workers had decided is written."""
+
+    def __init__(self, link: RedisLink, crawl: str, partitions: int, *, copying: bool = False) -> None:
+        """Raises OperatorError while a worker is at work."""
+        super().__init__(link, crawl, _WORKER, partitions, copying=copying)
+        self.begin(uuid.uuid4().hex)
+        for partition in range(self.partitions):
+            if self.acquire(partition, int(_LEASE_SECONDS * 1000)) is None:
+                raise OperatorError(
+                    f"A worker is at work on the crawl {crawl!r}; stop all of them (Ctrl-C) and copy then."
+                )
+        self._kept_at = time.monotonic()
+
+    def keep(self) -> None:
+        """Renew the leases in time. Raises OperatorError when one was over."""
+        if time.monotonic() - self._kept_at < _LEASE_SECONDS / 6:
+            return
+        self._kept_at = time.monotonic()
+        if self.renew(int(_LEASE_SECONDS * 1000)):
+            raise OperatorError(
+                f"A worker began to work on the crawl {self.crawl!r} meanwhile; stop it and copy again."
+            )
+
+    def fields(self, key: str) -> Iterator[tuple[bytes, bytes]]:
+        """Every field of a hash that nobody writes; some may come twice."""
+        cursor = 0
+        while True:
+            self.keep()
+            answer = self.link.call("HSCAN", [key], cursor, b"COUNT", ROWS)
+            cursor = int(answer[0])
+            yield from answer[1].items()  # redis makes a dictionary of it
+            if not cursor:
+                return
+
+    def members(self, key: str | bytes) -> Iterator[bytes]:
+        """As those of ``RedisQuestions``, however many."""
+        for member in super().members(key):
+            self.keep()
+            yield member
+
+
+class RocksTables(RocksStore):
+    """The embedded store, row by row."""
+
+    def rows(self, table: str, behind: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """All rows of a table in order, or those behind a key."""
+        column = self._tables.database.get_column_family(table) if table else self._tables.database
+        options = ReadOptions()
+        options.set_total_order_seek(True)
+        found = column.iter(options)
+        found.seek(behind + b"\0" if behind else b"")
+        while found.valid():
+            yield found.key(), found.value()
+            found.next()
+        self._require_end(found)
+
+    def write(self, rows: Iterable[Row]) -> None:
+        """Put rows, as one change."""
+        batch = WriteBatch(raw_mode=True)
+        handles = {table: self._tables.database.get_column_family_handle(table) for table in _WORDS}
+        for table, key, value in rows:
+            if table:
+                batch.put(key, value, handles[table])
+            else:
+                batch.put(key, value)
+        self._require_room()
+        self._tables.database.write(batch)
+
+
+class _Sample:
+    """So many of the rows that pass, each with the same chance."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.rows: list[tuple[bytes, bytes]] = []
+        self._passed = 0
+        self._chance = chance
+
+    def add(self, row: tuple[bytes, bytes]) -> None:
+        self._passed += 1
+        if len(self.rows) < _SAMPLE:
+            self.rows.append(row)
+        elif (place := self._chance.randrange(self._passed)) < _SAMPLE:
+            self.rows[place] = row
+
+
+def compare(rocks: RocksTables, store: HeldStore) -> Copied:
+    """Count everything on both sides, and look at some pages and hosts whole. Raises OperatorError for a difference."""
+    samples = {table: _Sample(random.Random()) for table in (tables.HOSTS, tables.PAGES)}
+    left, right = _count_rocks(rocks, samples), _count_redis(store)
+    for what in left.keys() | right.keys():
+        if left[what] != right[what]:
+            raise _different(f"{left[what]:,} {what} in RocksDB, {right[what]:,} in Redis")
+    for key, value in samples[tables.PAGES].rows:
+        record = unpack_record(value)
+        store.keep()
+        if store.page(key, host_key(record.url)) != record:  # where the workers keep it
+            raise _different(record.url)
+    for key, packed in samples[tables.HOSTS].rows:
+        name = key.decode(*TEXT)
+        store.keep()
+        if store.host(name) != packed or store.head(name, ROWS) != rocks.head(name, ROWS):
+            raise _different(f"the host {name}")
+    return Copied(dict(left), sum(len(sample.rows) for sample in samples.values()))
+
+
+def _different(what: str) -> OperatorError:
+    return OperatorError(f"The copy is not the same as what was copied: {what}. Remove it and copy anew.")
+
+
+def _count_rocks(rocks: RocksTables, samples: dict[str, _Sample]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for table in (tables.HOSTS, tables.SEEN, tables.PAGES, tables.QUEUE, tables.ROBOTS, tables.PAYLOADS):
+        for row in rocks.rows(table):
+            counts[_WORDS[table]] += 1
+            if table in samples:
+                samples[table].add(row)
+    facts = (key.decode(*TEXT) for key, _ in rocks.rows(FACTS))
+    counts[_WORDS[tables.ROBOTS]] += sum(bool(host_of_fact(name)) for name in facts)
+    of_hosts = (key for key, _ in rocks.rows(tables.PRINTS) if any(key[:HASH_BYTES]))
+    counts[_WORDS[tables.PRINTS]] = sum(1 for _ in of_hosts)
+    return counts
+
+
+_WORDS = {
+    tables.HOSTS: "hosts",
+    tables.SEEN: "known URLs",
+    tables.PAGES: "pages",
+    tables.QUEUE: "queued URLs",
+    tables.ROBOTS: "robots.txt and facts about hosts",
+    tables.PRINTS: "fingerprints",
+    tables.PAYLOADS: "payloads",
+}
+
+
+def _count_redis(store: HeldStore) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    link = store.link
+    for partition in range(store.partitions):
+        store.keep()
+        keys = store.keys_of(partition)
+        counts[_WORDS[tables.HOSTS]] += link.call("HLEN", [keys.hosts])
+        counts[_WORDS[tables.SEEN]] += link.call("HLEN", [keys.pages])
+        counts[_WORDS[tables.PAGES]] += sum(bool(record) for _, record in store.fields(keys.pages))
+        counts[_WORDS[tables.ROBOTS]] += link.call("HLEN", [keys.robots])
+        counts[_WORDS[tables.PRINTS]] += link.call("ZCARD", [keys.prints])
+        hosts = link.call("SMEMBERS", [keys.work])
+        for host in hosts:
+            counts[_WORDS[tables.QUEUE]] += sum(map(count_of, store.members(keys.queue_prefix.encode() + host)))
+    payloads = [Call("HLEN", [payloads_key(store.crawl, bytes([number]))]) for number in range(PAYLOAD_HASHES)]
+    counts[_WORDS[tables.PAYLOADS]] = sum(link.many(payloads))
+    return counts
+
+
+def changed(what: str) -> OperatorError:
+    """The source is another than when the copy was begun."""
+    return OperatorError(f"What is copied was crawled since {what} was begun; remove that and copy anew.")

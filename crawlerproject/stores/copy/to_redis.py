@@ -1,0 +1,136 @@
+"""A stopped crawl's frontier copied from RocksDB into Redis, table by table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xxhash import xxh3_64_digest
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.stores.copy.compare import (
+    COPIED_FACT,
+    FACTS,
+    OWN_FACTS,
+    ROWS,
+    TEXT,
+    Copied,
+    HeldStore,
+    RocksTables,
+    Say,
+    changed,
+    compare,
+)
+from crawlerproject.stores.redis.batch import Part, host_of_fact
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key, worker_keys
+from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.row_codec import HASH_BYTES, PAGE_KEY_BYTES, host_of, unpack_queued, unpack_record
+
+_ORDER = (tables.HOSTS, tables.PAGES, tables.QUEUE, tables.SEEN, tables.ROBOTS, FACTS, tables.PRINTS, tables.PAYLOADS)
+
+
+def to_redis(source: Path, stamp: str, url: str, crawl: str, partitions: int, say: Say) -> Copied:
+    """Copy the frontier in the folder ``source``, which nobody writes; ``stamp`` changes whenever it is crawled.
+
+    Raises OperatorError when there is another crawl already, StorageError when Redis goes away: copy again then.
+    """
+    rocks, link = RocksTables(source), RedisLink(url)
+    try:
+        facts = fleet_keys(crawl).facts
+        begun, known = (value and value.decode() for value in link.call("HMGET", [facts], COPYING, "format"))
+        if begun is None and known is not None:
+            raise OperatorError(f"There is a crawl {crawl!r} at {link.place} already; choose another FLEET_CRAWL.")
+        if begun is not None and begun != stamp:
+            raise changed(f"the crawl {crawl!r} at {link.place}")
+        link.call("HSET", [facts], COPYING, stamp)
+        store = HeldStore(link, crawl, partitions, copying=True)
+        _fill_redis(rocks, store, say)
+        copied = compare(rocks, store)
+        store.release(list(store.held))
+        link.call("HDEL", [facts], COPYING)
+        return copied
+    finally:
+        rocks.close()
+        link.close()
+
+
+def _fill_redis(rocks: RocksTables, store: HeldStore, say: Say) -> None:
+    filling = _Filling(rocks, store)
+    first, behind = _cursor(store.fact(COPIED_FACT))
+    if behind:
+        say(f"goes on in {first or 'facts'}")
+    for table in _ORDER[_ORDER.index(first) :]:
+        rows: list[tuple[bytes, bytes]] = []
+        for row in rocks.rows(table, behind):
+            rows.append(row)
+            if len(rows) == ROWS:
+                filling.send(table, rows)
+                rows = []
+        if rows:
+            filling.send(table, rows)
+        behind = b""
+        say(f"{table or 'facts'}: done")
+
+
+def _cursor(fact: bytes | None) -> tuple[str, bytes]:
+    if fact is None:
+        return _ORDER[0], b""
+    table, _, behind = fact.partition(b"\0")
+    return table.decode(), behind
+
+
+class _Filling:
+    """Finds the partition of each row, as the workers would have."""
+
+    def __init__(self, rocks: RocksTables, store: HeldStore) -> None:
+        self._rocks = rocks
+        self._store = store
+        # A page's key begins with a hash of its host; where the host is, only its name tells.
+        names = (name.decode(*TEXT) for name, _ in rocks.rows(tables.HOSTS))
+        self._places = {xxh3_64_digest(name.encode(*TEXT)): store.partition(name) for name in names}
+        # A robots.txt that another host answers waits there under the key of its own.
+        rows = rocks.rows(tables.QUEUE)
+        self._abroad = {row[:PAGE_KEY_BYTES] for place, row in rows if place[:HASH_BYTES] != row[:HASH_BYTES]}
+
+    def send(self, table: str, rows: list[tuple[bytes, bytes]]) -> None:
+        """One change: the rows, and where to go on."""
+        store, parts = self._store, dict[int, Part]()
+        if table == tables.PAYLOADS:
+            store.link.many([Call("HSETNX", [payloads_key(store.crawl, key)], [key, value]) for key, value in rows])
+        else:
+            for key, value in rows:
+                self._place(table, key, value, parts)
+        for part in parts.values():
+            part.bundle()
+        store.apply_parts(parts, [(COPIED_FACT, table.encode() + b"\0" + rows[-1][0])])
+        store.keep()
+
+    def _place(self, table: str, key: bytes, value: bytes, parts: dict[int, Part]) -> None:
+        def part(host: str) -> Part:
+            return parts.setdefault(self._store.partition(host), Part())
+
+        place = self._places.get(key[:HASH_BYTES])
+        if table == tables.PAGES:
+            part(host_key(unpack_record(value).url)).pages.append((key, value))
+        elif table == tables.QUEUE:
+            host = host_of(key)
+            part(host).queued.append(unpack_queued(host, key, value))
+            part(host).keys.append(value[:PAGE_KEY_BYTES])
+        elif table == tables.SEEN:
+            if place is not None and key not in self._abroad and self._rocks.page(key) is None:
+                parts.setdefault(place, Part()).keys.append(key)
+        elif table == tables.PRINTS:
+            if place is not None:  # the tables of all hosts stay behind
+                parts.setdefault(place, Part()).prints.append(key + value)
+        else:
+            name = key.decode(*TEXT)
+            if table == tables.HOSTS:
+                part(name).hosts[name] = value
+            elif table == tables.ROBOTS:
+                part(name.rpartition("://")[2]).robots[name] = value
+            elif host := host_of_fact(name):
+                part(host).robots[name] = value
+            elif name not in OWN_FACTS:
+                crawls = worker_keys(self._store.crawl, "").state
+                self._store.link.call("HSET", [crawls], f"fact:{name}", value)

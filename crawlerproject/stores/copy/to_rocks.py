@@ -1,0 +1,142 @@
+"""A crawl's frontier copied from Redis into RocksDB, partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.duplicates import permuted_tables as across
+from crawlerproject.stores.copy.compare import (
+    COPIED_FACT,
+    FACTS,
+    OWN_FACTS,
+    PAYLOAD_HASHES,
+    ROWS,
+    SOURCE_FACT,
+    TEXT,
+    Copied,
+    HeldStore,
+    RocksTables,
+    Row,
+    Say,
+    changed,
+    compare,
+)
+from crawlerproject.stores.redis.batch import host_of_fact
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.keys import fleet_keys, payloads_key, worker_keys
+from crawlerproject.stores.redis.queue_members import packed_rows
+from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks.store import LETTERS_FACT
+from crawlerproject.stores.row_codec import FINGERPRINT_BYTES, HASH_BYTES, host_prefix, table_key
+
+_KEY = HASH_BYTES + FINGERPRINT_BYTES
+
+
+def to_rocks(url: str, crawl: str, target: Path, say: Say) -> Copied:
+    """Copy a crawl in Redis, at which no worker is, into the new folder ``target``.
+
+    Raises OperatorError when there is another frontier or a worker, StorageError when Redis or the disk has trouble.
+    """
+    if target.exists():
+        raise OperatorError(f"There is a frontier in {target} already; choose another folder.")
+    unfinished = target.with_name(f"{target.name}.copying")
+    link = RedisLink(url)
+    try:
+        if link.call("HGET", [fleet_keys(crawl).facts], "format") is None:
+            raise OperatorError(f"There is no crawl {crawl!r} at {link.place}; set FLEET_CRAWL to the name of one.")
+        store = HeldStore(link, crawl, 0)
+        rocks = RocksTables(unfinished)
+        try:
+            _fill_rocks(store, rocks, say)
+            copied = compare(rocks, store)
+            rocks.sync()
+        finally:
+            rocks.close()
+        store.release(list(store.held))
+        unfinished.rename(target)
+        return copied
+    finally:
+        link.close()
+
+
+def _fill_rocks(store: HeldStore, rocks: RocksTables, say: Say) -> None:
+    stamp = _stamp(store)
+    source = rocks.fact(SOURCE_FACT)
+    if source is not None and source != stamp:
+        raise changed("the unfinished copy beside it")
+    rocks.write([(FACTS, SOURCE_FACT.encode(), stamp)])
+    done = int(rocks.fact(COPIED_FACT) or 0)
+    if done:
+        say(f"goes on behind unit {done:,}")
+    units = store.partitions + PAYLOAD_HASHES + 1
+    for unit in range(done, units):
+        some: list[Row] = []
+        for row in _rows_of(store, unit):
+            some.append(row)
+            if len(some) == ROWS:
+                rocks.write(some)
+                some = []
+        rocks.write([*some, (FACTS, COPIED_FACT.encode(), str(unit + 1).encode())])
+        store.keep()
+    say(f"{units:,} units: done")
+
+
+def _stamp(store: HeldStore) -> bytes:
+    """Changes whenever a worker starts."""
+    lives = store.fields(fleet_keys(store.crawl).lives)
+    return b" ".join(sorted(life for _, life in lives)) or b"-"
+
+
+def _rows_of(store: HeldStore, unit: int) -> Iterator[Row]:
+    """What a unit is: a partition, or one of the payloads' hashes, or the crawl's facts."""
+    if unit < store.partitions:
+        yield from _partition_rows(store, unit)
+    elif unit < store.partitions + PAYLOAD_HASHES:
+        digest = bytes([unit - store.partitions])
+        yield from ((tables.PAYLOADS, key, value) for key, value in store.fields(payloads_key(store.crawl, digest)))
+    else:
+        yield from ((FACTS, name.encode(*TEXT), value) for name, value in _crawl_facts(store).items())
+
+
+def _partition_rows(store: HeldStore, partition: int) -> Iterator[Row]:
+    keys = store.keys_of(partition)
+    for name, packed in store.fields(keys.hosts):
+        yield tables.HOSTS, name, packed
+    for key, record in store.fields(keys.pages):
+        yield tables.SEEN, key, b""
+        if record:
+            yield tables.PAGES, key, record
+    for name, packed in store.fields(keys.robots):
+        yield (FACTS if host_of_fact(name.decode(*TEXT)) else tables.ROBOTS), name, packed
+    for host in sorted(store.link.call("SMEMBERS", [keys.work])):
+        prefix = host_prefix(host.decode(*TEXT))
+        for member in store.members(keys.queue_prefix.encode() + host):
+            yield from ((tables.QUEUE, prefix + place, packed) for place, packed in packed_rows(member))
+    for member in store.members(keys.prints):
+        yield from _print_rows(member[:_KEY], member[_KEY:])
+    if letters := store.link.call("LRANGE", [keys.inbox], 0, -1):
+        yield FACTS, f"{LETTERS_FACT}/{partition}".encode(), b"[" + b",".join(letters) + b"]"
+
+
+def _print_rows(key: bytes, page: bytes) -> Iterator[Row]:
+    yield tables.PRINTS, key, page
+    value = int.from_bytes(key[HASH_BYTES:], "big")
+    for table in range(across.TABLES):
+        yield tables.PRINTS, table_key(table, across.rotated(value, table)), b"" if table else page
+
+
+def _crawl_facts(store: HeldStore) -> dict[str, bytes]:
+    """What is known of the whole crawl, by any of its workers; lists of words are put together."""
+    facts: dict[str, bytes] = {}
+    workers = [name.decode() for name, _ in store.fields(fleet_keys(store.crawl).lives)]
+    for worker in ["", *sorted(workers)]:
+        for field, value in store.fields(worker_keys(store.crawl, worker).state):
+            kind, _, name = field.decode(*TEXT).partition(":")
+            if kind != "fact" or name in OWN_FACTS:
+                continue
+            words = sorted({*facts.get(name, b"").split(), *value.split()})
+            facts[name] = b" ".join(words) if name == "scope" else facts.get(name, value)
+    # Not "clean": nobody here knows when the workers asked last, so every host waits its pause at the start.
+    return {**facts, "clean": b"0", LETTERS_FACT: str(store.partitions).encode()}

@@ -1,0 +1,211 @@
+"""The CDXJ index, one sorted file per closed WARC; while a WARC is open its rows are kept in a journal.
+
+Invariant: ``index/NAME.cdxj`` exists only whole, and names exactly the captures of the closed ``NAME.warc.gz``.
+It is written after the WARC's Parquet parts, so that where it is, they are.
+Journal rows say which span of the WARC they cover, so following the spans shows whether the journal is
+complete; where it is not (a crash came between the two writes) the rows are read from the WARC itself.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import os
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.archive import cdxj
+from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.warc_members import Flaw
+from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, Progress, first_member, members
+from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.index.worker import finish_apart
+
+JOURNAL_SUFFIX = ".cdxj.open"
+_LINES_AT_ONCE = 1024
+# Rows of some 5,000 captures. An index of more is made in a process of its own, which costs 0.2 s of CPU; of less, in a
+# thread, where it takes 60 MB at most and some tenths of a second of Python's lock (our measurements).
+_APART_BYTES = 2 * 1024 * 1024
+
+logger = logging.getLogger(__name__)
+
+
+class CdxjFiles:
+    """Journals and finished indexes in ``folder``; ``finish`` may run in the background, all else in one thread."""
+
+    def __init__(self, folder: Path, parquet: ParquetFiles | None = None) -> None:
+        self.folder = folder
+        self._parquet = parquet
+        folder.mkdir(parents=True, exist_ok=True)
+        self._rows: dict[str, list[Row]] = {}
+        self._unwritten: dict[str, bytes] = {}
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cdxj")
+        self._running: list[tuple[Path, Future[list[str]]]] = []
+
+    def append(self, filename: str, row: Row) -> None:
+        """Remember the row of a capture in WARC ``filename``; on disk after the next ``flush``."""
+        self._rows.setdefault(filename, []).append(row)
+
+    def flush(self) -> None:
+        """Write remembered rows to their journals; raises StorageError and keeps what was not written."""
+        for filename in list(self._rows):
+            packed = b"".join([cdxj.pack(row) for row in self._rows.pop(filename)])
+            self._unwritten[filename] = self._unwritten.get(filename, b"") + packed
+        for filename in list(self._unwritten):
+            self._write_journal(filename)
+
+    def cut(self, filename: str, length: int) -> None:
+        """Forget the rows of captures past ``length``: their bytes were cut from the WARC."""
+        journal = self._journal(filename)
+        if journal.exists():
+            rows = [row for row in _journal_rows(journal) if row.end <= length]
+            replace_file(journal, b"".join([cdxj.pack(row) for row in rows]))
+
+    def boundary(self, filename: str, before: int) -> int:
+        """The last byte up to ``before`` at which a capture begins, as the journal knows them; 0 when it knows none."""
+        journal = self._journal(filename)
+        rows = _journal_rows(journal) if journal.exists() else []
+        return max((row.start for row in rows if row.start <= before), default=0)
+
+    def journal_between(self, filename: str, start: int, end: int) -> list[Row]:
+        """The rows of captures that lie within a span of an open WARC, each once."""
+        journal = self._journal(filename)
+        rows = _journal_rows(journal) if journal.exists() else []
+        return list({row.start: row for row in rows if row.start >= start and row.end <= end}.values())
+
+    def finish(self, warc: Path) -> list[str]:
+        """Write the index of a closed WARC and drop its journal; what was odd, as sentences."""
+        journal = self._journal(warc.name)
+        rows = _chain(_journal_rows(journal), warc) if journal.exists() else None
+        messages: list[str] = []
+        if rows is None:
+            rows, messages = _read_rows(warc)
+        self._write_index(warc, rows)
+        journal.unlink(missing_ok=True)
+        return messages
+
+    def finish_in_background(self, warc: Path) -> None:
+        """Like ``finish``, beside the crawl; ``wait`` tells how it went."""
+        self._running = [(path, future) for path, future in self._running if not self._told(path, future)]
+        self._running.append((warc, self._worker.submit(self._finish_beside, warc)))
+
+    def _finish_beside(self, warc: Path) -> list[str]:
+        journal = self._journal(warc.name)
+        if journal.exists() and journal.stat().st_size < _APART_BYTES:
+            return self.finish(warc)
+        parquet = (self._parquet.folder, self._parquet.crawl) if self._parquet is not None else None
+        return finish_apart(warc, self.folder, parquet)
+
+    def wait(self) -> None:
+        """Wait for what runs in the background; a failure is logged and mended by the next ``catch_up``."""
+        for path, future in self._running:
+            self._told(path, future, wait=True)
+        self._running = []
+
+    def close(self) -> None:
+        """Flush, wait, and end the background thread."""
+        try:
+            self.flush()
+        finally:
+            self.wait()
+            self._worker.shutdown()
+
+    def rebuild(self, warc: Path, progress: Progress | None = None) -> list[str]:
+        """Write the index of a closed WARC from nothing but the WARC; what was odd, as sentences."""
+        rows, messages = _read_rows(warc, progress)
+        self._write_index(warc, rows)
+        return messages
+
+    def catch_up(self, warc_folder: Path) -> list[str]:
+        """At start: index closed WARCs that have no index, drop journals whose WARC is gone; as sentences."""
+        messages = []
+        for warc in sorted(warc_folder.glob(f"*{WARC_SUFFIX}")):
+            if not self.path(warc.name).exists():
+                messages += [f"{warc.name} had no index; it has one now", *self.finish(warc)]
+        for journal in self.folder.glob(f"*{JOURNAL_SUFFIX}"):
+            warc = warc_folder / f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
+            if not warc.with_name(f"{warc.name}.open").exists():
+                journal.unlink(missing_ok=True)
+        return messages
+
+    def orphans(self, warc_folder: Path) -> list[str]:
+        """WARC files that an index names and that are not there."""
+        named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in self.folder.glob("*.cdxj")}
+        if self._parquet is not None:
+            named |= set(self._parquet.filenames())
+        return sorted(name for name in named if not (warc_folder / name).exists())
+
+    def path(self, filename: str) -> Path:
+        """Where the index of WARC ``filename`` is or will be."""
+        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}.cdxj"
+
+    def _journal(self, filename: str) -> Path:
+        return self.folder / f"{filename.removesuffix(WARC_SUFFIX)}{JOURNAL_SUFFIX}"
+
+    def _write_journal(self, filename: str) -> None:
+        journal = self._journal(filename)
+        with storage_errors(journal):
+            descriptor = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                while data := self._unwritten[filename]:
+                    self._unwritten[filename] = data[os.write(descriptor, data) :]
+            finally:
+                os.close(descriptor)
+        del self._unwritten[filename]
+
+    def _write_index(self, warc: Path, rows: list[Row]) -> None:
+        if self._parquet is not None:
+            self._parquet.write(warc, first_member(warc), rows)
+        # Sorted in pieces: one long sort would hold Python's lock, and with it the crawl beside it.
+        starts = range(0, len(rows), _LINES_AT_ONCE)
+        pieces = [sorted([cdxj.line(row, warc.name) for row in rows[at : at + _LINES_AT_ONCE]]) for at in starts]
+        lines = [line + b"\n" for line, _ in groupby(heapq.merge(*pieces))]
+        replace_file(self.path(warc.name), b"".join(lines))
+
+    def _told(self, path: Path, future: Future[list[str]], *, wait: bool = False) -> bool:
+        """Log how a background job ended; False while it runs."""
+        if not wait and not future.done():
+            return False
+        try:
+            for message in future.result():
+                logger.warning("%s", message)
+        except (StorageError, OSError) as error:
+            logger.error("No index for %s yet, the next start makes it: %s", path.name, error)
+        return True
+
+
+def _journal_rows(journal: Path) -> list[Row]:
+    with journal.open("rb") as file:
+        return [row for line in file if (row := cdxj.unpack(line)) is not None]
+
+
+def _chain(rows: Iterable[Row], warc: Path) -> list[Row] | None:
+    """The rows whose spans follow each other from the warcinfo to the end of the file; None when one is missing."""
+    by_start = {row.start: row for row in rows}  # the latest wins: an offset is used again after a cut
+    first = first_member(warc)
+    if first is None:
+        return None
+    position, length = first.end, warc.stat().st_size
+    chain = []
+    while position < length:
+        row = by_start.get(position)
+        if row is None or row.end <= position:
+            return None
+        chain.append(row)
+        position = row.end
+    return chain if position == length else None
+
+
+def _read_rows(warc: Path, progress: Progress | None = None) -> tuple[list[Row], list[str]]:
+    """Rows read from the WARC itself up to its first flaw, and that flaw as a sentence."""
+    rows, messages = [], []
+    for member in members(warc, progress=progress):
+        if isinstance(member, Flaw):
+            messages.append(f"{warc.name} is not good from byte {member.offset} on: {member.what}")
+        elif member.kind in cdxj.INDEXED:
+            rows.append(cdxj.row_of_member(member))
+    return rows, messages

@@ -1,0 +1,65 @@
+"""The tables of the Parquet index: Common Crawl's columns, sorted, as Arrow holds and writes them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.parquet_columns import COLUMNS, MAX_OFFSET, columns, subset_of
+
+_TYPES: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "timestamp": pa.timestamp("ms", tz="UTC"),
+}
+SCHEMA = pa.schema([pa.field(name, _TYPES[kind], nullable) for name, kind, nullable in COLUMNS])
+# Rows handed to Arrow at once: what holds Python's lock while a crawl goes on beside. Arrow sorts without it.
+_ROWS_AT_ONCE = 1024
+
+
+def tables_of(filename: str, rows: Iterable[Row]) -> dict[str, pa.Table]:
+    """By subset, what the parts of one WARC must hold. Raises StorageError for a file beyond 2 GiB."""
+    waiting: dict[str, list[tuple[object, ...]]] = {}
+    batches: dict[str, list[pa.RecordBatch]] = {}
+    for row in rows:
+        if row.offset > MAX_OFFSET:
+            raise StorageError(f"{filename} is larger than 2 GiB, which the Parquet index's columns cannot hold")
+        found = waiting.setdefault(subset := subset_of(row), [])
+        found.append(columns(row, filename))
+        if len(found) == _ROWS_AT_ONCE:
+            batches.setdefault(subset, []).append(_batch(waiting.pop(subset)))
+    for subset, found in waiting.items():
+        batches.setdefault(subset, []).append(_batch(found))
+    return {subset: _sorted(found) for subset, found in batches.items()}
+
+
+def written(table: pa.Table) -> bytes:
+    """The bytes of a part; gzip as Common Crawl's own parts have it."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="gzip")
+    return buffer.getvalue()
+
+
+def read_part(path: Path) -> pa.Table:
+    """A part without the columns that its folders stand for. Raises StorageError when it is none."""
+    try:
+        return pq.ParquetFile(path).read()
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
+    values = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(values, schema=SCHEMA)
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> pa.Table:
+    order = [(name, "ascending") for name in ("url_surtkey", "fetch_time", "warc_record_offset")]
+    return pa.Table.from_batches(batches, SCHEMA).sort_by(order).combine_chunks()

@@ -1,0 +1,166 @@
+"""A change, cut into the parts that partitions get, and those parts as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import NamedTuple
+
+from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.redis.queue_members import bundled, place_of, single
+from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place, pack_print, pack_record
+
+_LENGTH = Struct(">I")
+
+
+# Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/learned/,
+# frontier/robots/redirects.py).
+_HOST_FACTS = ("traps/", "strangers/", "certificate/", "render/", "visits:", "robots-sent/")
+_NAME_FACTS = ("traps/", "strangers/")  # of these what all ports of a name share
+# The same of a registered domain, whose hosts all are in its partition (frontier/hosts/domain_counts.py).
+DOMAIN_FACT = "domains/"
+
+
+def fields_of(host: str) -> list[str]:
+    """What a partition keeps of a host beside its state: robots.txt of each scheme, by origin, and its facts."""
+    fields = [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
+    if ":" in host:  # what is learnt of traps is the whole name's
+        fields += [kind + host_name(host) for kind in _NAME_FACTS]
+    return fields
+
+
+def host_of_field(name: str) -> str:
+    """The host of such a field; "" for a fact of the worker."""
+    return name.rpartition("://")[2] if "://" in name else host_of_fact(name)
+
+
+def host_of_fact(name: str) -> str:
+    """The host, or the domain, that a fact is about; "" when it is the worker's."""
+    kinds = (*_HOST_FACTS, DOMAIN_FACT)
+    return next((name.removeprefix(kind) for kind in kinds if name.startswith(kind)), "")
+
+
+class Arguments(NamedTuple):
+    """A part of a beat as redis_beat_scripts has it."""
+
+    hosts: list[bytes]  # with a queue to change
+    others: list[bytes]
+
+    def packed(self) -> bytes:
+        """As one text, which the journal keeps."""
+        return _joined(self.hosts) + _joined(self.others)
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Arguments:
+        """What was packed."""
+        hosts, position = _taken(packed, 0)
+        return cls(hosts, _taken(packed, position)[0])
+
+
+@dataclass(slots=True)
+class Part:
+    """What one partition gets of a beat. Bundles are opened and rows removed before others are queued."""
+
+    opened: list[tuple[str, bytes]] = field(default_factory=list)  # host, bundle; ``queued`` has what is left of it
+    removed: list[QueuedPage] = field(default_factory=list)
+    queued: list[QueuedPage] = field(default_factory=list)
+    bundles: list[tuple[str, list[bytes]]] = field(default_factory=list)  # host, members
+    keys: list[bytes] = field(default_factory=list)  # of pages that are known from now on
+    new: list[bytes] = field(default_factory=list)  # the same, surely not known before
+    pages: list[tuple[bytes, bytes]] = field(default_factory=list)
+    hosts: dict[str, bytes] = field(default_factory=dict)
+    robots: dict[str, bytes] = field(default_factory=dict)
+    prints: list[bytes] = field(default_factory=list)
+    letters: int = 0  # read from the inbox: they go with this beat
+
+    def bundle(self) -> None:
+        """Put together what is queued, of hosts that nobody has at hand."""
+        rows: dict[str, list[QueuedPage]] = {}
+        for row in self.queued:
+            rows.setdefault(row.host, []).append(row)
+        self.queued = []
+        for host, mine in rows.items():
+            bundles, rest = bundled(sorted(mine, key=place_of))
+            self.bundles.append((host, bundles))
+            self.queued += rest
+
+    def arguments(self) -> Arguments:
+        """As the scripts take them, but for the length of the queues' prefix, which comes first."""
+        members: dict[str, list[bytes]] = {}
+        for row in self.queued:
+            members.setdefault(row.host, []).append(single(row))
+        for host, bundles in self.bundles:
+            members.setdefault(host, []).extend(bundles)
+        gone = [(host, member[:PLACE_BYTES]) for host, member in self.opened]
+        removed = [(row.host, pack_place(row)) for row in self.removed]
+        number: dict[str, bytes] = {}
+        for host in (*(host for host, _ in gone), *(host for host, _ in removed), *members):
+            number.setdefault(host, str(len(number) + 1).encode())
+        numbers = (gone, removed, members, self.keys, self.pages, self.hosts, self.robots, self.prints)
+        arguments = [str(self.letters).encode(), *(str(len(each)).encode() for each in numbers), b"".join(self.new)]
+        for host, place in (*gone, *removed):
+            arguments += number[host], place
+        for host, some in members.items():
+            arguments += number[host], str(2 * len(some)).encode()
+            for member in some:
+                arguments += b"0", member
+        arguments += self.keys
+        for key, record in self.pages:
+            arguments += key, record
+        for states in (self.hosts, self.robots):
+            for name, packed in states.items():
+                arguments += name.encode("utf-8", "surrogatepass"), packed
+        for made in self.prints:
+            arguments += b"0", made
+        return Arguments([host.encode("utf-8", "surrogatepass") for host in number], arguments)
+
+
+def cut(changes: Changes, partition: Callable[[str], int]) -> dict[int, Part]:
+    """The parts of a change by partition; ``partition`` tells that of a host."""
+    parts: dict[int, Part] = {}
+
+    def part(host: str) -> Part:
+        number = partition(host)
+        if number not in parts:
+            parts[number] = Part()
+        return parts[number]
+
+    for row in changes.removed:
+        part(row.host).removed.append(row)
+    for row in changes.queued:
+        found = part(row.host)
+        found.queued.append(row)
+        found.keys.append(row.key)
+    for key, record in changes.pages:
+        part(host_key(record.url)).pages.append((key, pack_record(record)))
+    for host, packed in changes.hosts:
+        part(host).hosts[host] = packed
+    for origin, packed in changes.robots:
+        part(origin.rpartition("://")[2]).robots[origin] = packed
+    for name, packed in changes.facts:
+        if host := host_of_fact(name):
+            part(host).robots[name] = packed
+    for made in changes.fingerprints:
+        part(made.host).prints.append(pack_print(made))
+    return parts
+
+
+def _joined(values: list[bytes]) -> bytes:
+    pieces = [_LENGTH.pack(len(values))]
+    for value in values:
+        pieces += _LENGTH.pack(len(value)), value
+    return b"".join(pieces)
+
+
+def _taken(packed: bytes, position: int) -> tuple[list[bytes], int]:
+    (count,) = _LENGTH.unpack_from(packed, position)
+    position += _LENGTH.size
+    values = []
+    for _ in range(count):
+        (length,) = _LENGTH.unpack_from(packed, position)
+        position += _LENGTH.size
+        values.append(packed[position : position + length])
+        position += length
+    return values, position

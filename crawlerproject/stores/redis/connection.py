@@ -1,0 +1,137 @@
+"""The connection to Redis: many calls in one round trip, every trouble as one sentence, what we need of the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores.redis.client import make_client, make_cluster_client, without_password
+from crawlerproject.stores.redis.scripts import Script
+
+# Redis 7.0 is the first with function-free script flags and listpacks that we measured with; Valkey 7.2 says 7.2.4.
+_LEAST_VERSION = (7, 0)
+# Calls in one round trip: bounds the memory that one reply takes on either side.
+_AT_ONCE = 2000
+
+
+class Call(NamedTuple):
+    """One script to be run, or one plain command (``name`` its word)."""
+
+    name: Script | str
+    keys: Sequence[str | bytes]
+    arguments: Sequence[Any] = ()
+
+
+class RedisLink:
+    """One server or one cluster. Safe to use from several threads."""
+
+    def __init__(self, url: str) -> None:
+        """Connect and check. Raises OperatorError with what to mend."""
+        self.place = without_password(url)
+        client: Any = None
+        try:
+            client = make_client(url)
+            info = client.info()
+            _check(self.place, client, info)
+            self.cluster = info.get("redis_mode") == "cluster"
+            if self.cluster:
+                client.close()
+                client = make_cluster_client(url)
+        except (_redis_error(), OSError, ValueError) as error:
+            raise OperatorError(_opening(self.place, error)) from error
+        self.round_trips = 0  # since the start, a pipeline as one
+        self._client = client
+
+    def call(self, name: Script | str, keys: Sequence[str | bytes] = (), *arguments: Any) -> Any:
+        """One call, one round trip. Raises StorageError."""
+        return self.many([Call(name, keys, arguments)])[0]
+
+    def many(self, calls: Sequence[Call]) -> list[Any]:
+        """All calls in as few round trips as possible, in order for each key. Raises StorageError."""
+        results: list[Any] = []
+        try:
+            for start in range(0, len(calls), _AT_ONCE):
+                results += self._at_once(calls[start : start + _AT_ONCE])
+        except (_redis_error(), OSError) as error:
+            raise StorageError(_trouble(self.place, error)) from error
+        return results
+
+    def close(self) -> None:
+        """Hang up."""
+        self._client.close()
+
+    def _at_once(self, calls: Sequence[Call]) -> list[Any]:
+        self.round_trips += 1
+        pipe = self._client.pipeline(transaction=False)
+        for call in calls:
+            # A cluster's pipeline refuses EVALSHA: it could not load a script that one of its nodes lacks.
+            _put(pipe, call, whole=self.cluster)
+        results: list[Any] = pipe.execute(raise_on_error=False)
+        missing = [index for index, result in enumerate(results) if "NoScriptError" in type(result).__name__]
+        if missing:
+            pipe = self._client.pipeline(transaction=False)
+            for index in missing:
+                _put(pipe, calls[index], whole=True)
+            for index, result in zip(missing, pipe.execute(raise_on_error=False), strict=True):
+                results[index] = result
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return results
+
+
+def _put(pipe: Any, call: Call, *, whole: bool) -> None:
+    name = call.name
+    if isinstance(name, str):
+        pipe.execute_command(name, *call.keys, *call.arguments)
+    elif whole:
+        pipe.execute_command("EVAL", name.text, len(call.keys), *call.keys, *call.arguments)
+    else:
+        pipe.execute_command("EVALSHA", name.sha, len(call.keys), *call.keys, *call.arguments)
+
+
+def _redis_error() -> type[Exception]:
+    from redis.exceptions import RedisError
+
+    return RedisError
+
+
+def _check(place: str, client: Any, info: dict[str, Any]) -> None:
+    """What a crawl needs of a server. Kvrocks and others may lack an answer: what is not said is not refused."""
+    version = str(info.get("redis_version", ""))
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if "kvrocks_version" not in info and numbers and numbers < _LEAST_VERSION:
+        raise OperatorError(f"{place} is Redis {version}; use version 7.0 or later.")
+    policy = str(info.get("maxmemory_policy", "noeviction"))
+    if policy != "noeviction":
+        raise OperatorError(
+            f"{place} throws keys away when its memory is full (maxmemory-policy {policy}), and with them pages; "
+            "set maxmemory-policy noeviction."
+        )
+    if info.get("role") == "slave" and info.get("slave_read_only", 1) == 1:
+        raise OperatorError(f"{place} is a read-only replica; give STATE_URL the address of its master.")
+
+
+def _opening(place: str, error: Exception) -> str:
+    text = str(error)
+    refused = ("AuthenticationError", "AuthorizationError")
+    if type(error).__name__ in refused or "NOAUTH" in text or "WRONGPASS" in text:
+        return f"{place} wants another password ({text}); write it into STATE_URL: redis://:PASSWORD@host:6379/0."
+    if isinstance(error, ValueError):
+        return f"STATE_URL {place} cannot be read ({text}); for example redis://localhost:6379/0."
+    return f"{place} cannot be used ({text}); start it or correct STATE_URL."
+
+
+def _trouble(place: str, error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    if "OOM" in text or "'maxmemory'" in text:
+        return f"{place} has no memory left (maxmemory); give it more"
+    if "READONLY" in text or "ReadOnly" in type(error).__name__:
+        return f"{place} is read-only now, a replica took its master's address"
+    if "NOREPLICAS" in text:
+        return f"{place} has too few replicas at hand to be written to (min-replicas-to-write)"
+    if "NOAUTH" in text or "WRONGPASS" in text:
+        return f"{place} wants another password ({text})"
+    return f"{place} does not answer ({text})"

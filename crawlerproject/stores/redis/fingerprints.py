@@ -1,0 +1,55 @@
+"""The fingerprints of a worker's hosts: compared in memory, kept in Redis."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+
+from crawlerproject.errors import StorageError
+from crawlerproject.runtime.lru import Recent
+from crawlerproject.stores.fingerprints import HostFingerprints
+from crawlerproject.stores.protocols import Fingerprint, Near
+from crawlerproject.stores.redis.pending import Pending
+from crawlerproject.stores.redis.store import RedisStore
+
+# Pages that others nearly repeat, by the host where their record is: only those just found are asked about.
+_PAGES = 1_000
+
+
+class Prints:
+    """Not safe for threads."""
+
+    def __init__(self, store: RedisStore, waiting: Callable[[], Sequence[Pending]]) -> None:
+        self.hosts: Recent[bytes, str] = Recent(_PAGES)  # page that was near -> its host
+        self._store = store
+        self._waiting = waiting
+        self._at_hand = self._fresh()
+
+    def forget(self) -> None:
+        """Others write some of the hosts from now on."""
+        self._at_hand = self._fresh()
+
+    def add(self, made: Fingerprint) -> None:
+        """One more of a host."""
+        self._at_hand.add(made.host, made.value)
+
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """Those of the host within ``bits`` of ``value``, nearest first; none when Redis does not say."""
+        try:
+            found = self._at_hand.near(host, value, bits)
+            keys = dict(self._load(host)) if found else {}
+        except StorageError:
+            return []  # a page that is not compared is archived like any other
+        near = [Near(differ, keys[each]) for differ, each in found if each in keys]
+        for each in near:
+            self.hosts[each.key] = host
+        return near
+
+    def _fresh(self) -> HostFingerprints:
+        return HostFingerprints(lambda host: array("Q", [value for value, _ in self._load(host)]))
+
+    def _load(self, host: str) -> list[tuple[int, bytes]]:
+        found = dict(self._store.prints_of(host))
+        for pending in self._waiting():
+            found.update({value: key for (name, value), key in pending.prints.items() if name == host})
+        return list(found.items())

@@ -1,0 +1,78 @@
+"""The names of everything a crawl keeps in Redis.
+
+Everything of one partition carries one hash tag, ``{CRAWL.NUMBER}``, and so lives in one slot of a Redis Cluster:
+a script may change all of it at once. A worker's own things share the tag ``{CRAWL.w.NAME}``, what all workers
+share has ``{CRAWL.fleet}``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: Of the crawl's facts: there while its frontier is being copied into Redis (stores/copy/compare.py).
+COPYING = "copying"
+
+
+class PartitionKeys(NamedTuple):
+    """Keys of one partition."""
+
+    lease: str  # hash: holder, token, until (store time, ms), by:WORKER (its last beat that was applied)
+    behind: str  # hash: token -> worker that held the partition and did not let go in good order
+    work: str  # set of the hosts with queued rows
+    pages: str  # hash: 24-byte key -> page record, empty while the page is only queued
+    hosts: str  # hash: host -> packed state
+    robots: str  # hash: origin -> packed record; KIND/host -> a fact of that host
+    inbox: str  # list of letters from other workers, oldest first
+    prints: str  # sorted set, all scores 0: hash of the host, fingerprint, page's key (8 + 8 + 24 bytes)
+    queue_prefix: str  # + host: sorted set, all scores 0, members ordered by priority and arrival
+
+
+class WorkerKeys(NamedTuple):
+    """Keys of one worker."""
+
+    state: str  # hash: life, serial (of its last beat), fact:NAME
+    beat: str  # hash: partition -> its part of the last beat
+    left: str  # hash: partition -> serial:part, of the last beat of an earlier life
+    barred: str  # hash: partition -> token up to which this worker's beats are refused
+
+
+class FleetKeys(NamedTuple):
+    """Keys that all workers share."""
+
+    facts: str  # hash: format, partitions
+    seen: str  # sorted set: worker by the store time (ms) of its last report
+    lives: str  # hash: worker -> the life that reports
+    quiet: str  # hash: worker -> "1" when it has nothing to do
+    activity: str  # hash: worker -> count of its beats with something to do
+    info: str  # hash: worker -> JSON for those who look on
+    owners: str  # hash: partition -> worker; a hint where to look, the lease decides
+    done: str  # string: set when the whole crawl has nothing left to do
+
+
+def partition_keys(crawl: str, number: int) -> PartitionKeys:
+    """The keys of partition ``number``."""
+    tag = f"{{{crawl}.{number}}}:"
+    names = ("lease", "behind", "work", "pages", "hosts", "robots", "inbox", "prints", "q:")
+    return PartitionKeys(*(tag + name for name in names))
+
+
+def worker_keys(crawl: str, worker: str) -> WorkerKeys:
+    """The keys of the worker called ``worker``."""
+    tag = f"{{{crawl}.w.{worker}}}:"
+    return WorkerKeys(tag + "state", tag + "beat", tag + "left", tag + "barred")
+
+
+def fleet_keys(crawl: str) -> FleetKeys:
+    """The keys of the whole crawl."""
+    tag = f"{{{crawl}.fleet}}:"
+    return FleetKeys(*(tag + name for name in FleetKeys._fields))
+
+
+def payloads_key(crawl: str, digest: bytes) -> str:
+    """The hash, one of 256, that knows the first capture of the payload with this sha1."""
+    return f"{{{crawl}.c.{digest[0]}}}:payloads"
+
+
+def address_key(crawl: str, address: str) -> str:
+    """The key that exists while an IP address is asked or rests."""
+    return f"{{{crawl}.ip.{address}}}"

@@ -1,0 +1,133 @@
+"""What the workers of one crawl tell each other through Redis: who is there, who holds what, which addresses rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from crawlerproject.errors import NameTaken
+from crawlerproject.stores.redis import scripts
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.keys import address_key, fleet_keys
+
+# Questions for the time, of which the quickest counts: a busy machine holds up some.
+_CLOCK_TRIES = 8
+
+
+class Told(NamedTuple):
+    """What a report is answered with; times are the store's."""
+
+    now: float  # epoch seconds
+    workers: int  # that reported within a lease's time
+    all_quiet: bool  # every partition is held, and no worker has anything to do
+    activity: int  # grows whenever any of them had something to do
+    rank: int  # how many of their names come before this worker's
+    done: bool
+
+
+class Epoch(NamedTuple):
+    """The store's clock beside ours (``time.monotonic``)."""
+
+    seconds: float  # the store's time (epoch seconds) when ours was 0
+    doubt_seconds: float  # so much more or less, at most
+
+
+class Report(NamedTuple):
+    """What a worker tells of itself."""
+
+    quiet: bool
+    activity: int
+    info: str  # JSON for those who look on
+    taken: Sequence[int] = ()  # partitions since the last report
+    left: Sequence[int] = ()
+
+
+class RedisFleet:
+    """One worker's part in the fleet. Raises StorageError."""
+
+    def __init__(self, link: RedisLink, crawl: str, worker: str, lease_ms: int) -> None:
+        self.link = link
+        self.crawl = crawl
+        self.worker = worker
+        self.lease_ms = lease_ms
+        self._keys = fleet_keys(crawl)
+
+    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> Told:
+        """Report for the first time. Raises NameTaken when one goes by this name that is none of ``lives_before``."""
+        told = self._report(life, lives_before, Report(False, 0, "{}"), partitions)
+        if told is None:
+            raise NameTaken(
+                f"A worker called {self.worker!r} is at work on the crawl {self.crawl!r}; "
+                "give this one another name with FLEET_WORKER."
+            )
+        return told
+
+    def epoch(self) -> Epoch:
+        """The store's clock, by the quickest of some answers."""
+        return min((self._asked_epoch() for _ in range(_CLOCK_TRIES)), key=lambda found: found.doubt_seconds)
+
+    def _asked_epoch(self) -> Epoch:
+        asked = time.monotonic()
+        seconds, micros = map(int, self.link.call(scripts.TELL_TIME, [self._keys.seen]))
+        doubt_seconds = (time.monotonic() - asked) / 2
+        return Epoch(seconds + micros / 1e6 - asked - doubt_seconds, doubt_seconds)
+
+    def report(self, life: str, report: Report, partitions: int) -> Told | None:
+        """Report, and hear how the others are; None when another goes by this name now."""
+        return self._report(life, (), report, partitions)
+
+    def _report(self, life: str, lives_before: Sequence[str], report: Report, partitions: int) -> Told | None:
+        keys = self._keys
+        answer = self.link.call(
+            scripts.REPORT,
+            [keys.seen, keys.lives, keys.quiet, keys.activity, keys.info, keys.owners, keys.done],
+            self.worker,
+            life,
+            ",".join(lives_before),
+            self.lease_ms,
+            int(report.quiet),
+            report.activity,
+            report.info,
+            partitions,
+            ",".join(map(str, report.taken)),
+            ",".join(map(str, report.left)),
+        )
+        now, known, workers, quiet, activity, rank, done = map(int, answer)
+        return Told(now / 1000, workers, bool(quiet), activity, rank, bool(done)) if known else None
+
+    def free(self, partitions: int, now: float) -> list[int]:
+        """Partitions that no worker alive at ``now`` (store time, epoch seconds) is known to hold. One round trip."""
+        since = int(now * 1000) - self.lease_ms
+        calls = [
+            Call("ZRANGE", [self._keys.seen], [f"({since}", "+inf", "BYSCORE"]),
+            Call("HGETALL", [self._keys.owners]),  # redis makes a dictionary of it
+        ]
+        alive, owners = self.link.many(calls)
+        others = set(alive) - {self.worker.encode()}
+        held = {int(number) for number, name in owners.items() if name in others}
+        return [p for p in range(partitions) if p not in held]
+
+    def finish(self) -> None:
+        """Tell everybody that nothing is left to do."""
+        self.link.call("SET", [self._keys.done], "1")
+
+    def leave(self) -> None:
+        """Go in good order: nothing is held any more."""
+        keys = self._keys
+        self.link.call(scripts.LEAVE, [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners], self.worker)
+
+    # --- IP addresses ---------------------------------------------------------------------------
+
+    def addresses(
+        self, wanted: Sequence[tuple[str, str]], rested: Iterable[tuple[str, str]], hold_ms: int, rest_ms: int
+    ) -> list[float]:
+        """Let ``rested`` addresses rest, then reserve ``wanted`` ones; both are (address, mark of the request).
+
+        For each wanted one 0.0, or the seconds until it may be asked for again. One round trip.
+        """
+        rest = f"{self.worker}:rest"
+        calls = [Call(scripts.REST, [address_key(self.crawl, ip)], [mark, rest_ms, rest]) for ip, mark in rested]
+        first = len(calls)
+        calls += [Call(scripts.RESERVE, [address_key(self.crawl, ip)], [mark, hold_ms, rest]) for ip, mark in wanted]
+        return [int(answer) / 1000 for answer in self.link.many(calls)[first:]]

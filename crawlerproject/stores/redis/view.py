@@ -1,0 +1,94 @@
+"""The frontier of a whole fleet looked at from outside: every partition, whoever holds it; nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.keys import fleet_keys
+from crawlerproject.stores.redis.store import RedisStore, require_format
+
+# Fields in one answer.
+_AT_A_TIME = 1000
+
+
+class AtWork(NamedTuple):
+    """A worker that has joined and not left, and what it said last."""
+
+    name: str
+    seconds_ago: float  # that it said it, by the store's clock
+    info: dict[str, Any]  # partitions, quiet, life, pages, bytes, errors
+
+
+class RedisView(RedisStore):
+    """As ``FrontierView``, of a frontier in Redis: as of the last beats that were written."""
+
+    def __init__(self, url: str, crawl: str) -> None:
+        """Raises OperatorError when there is no such crawl."""
+        super().__init__(RedisLink(url), crawl, "", 0)
+        self.held = dict.fromkeys(range(self.partitions), 0)  # what is asked of the partitions held is asked of all
+
+    def __enter__(self) -> RedisView:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def hosts(self) -> Iterator[tuple[str, bytes]]:
+        """Every host ever met and its packed state."""
+        for keys in self._keys:
+            yield from self._fields(keys.hosts)
+
+    def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        """Every fact about a host whose name begins with ``prefix``."""
+        for keys in self._keys:
+            yield from self._fields(keys.robots, prefix)
+
+    def workers(self) -> list[AtWork]:
+        """Those that have joined and not left, by name."""
+        keys = fleet_keys(self.crawl)
+        names = sorted(self.link.call("ZRANGE", [keys.seen], 0, -1))
+        if not names:
+            return []
+        seconds, micros = self.link.call("TIME")
+        seen = self.link.call("ZMSCORE", [keys.seen], *names)
+        said = self.link.call("HMGET", [keys.info], *names)
+        now = int(seconds) + int(micros) / 1e6
+        return [
+            AtWork(name.decode(), max(0.0, now - float(at) / 1000), orjson.loads(info or b"{}"))
+            for name, at, info in zip(names, seen, said, strict=True)
+            if at is not None
+        ]
+
+    def apply(self, changes: Changes) -> None:
+        """Refused: this only looks."""
+        raise StorageError("this view of the frontier is read-only")
+
+    def _agree_on(self, link: RedisLink, crawl: str, partitions: int) -> int:
+        try:
+            written, agreed = link.call("HMGET", [fleet_keys(crawl).facts], "format", "partitions")
+        except StorageError as error:
+            raise OperatorError(f"The crawl {crawl!r} cannot be read: {error}.") from error
+        if agreed is None:
+            raise OperatorError(
+                f"There is no crawl {crawl!r} at {link.place}; set STATE_URL and FLEET_CRAWL to those of one."
+            )
+        require_format(link, crawl, int(written))
+        return int(agreed)
+
+    def _fields(self, key: str, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+        cursor, match = 0, [b"MATCH", f"{prefix}*"] if prefix else []
+        found: dict[bytes, bytes] = {}  # a field may come twice
+        while True:
+            answer = self.link.call("HSCAN", [key], cursor, *match, b"COUNT", _AT_A_TIME)
+            cursor = int(answer[0])
+            found |= answer[1]  # redis makes a dictionary of it
+            if not cursor:
+                break
+        for name in sorted(found):
+            yield name.decode("utf-8", "surrogatepass"), found[name]

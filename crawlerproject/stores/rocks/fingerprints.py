@@ -1,0 +1,61 @@
+"""Fingerprints in RocksDB: one row in the host's share, four in the tables of all hosts, all in one column."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import numpy as np
+from rocksdict import ColumnFamily, Rdict, ReadOptions, WriteBatch
+
+from crawlerproject.rules.duplicates import permuted_tables as across
+from crawlerproject.stores.fingerprints import HostFingerprints
+from crawlerproject.stores.protocols import Fingerprint, Near
+from crawlerproject.stores.row_codec import fingerprints_of, host_fingerprint_key, host_fingerprints_prefix, table_key
+
+
+class RocksFingerprints:
+    """Reads the column that ``column`` gives at that moment: the store may open its database again."""
+
+    def __init__(self, column: Callable[[], Rdict]) -> None:
+        self._column = column
+        self._hosts = HostFingerprints(self._load)
+
+    def near(self, host: str, value: int, bits: int) -> list[Near]:
+        """The host's fingerprints within ``bits`` of ``value``, nearest first; "": of all hosts, three at most."""
+        if host:
+            found = self._hosts.near(host, value, bits)
+            return [Near(differ, self._page_with(host_fingerprint_key(host, each))) for differ, each in found]
+        others = {}
+        for table, turned, first, last in across.ranges(value):
+            values = fingerprints_of(self._keys(table_key(table, first), table_key(table, last) + b"\0"))
+            differ = np.bitwise_count(values ^ np.uint64(turned))
+            for place in np.flatnonzero(differ <= bits):
+                others[across.restored(int(values[place]), table)] = int(differ[place])
+        return sorted(Near(bits_apart, self._page_with(table_key(0, each))) for each, bits_apart in others.items())
+
+    def put(self, batch: WriteBatch, column: ColumnFamily, made: Fingerprint) -> None:
+        """Add the rows of one fingerprint to a batch."""
+        batch.put(host_fingerprint_key(made.host, made.value), made.key, column)
+        for table in range(across.TABLES):
+            page = b"" if table else made.key
+            batch.put(table_key(table, across.rotated(made.value, table)), page, column)
+
+    def stored(self, made: Fingerprint) -> None:
+        """The batch with this one was written."""
+        self._hosts.add(made.host, made.value)
+
+    def _keys(self, first: bytes, end: bytes) -> list[bytes]:
+        """Keys from ``first`` to before ``end``."""
+        options = ReadOptions()
+        options.set_iterate_upper_bound(end)
+        return [*cast("Iterator[bytes]", self._column().keys(from_key=first, read_opt=options))]
+
+    def _page_with(self, key: bytes) -> bytes:
+        return cast("bytes", self._column()[key])  # written in one batch with the row that led here
+
+    def _load(self, host: str) -> array[int]:
+        prefix = host_fingerprints_prefix(host)
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
+        return array("Q", fingerprints_of(self._keys(prefix, end)).tobytes())

@@ -1,0 +1,117 @@
+"""How RocksDB is set up for a frontier: which tables, and how much memory and disk they may take.
+
+Memory does not grow with the number of URLs: it is bounded by the two budgets below, whatever the disk holds
+(indexes and filters of the files live inside the block cache and are read in parts).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocksdict import BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, Options, SliceTransform
+
+from crawlerproject.stores.row_codec import HASH_BYTES
+
+MIB = 1 << 20
+
+# Rows not yet in a sorted file, all tables together. With the cache below it keeps the store under
+# 150 MB of the 400 MB that a whole crawl may take (benchmarks/frontier_store.py prints the resident size).
+WRITE_BUFFERS_BYTES = 48 * MIB
+# One table's share before it is written out: large enough that a million queued URLs make a dozen files, not hundreds.
+WRITE_BUFFER_BYTES = 16 * MIB
+# Blocks, indexes and filters of the sorted files.
+BLOCK_CACHE_BYTES = 48 * MIB
+# Full buffers that may wait to be written out before writers must: RocksDB's two stalled the event loop.
+WRITE_BUFFERS = 4
+# The log is replayed at start; past this size RocksDB writes out the oldest table. Replay is about 100 MB/s.
+WAL_BYTES = 64 * MIB
+# Ten bits a key: one "known" question in a hundred reads a block in vain (RocksDB's own advice).
+BLOOM_BITS = 10
+# The share of a write buffer that says which hosts have rows in it (RocksDB allows up to a quarter).
+PREFIX_BLOOM_RATIO = 0.02
+# Files stay open while used; sockets need descriptors more than the store does.
+OPEN_FILES = 256
+# One flush and one compaction at a time: a two-core machine must still crawl meanwhile.
+BACKGROUND_JOBS = 2
+# Slow writers down only when compaction is hopelessly behind: a stalled write would stall the event loop.
+SLOWDOWN_FILES, STOP_FILES = 40, 80
+# A file in which this many of so many neighbouring rows are removals is compacted soon (the head of a long queue).
+REMOVAL_WINDOW, REMOVAL_TRIGGER = 4096, 2048
+# Enough for a post-mortem, too little to matter on disk.
+LOG_BYTES, LOG_FILES = MIB, 2
+
+# The tables. `default` holds the crawl-wide facts.
+QUEUE: Final = "queue"  # hash host NUL priority arrival -> a queued page
+SEEN: Final = "seen"  # page key -> nothing
+PAGES: Final = "pages"  # page key -> the record of its last fate
+HOSTS: Final = "hosts"  # host key -> packed host state
+ROBOTS: Final = "robots"  # origin -> packed robots record
+PRINTS: Final = "fingerprints"  # hash host, fingerprint -> page key; for all hosts: zeros, table, rotated fingerprint
+PAYLOADS: Final = "payloads"  # sha1 of a payload -> its first capture
+DUE: Final = "due"  # moment, host key -> nothing
+TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS, PRINTS, PAYLOADS, DUE)
+
+
+def database_options() -> Options:
+    """Options of the database as a whole and of its default table."""
+    options = _table(BlockBasedOptions(), compress=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_db_write_buffer_size(WRITE_BUFFERS_BYTES)
+    options.set_max_total_wal_size(WAL_BYTES)
+    options.set_max_open_files(OPEN_FILES)
+    options.set_max_background_jobs(BACKGROUND_JOBS)
+    options.set_bytes_per_sync(MIB)  # spread a file's writing out; not the log's, which would stall the event loop
+    options.set_max_log_file_size(LOG_BYTES)
+    options.set_keep_log_file_num(LOG_FILES)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
+    return options
+
+
+def table_options() -> dict[str, Options]:
+    """Options of each table, all sharing one block cache."""
+    cache = Cache(BLOCK_CACHE_BYTES)
+    queue = _table(_blocks(cache), compress=True)
+    # The head of a queue is looked for only in files that hold rows of that host.
+    queue.set_prefix_extractor(SliceTransform.create_fixed_prefix(HASH_BYTES))
+    queue.set_memtable_prefix_bloom_ratio(PREFIX_BLOOM_RATIO)
+    queue.add_compact_on_deletion_collector_factory(REMOVAL_WINDOW, REMOVAL_TRIGGER, 0.5)
+    due = _table(_blocks(cache), compress=True)
+    # Its head moves on as hosts are taken up: what was removed before it must not be read for long.
+    due.add_compact_on_deletion_collector_factory(REMOVAL_WINDOW, REMOVAL_TRIGGER, 0.5)
+    return {
+        QUEUE: queue,
+        SEEN: _table(_blocks(cache), compress=False),  # keys are hashes: nothing to compress
+        PAGES: _table(_blocks(cache), compress=True),
+        HOSTS: _table(_blocks(cache), compress=True),
+        ROBOTS: _table(_blocks(cache), compress=True),
+        PRINTS: _table(_blocks(cache), compress=True),
+        PAYLOADS: _table(_blocks(cache), compress=True),
+        DUE: due,
+    }
+
+
+def _blocks(cache: Cache) -> BlockBasedOptions:
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(cache)
+    blocks.set_cache_index_and_filter_blocks(True)
+    blocks.set_format_version(5)
+    # In parts of a block each: a whole index does not fit its share of the cache and would be read anew for every
+    # iterator (measured: 210 µs instead of 9).
+    blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
+    blocks.set_pin_top_level_index_and_filter(True)
+    blocks.set_bloom_filter(BLOOM_BITS, False)
+    blocks.set_partition_filters(True)
+    return blocks
+
+
+def _table(blocks: BlockBasedOptions, *, compress: bool) -> Options:
+    options = Options(raw_mode=True)
+    options.set_block_based_table_factory(blocks)
+    options.set_compression_type(DBCompressionType.lz4() if compress else DBCompressionType.none())
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    options.set_max_write_buffer_number(WRITE_BUFFERS)
+    options.set_level_zero_slowdown_writes_trigger(SLOWDOWN_FILES)
+    options.set_level_zero_stop_writes_trigger(STOP_FILES)
+    return options

@@ -1,0 +1,195 @@
+"""How rows become bytes: the keys of the queue, queued pages and page records.
+
+Texts of a row are joined and encoded once; the fixed header holds their lengths in characters, so that
+no text needs a terminator that it might itself contain. Changing any layout here means a new FORMAT in rocks.py.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from uuid import UUID
+
+import numpy as np
+from xxhash import xxh3_64_digest
+
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.protocols import Due, Fingerprint, PageRecord, QueuedPage
+
+# priority, arrival: big-endian, so that byte order is queue order.
+_PLACE = Struct(">BQ")
+PLACE_BYTES = _PLACE.size
+
+# Every queue key begins with a hash of the host's name: of one length, as RocksDB's filters for prefixes want it.
+# The name follows, so that two hosts of one hash are still two queues.
+HASH_BYTES = 8
+
+# A queued page's row begins with its key.
+PAGE_KEY_BYTES = 24
+
+# key, depth, tries, flags, characters of url, hops, via. The note is what is left.
+_QUEUED = Struct("<24sIHHIII")
+# status, fetched_at, bytes of digest, of history, characters of url, reason, etag. Last-Modified is what is left.
+_RECORD = Struct("<HdBHIBI")
+
+# Microseconds since the epoch: big-endian, so that byte order is the order of moments.
+_MOMENT = Struct(">Q")
+
+# Table, rotated fingerprint: big-endian, so that those with one front block stand together.
+_ROTATED = Struct(">BQ")
+_OF_ALL_HOSTS = bytes(HASH_BYTES)
+FINGERPRINT_BYTES = 8
+
+# Header values come from the web: a lone surrogate must not be able to stop a commit.
+_ERRORS = "surrogatepass"
+
+
+def host_prefix(host: str) -> bytes:
+    """What every queue key of this host begins with; no host key contains a NUL."""
+    name = host.encode("utf-8", _ERRORS)
+    return xxh3_64_digest(name) + name + b"\0"
+
+
+def host_end(prefix: bytes) -> bytes:
+    """The first possible key after all of the host's queue (``prefix`` from ``host_prefix``)."""
+    return prefix[:-1] + b"\1"
+
+
+def queue_key(row: QueuedPage) -> bytes:
+    """The row's place: host, then priority, then arrival."""
+    name = row.host.encode("utf-8", _ERRORS)
+    return xxh3_64_digest(name) + name + b"\0" + _PLACE.pack(row.priority, row.arrival)
+
+
+def pack_place(row: QueuedPage) -> bytes:
+    """The row's place within its host's queue."""
+    return _PLACE.pack(row.priority, row.arrival)
+
+
+def pack_print(made: Fingerprint) -> bytes:
+    """The host, the fingerprint and the page, in this order."""
+    return host_fingerprint_key(made.host, made.value) + made.key
+
+
+def unpack_print(packed: bytes) -> tuple[int, bytes]:
+    """The fingerprint and the page's key."""
+    key_at = HASH_BYTES + FINGERPRINT_BYTES
+    return int.from_bytes(packed[HASH_BYTES:key_at], "big"), packed[key_at:]
+
+
+def pack_place_of(priority: int, arrival: int) -> bytes:
+    """The bytes of a place within a host's queue."""
+    return _PLACE.pack(priority, arrival)
+
+
+def unpack_member(host: str, member: bytes) -> QueuedPage:
+    """The row that was packed as its place and then ``pack_queued``."""
+    return unpack_queued(host, member[:PLACE_BYTES], member[PLACE_BYTES:])
+
+
+def place_after(prefix: bytes, priority: int, arrival: int) -> bytes:
+    """The smallest key that sorts behind the row at this place."""
+    return prefix + _PLACE.pack(priority, arrival) + b"\0"
+
+
+def host_of(key: bytes) -> str:
+    """The host key that a queue key belongs to."""
+    return key[HASH_BYTES : -PLACE_BYTES - 1].decode("utf-8", _ERRORS)
+
+
+def pack_queued(row: QueuedPage) -> bytes:
+    """All of the row that its queue key does not already say."""
+    url, hops, via = row.url, row.hops, row.via
+    header = _QUEUED.pack(row.key, row.depth, row.tries, row.flags, len(url), len(hops), len(via))
+    return header + (url + hops + via + row.note).encode("utf-8", _ERRORS)
+
+
+def unpack_queued(host: str, key: bytes, value: bytes) -> QueuedPage:
+    """The row of this queue key and value."""
+    priority, arrival = _PLACE.unpack_from(key, len(key) - PLACE_BYTES)
+    page_key, depth, tries, flags, url_end, hops, via = _QUEUED.unpack_from(value)
+    text = value[_QUEUED.size :].decode("utf-8", _ERRORS)
+    hops_end = url_end + hops
+    via_end = hops_end + via
+    return QueuedPage(
+        host,
+        page_key,
+        text[:url_end],
+        priority,
+        arrival,
+        depth,
+        text[url_end:hops_end],
+        text[hops_end:via_end],
+        tries,
+        flags,
+        text[via_end:],
+    )
+
+
+def pack_record(record: PageRecord) -> bytes:
+    """The whole page record."""
+    url, reason, status, fetched_at, digest, etag, last_modified, history = record
+    header = _RECORD.pack(status, fetched_at, len(digest), len(history), len(url), len(reason), len(etag))
+    return header + digest + history + (url + reason + etag + last_modified).encode("utf-8", _ERRORS)
+
+
+def unpack_record(value: bytes) -> PageRecord:
+    """What ``pack_record`` packed."""
+    status, fetched_at, digest_bytes, history_bytes, url_end, reason, etag = _RECORD.unpack_from(value)
+    digest_end = _RECORD.size + digest_bytes
+    history_end = digest_end + history_bytes
+    text = value[history_end:].decode("utf-8", _ERRORS)
+    reason_end = url_end + reason
+    etag_end = reason_end + etag
+    return PageRecord(
+        text[:url_end],
+        text[url_end:reason_end],
+        status,
+        fetched_at,
+        value[_RECORD.size : digest_end],
+        text[reason_end:etag_end],
+        text[etag_end:],
+        value[digest_end:history_end],
+    )
+
+
+def due_key(place: Due) -> bytes:
+    """Where the place stands: by moment, then by name."""
+    return _MOMENT.pack(place.at) + place.host.encode("utf-8", _ERRORS)
+
+
+def due_of(key: bytes) -> Due:
+    """The place of a ``due_key``."""
+    (at,) = _MOMENT.unpack_from(key)
+    return Due(at, key[_MOMENT.size :].decode("utf-8", _ERRORS))
+
+
+def host_fingerprints_prefix(host: str) -> bytes:
+    """What the rows of this host's fingerprints begin with."""
+    return xxh3_64_digest(host.encode("utf-8", _ERRORS))
+
+
+def host_fingerprint_key(host: str, value: int) -> bytes:
+    """The row of one fingerprint of this host."""
+    return host_fingerprints_prefix(host) + value.to_bytes(FINGERPRINT_BYTES, "big")
+
+
+def table_key(table: int, rotated: int) -> bytes:
+    """The row of a fingerprint in one of the tables of all hosts."""
+    return _OF_ALL_HOSTS + _ROTATED.pack(table, rotated)
+
+
+def fingerprints_of(keys: list[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """The fingerprints, rotated in a table of all hosts, that rows are of."""
+    return np.frombuffer(b"".join([key[-FINGERPRINT_BYTES:] for key in keys]), ">u8").astype(np.uint64)
+
+
+def pack_original(original: Original) -> bytes:
+    """The whole of it; the record id as its 16 bytes."""
+    identity = UUID(original.record_id.strip("<>")).bytes
+    return identity + f"{original.date} {original.url}".encode("utf-8", _ERRORS)
+
+
+def unpack_original(value: bytes) -> Original:
+    """What ``pack_original`` packed."""
+    date, _, url = value[16:].decode("utf-8", _ERRORS).partition(" ")
+    return Original(f"<{UUID(bytes=value[:16]).urn}>", url, date)

@@ -1,0 +1,132 @@
+"""How a crawl stands, counted from its hosts: what politeness allows, what is left, why nothing moves."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from crawlerproject.crawl.progress.figures import Allowed, progress
+from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.on_disk import Counts
+from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.bottleneck import bound_by, load_of
+
+NOW = 1000.0
+
+
+def host(name: str, address: str = "", *, urls: int = 10, free: float = 0.0, rest: float = 0.0) -> Host:
+    """A host with work and the default pace."""
+    made = Host(name, 5.0)
+    made.rows, made.next_free, made.address = urls, NOW + max(free, rest), address
+    made.address_until = NOW + 3600
+    made.rest_until = NOW + rest if rest else 0.0
+    return made
+
+
+def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
+    """A crawl as far as its figures go, on a real workbench."""
+    bench: Workbench[Host] = Workbench(ip_pause_seconds=0.5)
+    for one in hosts:
+        bench.add(one)
+    frontier = SimpleNamespace(
+        hosts=lambda: iter(bench.hosts.values()),
+        workbench=bench,
+        on_disk=on_disk or Counts(),
+        wake_at=bench.wake_at,
+        waiting_urls=sum(one.waiting_urls for one in hosts),
+    )
+    return SimpleNamespace(
+        now=lambda: NOW, frontier=frontier, pages=0, bytes=0, errors=1, halted="", allowed=Allowed(),
+        troubles=Troubles([]),
+    )  # fmt: skip
+
+
+def status(look: Any) -> dict[str, Any]:
+    """What the running process would write of it."""
+    return {"progress": progress(look)._asdict(), "cpu_share": 0.1, "lag_seconds": 0.0, "max_in_flight": 1000}
+
+
+def test_forty_names_at_one_address() -> None:
+    """2.0/s and not 8.0/s, 200 s and not 45 s; while one is asked the others stand in line: bound by politeness."""
+    look = crawl(*(host(f"n{number}.test", "192.0.2.1") for number in range(40)))
+    bench = look.frontier.workbench
+    while (turn := bench.take(NOW)) is not None:
+        assert turn.address
+
+    now = progress(look)
+    assert now.ceiling_per_second == pytest.approx(2.0)
+    assert now.eta_seconds == pytest.approx(401 * 0.5 - 0.5)  # the one in flight has still to end
+    assert (now.hosts_in_flight, now.hosts_in_line, now.hosts_waiting, now.hosts_ready) == (1, 39, 0, 0)
+    assert bound_by(load_of(status(look))).what == "politeness"
+
+
+def test_when_the_last_answer_has_ended_all_stand_in_line() -> None:
+    """89 URLs queued, nothing in flight, no host of its own pause: once said to be bound by nothing."""
+    look = crawl(*(host(f"n{number}.test", "192.0.2.1") for number in range(3)))
+    bench = look.frontier.workbench
+    turn = bench.take(NOW)
+    while bench.take(NOW) is not None:
+        pass
+    turn.host.rows = 0
+    bench.ended(turn.host, NOW, NOW + 5, work=False)
+
+    assert (progress(look).hosts_in_flight, progress(look).hosts_in_line) == (0, 2)
+    assert bound_by(load_of(status(look))).text.startswith("politeness: 2 hosts wait for the pause of their IP address")
+
+
+def test_names_that_are_looked_up_wait_for_the_dns() -> None:
+    """They are no ready hosts, and nothing else bounds them."""
+    look = crawl(host("a.test"), host("b.test"))
+    while look.frontier.workbench.take(NOW) is not None:
+        pass
+
+    assert progress(look).hosts_looked_up == 2
+    assert bound_by(load_of(status(look))).what == "dns"
+
+
+def test_rests_are_no_part_of_the_eta() -> None:
+    """A host that does not resolve rests for an hour: no ETA of an hour, but the reason and the moment."""
+    now = progress(crawl(host("example.org", urls=1, rest=3540.0)))
+
+    assert now.eta_seconds is None
+    assert now.next_free_seconds == 3540.0
+    assert now.standing == ("example.org: rests, again in 59 min 0 s",)
+
+
+def test_a_host_that_is_free_soon_explains_nothing() -> None:
+    """While something moves, or will at once, the panel has no lines about rests."""
+    assert progress(crawl(host("a.test", rest=3540.0), host("b.test", free=2.0))).standing == ()
+    assert progress(crawl(host("a.test", rest=3540.0), host("b.test", "192.0.2.1"))).standing == ()
+    assert len(progress(crawl(host("a.test", rest=3540.0), host("b.test", free=90.0))).standing) == 2
+
+
+def test_another_host_that_answers_for_robots_is_no_long_wait() -> None:
+    """It may answer at any moment: its hold is not counted as a pause."""
+    held = host("a.test", urls=3, free=120.0)
+    held.held_until, held.pace_free = NOW + 120, NOW
+
+    assert progress(crawl(held)).eta_seconds == pytest.approx(2 * 5.0)
+
+
+def test_hosts_on_disk_count_as_the_others_do() -> None:
+    """As many again on disk, half of them resting: half as much again is allowed."""
+    look = crawl(*(host(f"n{number}.test", f"192.0.2.{number}") for number in range(10)))
+    look.frontier.on_disk = Counts(hosts=10, rows=100, resting=5, done_at=NOW + 77)
+
+    assert progress(look).ceiling_per_second == pytest.approx(15 * 0.2)
+    assert progress(look).eta_seconds == pytest.approx(77.0)
+
+
+def test_very_many_hosts_are_worked_out_in_parts() -> None:
+    """Each look takes another part, hosts of one address in the same; after as many looks all are counted exactly."""
+    hosts = [host(f"n{number}.test", f"10.0.{number % 5000}", urls=2) for number in range(50_000)]
+    look = crawl(*hosts)
+    first = progress(look).ceiling_per_second
+    looks = [progress(look) for _ in range(3)]
+
+    assert first == pytest.approx(5000 * 2.0, rel=0.1)
+    assert looks[-1].ceiling_per_second == pytest.approx(5000 * 2.0)
+    assert looks[-1].eta_seconds == pytest.approx(20 * 0.5 - 0.5)

@@ -1,0 +1,39 @@
+"""What is counted of answers and pauses."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from crawlerproject.crawl.progress.tallies import Classes, Tallies
+
+
+def test_a_value_is_in_the_first_class_that_holds_it() -> None:
+    """Bounds belong to their class, as Prometheus' ``le`` says."""
+    classes = Classes((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 9.0):
+        classes.add(value)
+
+    assert list(accumulate(classes.counts)) == [2, 3, 4]
+    assert classes.as_dict() == {"bounds": [1.0, 2.0], "counts": [2, 1, 1], "sum": 12.0}
+
+
+def test_statuses_and_times_are_counted() -> None:
+    """An answer from the cache of a browser has no time to its first byte."""
+    tallies = Tallies()
+    for status, seconds in ((200, 0.2), (200, None), (404, 3.0)):
+        tallies.answered(status, seconds)
+
+    facts = tallies.as_dict()
+    assert facts["statuses"] == {"200": 2, "404": 1}
+    assert sum(facts["first_byte_seconds"]["counts"]) == 2
+
+
+def test_a_pause_that_is_too_short_is_counted() -> None:
+    """Rounding of a thousandth of a second is none; what is short takes nothing from the sum."""
+    tallies = Tallies()
+    for kept in (5.0, 4.9995, 4.5, 7.0):
+        tallies.paused(kept, 5.0)
+
+    facts = tallies.as_dict()
+    assert facts["short_pauses"] == 1
+    assert facts["pause_excess_seconds"]["sum"] == 2.0

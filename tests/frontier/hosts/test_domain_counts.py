@@ -1,0 +1,122 @@
+"""Hosts of one registered domain."""
+
+from __future__ import annotations
+
+from crawlerproject.frontier.hosts.domain_counts import FACT_PREFIX, DomainDesk
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.traps.domain_hosts import PAGES_A_HOST
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import FLAG_SEED, Changes
+from tests.frontier.conftest import Bench
+
+
+def bench_of(store: MemoryStore, max_hosts: int = 20) -> Bench:
+    """A frontier that takes up so many hosts of a domain."""
+    bench = Bench(store)
+    bench.frontier.domains._max_hosts = max_hosts
+    return bench
+
+
+def commit(bench: Bench) -> None:
+    """One beat, with the counts of domains."""
+    bench.frontier.apply(bench.frontier.take_changes(), bench.frontier.domains.facts())
+    bench.frontier.domains.stored()
+
+
+def test_a_farm_is_cut_off_and_an_innocent_domain_is_not() -> None:
+    """One page names 500 hosts of one domain, and ten of others; none of the refused is in memory."""
+    bench = bench_of(MemoryStore())
+    farm = [f"http://h{number}.farm.example/" for number in range(500)]
+
+    assert bench.add(*farm, *(f"http://www.site{number}.example/" for number in range(10))) == 30
+    assert bench.frontier.take_refused() == {Reason.TOO_MANY_HOSTS: 480}
+    assert len(bench.frontier.workbench.hosts) == 30
+
+
+def test_pages_of_hosts_that_were_taken_up_are_queued() -> None:
+    """The bound is one of hosts: what is known goes on, over other ports too."""
+    bench = bench_of(MemoryStore())
+    bench.add(*(f"http://h{number}.farm.example/" for number in range(30)))
+
+    assert bench.add("http://h3.farm.example/more", "http://h3.farm.example:8080/", "http://h29.farm.example/") == 2
+
+
+def test_a_name_counts_once_whatever_its_ports() -> None:
+    """The ports of a name are bounded by themselves."""
+    bench = bench_of(MemoryStore())
+    bench.add(*(f"http://h{number}.farm.example:{port}/" for number in range(4) for port in (81, 82, 83)))
+    bench.add(*(f"http://h{number}.farm.example/" for number in range(4)))
+
+    assert bench.frontier.domains._of("farm.example").hosts == 4
+
+
+def test_the_operators_seeds_are_taken_up() -> None:
+    """Whatever their number; they count."""
+    bench = bench_of(MemoryStore())
+    assert bench.seed(*(f"http://h{number}.farm.example/" for number in range(30))) == 30
+
+    assert bench.add("http://more.farm.example/", flags=0) == 0
+    assert bench.add("http://more.farm.example/", flags=FLAG_SEED) == 1
+
+
+def test_new_texts_earn_hosts() -> None:
+    """A site that shows pages of its own on its names grows with them."""
+    bench = bench_of(MemoryStore())
+    bench.add(*(f"http://h{number}.site.example/" for number in range(30)))
+    for number in range(3 * PAGES_A_HOST):
+        bench.frontier.domains.yielded(f"h{number % 20}.site.example")
+
+    assert bench.add(*(f"http://n{number}.site.example/" for number in range(30))) == 3
+
+
+def test_a_restart_forgets_no_big_domain() -> None:
+    """The counts are facts of the store; hosts that are known there are known."""
+    store = MemoryStore()
+    bench = bench_of(store)
+    bench.add(*(f"http://h{number}.farm.example/" for number in range(30)))
+    commit(bench)
+
+    again = bench_of(store)
+
+    assert again.add(*(f"http://x{number}.farm.example/" for number in range(30))) == 0
+    assert again.add("http://h7.farm.example/more") == 1
+
+
+def test_small_domains_cost_no_write() -> None:
+    """Nearly all domains have a handful of hosts."""
+    desk = DomainDesk(MemoryStore(), 1000)
+    for number in range(10):
+        desk.taken_up(f"h{number}.small.example")
+    assert desk.facts() == []
+
+    for number in range(10, 20):
+        desk.taken_up(f"h{number}.small.example")
+    assert [name for name, _ in desk.facts()] == [FACT_PREFIX + "small.example"]
+
+
+def test_counts_in_a_commit_that_failed_are_in_the_next() -> None:
+    """Until the store has them."""
+    store = MemoryStore()
+    desk = DomainDesk(store, 10)
+    for number in range(20):
+        desk.taken_up(f"h{number}.farm.example")
+    lost = desk.facts()
+    assert desk.facts() == lost
+
+    store.apply(Changes(facts=desk.facts()))
+    desk.stored()
+
+    assert desk.facts() == []
+    assert DomainDesk(store, 10).full("z.farm.example")
+
+
+def test_a_domain_that_leaves_is_forgotten_once_it_is_stored() -> None:
+    """In a fleet another worker counts from now on."""
+    desk = DomainDesk(MemoryStore(), 10)
+    for number in range(20):
+        desk.taken_up(f"h{number}.farm.example")
+
+    assert desk.let_go(lambda host: False) == ["farm.example"]
+    desk.facts()
+    desk.stored()
+    assert desk.let_go(lambda host: False) == []

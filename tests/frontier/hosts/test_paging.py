@@ -1,0 +1,328 @@
+"""Hosts on disk: taken up in their order, never asked sooner for it, never lost, counted once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rocksdict import Rdict
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.on_disk import count_rows, place_of
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due
+from crawlerproject.stores.rocks import options as tables
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.view import FrontierView
+from tests.frontier.conftest import Bench
+from tests.stores.conformance import row
+
+HOSTS = 12
+
+
+def _urls(hosts: int = HOSTS) -> list[str]:
+    return [f"http://h{number:02d}.example/{page}" for number in range(hosts) for page in range(2)]
+
+
+def _small(store: MemoryStore | None = None, **more: object) -> Bench:
+    return Bench(store or MemoryStore(), max_hosts_in_memory=3, **more)  # type: ignore[arg-type]
+
+
+def _fetch_all(bench: Bench) -> list[str]:
+    """Everything that waits, in the order in which it is fetched; a commit a second."""
+    fetched: list[str] = []
+    for _ in range(5_000):
+        lease = bench.next()
+        if lease is not None:
+            fetched.append(lease.row.url)
+            bench.answer(lease)
+        elif bench.frontier.waiting_urls or bench.frontier.leased:
+            bench.commit()
+            bench.now += 0.5
+        else:
+            bench.commit()
+            return [url for url in fetched if not url.endswith("/robots.txt")]
+    raise AssertionError(f"{bench.frontier.waiting_urls} wait for ever")
+
+
+def test_memory_has_no_more_hosts_than_it_may() -> None:
+    """What finds no room is written at once, with its rows, and everything is fetched in the end."""
+    bench = _small()
+
+    bench.add(*_urls())
+
+    assert len(bench.frontier.workbench.hosts) == 3
+    assert bench.frontier.on_disk.hosts == HOSTS - 3
+    assert bench.frontier.waiting_urls == 2 * HOSTS
+    assert sorted(_fetch_all(bench)) == sorted(_urls())
+    assert bench.frontier.on_disk.hosts == bench.frontier.on_disk.rows == 0
+    assert bench.store.due(9, Due(IN_MEMORY, "")) == []
+
+
+def test_a_crawl_that_fits_asks_the_store_nothing_more() -> None:
+    """No place is read or written but for the lists of hosts in memory, one each."""
+    bench = Bench(MemoryStore())
+    bench.add(*_urls())
+    bench.commit()
+    assert bench.store.due(99, Due(IN_MEMORY, "~")) == []
+    assert len(bench.store.due(99, Due(IN_MEMORY, ""))) == HOSTS
+    changes: list[Changes] = []
+    apply = bench.store.apply
+
+    def recorded(change: Changes) -> None:
+        changes.append(change)
+        apply(change)
+
+    bench.store.apply = recorded  # type: ignore[method-assign]
+    bench.through_robots()
+    lease = bench.next()
+    assert lease is not None
+    bench.add("http://h03.example/more")
+    assert not any(change.due for change in changes)
+
+
+def test_links_for_a_host_on_disk_leave_it_there() -> None:
+    """Rows, state and counts in one change; its place stays."""
+    bench = _small()
+    bench.add(*_urls())
+    place = bench.store.due(99, Due(IN_MEMORY, "~"))[-1]
+    bench.now += 100.0
+
+    bench.add(f"http://{place.host}/new", f"http://{place.host}/newer")
+
+    assert place.host not in bench.frontier.workbench.hosts
+    assert bench.store.is_due(place)
+    assert len(bench.store.head(place.host, 9)) == 4
+    assert bench.frontier.waiting_urls == 2 * HOSTS + 2
+    assert bench.frontier.on_disk.rows == 2 * (HOSTS - 3) + 2
+
+
+def test_what_was_promised_to_a_host_survives_the_disk() -> None:
+    """Delay, floor, rest and next moment come back as they went."""
+    bench = _small()
+    bench.add("http://slow.example/1", "http://slow.example/2")
+    bench.through_robots(b"User-agent: *\nCrawl-delay: 40\n")
+    lease = bench.next()
+    assert lease is not None
+    bench.answer(lease, 429, retry_after_seconds=500.0)
+    bench.commit()
+    host = lease.host
+    before = host.pack()
+    free = host.next_free
+
+    bench.add(*_urls())
+    for _ in range(5):
+        bench.now += 1.0
+        bench.frontier.next(bench.now)
+
+    assert "slow.example" not in bench.frontier.workbench.hosts
+    stored = Host.unpack("slow.example", bench.store.host("slow.example") or b"")
+    assert stored.next_free == free
+    assert bench.store.is_due(place_of(stored))
+    stored.on_disk = stored.rests_on_disk = False
+    assert stored.pack() == before
+    robots = bench.frontier.books.host("slow.example")
+    assert (robots.next_free, robots.delay_seconds, robots.floor_seconds) == (free, 40.0, 40.0)
+
+
+def test_a_start_takes_up_those_that_are_due_first() -> None:
+    """What was on disk stays there until it is due, after a crash too; the counts are those of before."""
+    first = _small()
+    first.add(*_urls())
+    hosts = dict(first.frontier.workbench.hosts)
+
+    for clean in (True, False):
+        again = _small(first.store, now=2000.0, clean=clean)
+        assert again.frontier.workbench.hosts.keys() == hosts.keys()
+        assert again.frontier.waiting_urls == 2 * HOSTS
+        assert again.frontier.on_disk.hosts == HOSTS - 3
+        assert not again.frontier.loading
+    assert sorted(_fetch_all(again)) == sorted(_urls())
+
+
+def test_a_smaller_memory_than_before_is_kept_to() -> None:
+    """What was in memory and finds no room at the next start goes to disk."""
+    first = Bench(MemoryStore())
+    first.add(*_urls())
+    assert first.frontier.on_disk.hosts == 0
+
+    again = _small(first.store, now=2000.0)
+
+    assert len(again.frontier.workbench.hosts) == 3
+    assert again.frontier.on_disk.hosts == HOSTS - 3
+    assert again.frontier.waiting_urls == 2 * HOSTS
+    assert sorted(_fetch_all(again)) == sorted(_urls())
+
+
+@pytest.mark.parametrize("in_memory", [3, 1000])
+def test_a_store_without_lists_gets_them(in_memory: int) -> None:
+    """As of an older version, or copied from Redis: every queue is looked at once, links may come meanwhile."""
+    first = Bench(MemoryStore())
+    first.add(*_urls())
+    store = first.store
+    store.apply(Changes(due=[(place.host, place.at, None) for place in store.due(99, Due(IN_MEMORY, ""))]))
+    store.apply(Changes(facts=[(DUE_FACT, b"")]))
+
+    again = Bench(store, now=2000.0, load=False, max_hosts_in_memory=in_memory)
+    assert again.frontier.loading
+    more = ["http://h11.example/more", "http://h00.example/more", "http://new.example/"]
+    again.frontier.load_some(1)
+    again.add(*more)
+    while again.frontier.load_some(2):
+        pass
+
+    assert again.frontier.waiting_urls == 2 * HOSTS + len(more)
+    listed = store.due(99, Due(IN_MEMORY, ""))
+    assert sorted(place.host for place in listed) == sorted(set(store.hosts_with_work()))
+    assert sorted(_fetch_all(again)) == sorted([*_urls(), *more])
+
+
+def test_lists_that_are_wrong_are_mended() -> None:
+    """The rows are the truth: an entry without rows goes, and after a crash a host on no list is found."""
+    first = _small()
+    first.add(*_urls())
+    store = first.store
+    lost, gone = store.due(2, Due(IN_MEMORY, "~"))
+    in_memory = store.due(1, Due(IN_MEMORY, ""))[0]
+    state = Host.unpack(lost.host, store.host(lost.host) or b"")
+    state.on_disk = False
+    store.apply(Changes(due=[(lost.host, lost.at, None), (in_memory.host, IN_MEMORY, None)]))
+    store.apply(Changes(hosts=[(lost.host, state.pack())], removed=store.head(gone.host, 9)))
+
+    again = _small(store, now=2000.0, clean=False)
+    expected = [url for url in _urls() if gone.host not in url]
+
+    assert sorted(_fetch_all(again)) == sorted(expected)
+    assert again.frontier.on_disk.hosts == 0
+    assert store.due(9, Due(IN_MEMORY, "")) == []
+
+
+def test_a_host_given_up_is_tried_again_at_the_next_start() -> None:
+    """It leaves memory, is on no disk's list of those that are due, and its rows wait for a start."""
+    bench = _small()
+    bench.add("http://dead.example/1")
+    for _ in range(60):
+        if bench.frontier.given_up_hosts:
+            break
+        lease = bench.next()
+        if lease is not None:
+            bench.answer(lease, None)
+            bench.commit()
+        wake = bench.frontier.wake_at()
+        bench.now = max(bench.now + 0.1, wake or 0.0)
+    assert bench.frontier.given_up_hosts == 1
+    bench.now += 1e6
+    bench.next()
+    assert "dead.example" not in bench.frontier.workbench.hosts
+    assert bench.frontier.waiting_urls == 0
+    bench.add("http://dead.example/2")
+    assert bench.frontier.waiting_urls == 0
+    assert bench.next() is None
+
+    again = _small(bench.store, now=bench.now + 10.0)
+    assert again.frontier.waiting_urls == 2
+    assert sorted(_fetch_all(again)) == ["http://dead.example/1", "http://dead.example/2"]
+
+
+def test_a_crawl_is_not_over_while_hosts_on_disk_have_a_turn_to_come() -> None:
+    """Only rests longer than the patience end it, on disk as in memory."""
+    bench = _small()
+    bench.add(*_urls())
+    assert not bench.frontier.only_rests(bench.now, 3600.0)
+    rest = {}
+    for _ in range(2_000):
+        lease = bench.next()
+        if lease is not None:
+            bench.answer(lease, 429, retry_after_seconds=50_000.0)
+            rest[lease.row.host] = lease.host.rest_until
+        elif len(rest) == HOSTS:
+            break
+        bench.commit()
+        bench.now += 0.2
+    bench.commit()
+    assert bench.frontier.on_disk.hosts >= HOSTS - 4
+    assert bench.frontier.on_disk.resting == bench.frontier.on_disk.hosts
+    bench.now += 1.0  # their address has rested by now
+    assert bench.next() is None
+    assert bench.frontier.only_rests(bench.now, 3600.0)
+    assert not bench.frontier.only_rests(bench.now, 60_000.0)
+
+
+def test_without_room_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that refuses leaves memory, counts and lists as they were; later all goes on."""
+    bench = _small()
+    bench.add(*_urls())
+    bench.through_robots()
+    counts, hosts = bench.frontier.on_disk, set(bench.frontier.workbench.hosts)
+    urls = bench.frontier.waiting_urls
+
+    def full(changes: Changes) -> None:
+        raise StorageError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.store, "apply", full)
+        with pytest.raises(StorageError):
+            bench.add("http://h11.example/x", "http://h00.example/x", "http://new.example/")
+        for _ in range(5):
+            with pytest.raises(StorageError):  # one was asked and must give way to those that never were
+                bench.frontier.next(bench.now)
+            bench.now += 1.0
+        assert (bench.frontier.on_disk, set(bench.frontier.workbench.hosts)) == (counts, hosts)
+        assert not any(host.on_disk for host in bench.frontier.hosts())
+        assert bench.frontier.waiting_urls == urls
+    bench.frontier.add_again(bench.now)
+    assert bench.frontier.waiting_urls == urls + 3
+
+
+def test_a_host_needed_in_memory_comes_off_the_disk() -> None:
+    """As when another's robots.txt is there, or a rendered page asks it: listed as in memory, counted there."""
+    bench = _small()
+    bench.add(*_urls())
+    place = bench.store.due(99, Due(IN_MEMORY, "~"))[-1]
+
+    host = bench.frontier.books.host(place.host)
+
+    assert bench.frontier.workbench.hosts[place.host] is host
+    assert host.work
+    assert not host.on_disk
+    assert bench.store.is_due(Due(IN_MEMORY, place.host))
+    assert not bench.store.is_due(place)
+    assert bench.frontier.waiting_urls == 2 * HOSTS
+    assert sorted(_fetch_all(bench)) == sorted(_urls())
+
+
+def test_rows_queued_behind_the_frontiers_back_are_counted() -> None:
+    """Lost captures are fetched again at the next start, of hosts on disk, in memory and without work alike."""
+    first = _small()
+    first.add(*_urls())
+    store = first.store
+    on_disk, in_memory = store.due(99, Due(IN_MEMORY, "~"))[0].host, store.due(1, Due(IN_MEMORY, ""))[0].host
+    changes = Changes(queued=[row(name, 7) for name in (on_disk, in_memory, "done.example")])
+    count_rows(store, changes)
+    store.apply(changes)
+
+    again = _small(store, now=2000.0)
+
+    assert again.frontier.waiting_urls == 2 * HOSTS + 3
+    assert len(_fetch_all(again)) == 2 * HOSTS + 3
+
+
+def test_the_folder_of_an_older_version_is_crawled_on_and_looked_at(tmp_path: Path) -> None:
+    """It has no table of due hosts, and its hosts no place in one."""
+    options = tables.table_options()
+    del options[tables.DUE]
+    Rdict(str(tmp_path), tables.database_options(), options).close()
+    older = Host("old.example", 5.0)
+    older.rows = 1
+    queued = Rdict(str(tmp_path), tables.database_options(), options)
+    queued.get_column_family(tables.HOSTS).put(b"old.example", older.pack())
+    queued.close()
+    with FrontierView(tmp_path) as view:
+        assert [name for name, _ in view.hosts()] == ["old.example"]
+    store = RocksStore(tmp_path)
+    store.apply(Changes(queued=[row("old.example", 1)]))
+    bench = Bench(store, now=2000.0)  # type: ignore[arg-type]
+    assert bench.frontier.waiting_urls == 1
+    assert store.due(9, Due(IN_MEMORY, "")) == [Due(IN_MEMORY, "old.example")]
+    store.close()

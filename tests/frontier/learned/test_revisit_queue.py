@@ -1,0 +1,78 @@
+"""Which known pages are chosen: the table's refusals, the budget, and what is worth most."""
+
+from crawlerproject.frontier.learned.revisit_queue import due
+from crawlerproject.rules.revisits.history import FEED, History, HostHistory
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.url.priority import priority
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import PageRecord
+from tests.frontier.conftest import Bench
+
+NOW = 1_800_000_000.0
+RECENT = 2 * DAY_SECONDS
+
+
+def page(name: str, days: float, status: int = 200, **more: object) -> tuple[bytes, PageRecord]:
+    """A page last seen some days ago."""
+    seen = NOW - days * DAY_SECONDS
+    history = History(visits=1, seen_at=seen)._replace(**more)  # type: ignore[arg-type]
+    record = PageRecord(f"http://a.test/{name}", "fetched", status, seen, b"d" * 20, history=history.pack())
+    return name.encode(), record
+
+
+def names(pages: list[tuple[bytes, PageRecord]], budget: int | None = None) -> list[str]:
+    """The chosen ones, the best first."""
+    chosen = due(pages, lambda host: HostHistory(), NOW, budget=budget, recent_seconds=RECENT)
+    return [one.key.decode() for one in chosen]
+
+
+def test_pages_that_need_no_request_are_left_out() -> None:
+    """Fresh, recent, waiting in a queue, never read; an announced one comes though it is recent."""
+    pages = [
+        page("due", 5),
+        page("recent", 1),
+        page("fresh", 5, fresh_until=NOW + 1),
+        page("queued", 5, queued_at=NOW - 1),
+        page("unread", 5, visits=0),
+        page("announced", 1, announced=1.0),
+        page("feed", 1, kind=FEED),
+    ]
+
+    assert set(names(pages)) == {"due", "announced", "feed"}
+
+
+def test_a_budget_takes_the_best() -> None:
+    """Announced before all, then the longer unseen, the less deep, those that bring new links."""
+    pages = [
+        page("plain", 5),
+        page("older", 20),
+        page("deep", 5, depth=9),
+        page("hub", 5, new_links=20.0),
+        page("announced", 5, announced=1.0),
+        page("gone", 20, status=404),
+    ]
+    order = names(pages)
+
+    assert order[0] == "announced"
+    assert order.index("plain") < order.index("deep")
+    assert order.index("hub") < order.index("plain")
+    assert order.index("older") < order.index("plain")
+    assert order.index("gone") > order.index("older")
+    assert names(pages, budget=2) == order[:2]
+
+
+def test_nothing_is_left_for_ever() -> None:
+    """A deep page that waited five times its tier is chosen before a front page that is due."""
+    assert names([page("front", 3), page("deep", 150, depth=9)], budget=1) == ["deep"]
+
+
+def test_a_rank_says_what_of_a_hosts_queue_comes_first() -> None:
+    """New links go into the queue by their rank; one that is in no rank by its depth alone."""
+    shares = {"http://a.test/best": 0.995, "http://a.test/good": 0.95, "http://a.test/plain": 0.3}
+    bench = Bench(MemoryStore(), less_important=shares.get)
+    names = ["plain", "unknown", "good", "best"]
+
+    bench.add(*[f"http://a.test/{name}" for name in names], depth=4, priority=priority(4, "L"))
+
+    rows = bench.store.head("a.test", 10)
+    assert [row.url.rpartition("/")[2] for row in rows] == ["best", "good", "plain", "unknown"]

@@ -1,0 +1,172 @@
+"""Subscriptions to hubs: once a feed, kept from run to run, renewed before their lease ends."""
+
+from crawlerproject.frontier.learned.hubs import MAX_UNPROVEN_PER_DOMAIN
+from crawlerproject.frontier.learned.subscriptions import (
+    MAX_UNVERIFIED_PER_DOMAIN,
+    MAX_WAITING_PER_DOMAIN,
+    Subscriptions,
+)
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.feeds.feeds import Feed, read_feed
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import FLAG_HUB, Changes, PageRecord, QueuedPage
+from tests.frontier.conftest import Bench
+
+DAY = 86_400.0
+BEGIN = 20_000 * DAY
+FEED = read_feed(b'<feed><link rel="hub" href="http://hub.test/"/></feed>')
+
+
+def feed(path: str) -> QueuedPage:
+    """A feed of a.test."""
+    address = parse(f"http://a.test/{path}")
+    return QueuedPage(address.host, address.key, address.url, 2, 1, 1, "L", "")
+
+
+def confirm(subscriptions: Subscriptions, asked: QueuedPage, now: float, lease: float) -> None:
+    """The hub's question about what it was asked."""
+    token = subscriptions.form(asked).decode().partition("%2Fpush%2F")[2].partition("&")[0]
+    question = {
+        "hub.mode": "subscribe", "hub.topic": asked.note, "hub.challenge": "c", "hub.lease_seconds": str(int(lease)),
+    }  # fmt: skip
+    assert subscriptions.verify(token, question, now).body == "c"
+
+
+def test_a_feed_is_subscribed_to_once() -> None:
+    """Two feeds of one hub are two requests in its queue, the second once the first has shown that it is a hub; the
+    same feed again is none, in a later run either."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+
+    met = [subscriptions.met(feed(path), [], FEED, bench.now) for path in ("one", "two", "one")]
+
+    assert met == [True, False, False]
+    (first,) = store.head("hub.test", 10)
+    confirm(subscriptions, first, bench.now, DAY)
+    asked = store.head("hub.test", 10)
+    assert [row.note for row in asked] == ["http://a.test/one", "http://a.test/two"]
+    assert all(row.url == "http://hub.test/" and row.flags & FLAG_HUB for row in asked)
+    later = Subscriptions(store, bench.frontier, "http://p.test/push")
+    assert later.form(asked[0]) == subscriptions.form(asked[0])
+    assert not later.met(feed("one"), [], FEED, bench.now)
+
+
+def test_a_lease_is_renewed_before_it_ends() -> None:
+    """With a tenth of it left, under the same callback and secret; an unanswered renewal is not asked at every turn."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+    subscriptions.met(feed("one"), [], FEED, BEGIN)
+    (asked,) = store.head("hub.test", 10)
+    confirm(subscriptions, asked, BEGIN, 10 * DAY)
+    form = subscriptions.form(asked)
+
+    due = [subscriptions.renew(BEGIN + days * DAY) for days in (1.0, 8.9, 9.0, 9.01, 9.9, 10.0, 10.1)]
+
+    assert due == [0, 0, 1, 0, 0, 1, 0]
+    assert subscriptions.form(asked) == form
+    assert len(store.head("hub.test", 10)) == 3
+
+
+def hub_feed(hub: str) -> Feed:
+    """A feed that names this hub."""
+    return read_feed(f'<feed><link rel="hub" href="http://{hub}/form"/></feed>'.encode())
+
+
+def test_what_is_no_hub_is_asked_once() -> None:
+    """It never verifies: eight feeds of one site have it sent one request, in days and after a restart as well, and
+    at another port of its too; the refusals are counted."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+
+    for days in (0.0, 0.5, 1.0, 40.0):
+        for number in range(8):
+            subscriptions.met(feed(str(number)), [], hub_feed("victim.test"), BEGIN + days * DAY)
+            subscriptions.met(feed(f"p{number}"), [], hub_feed(f"victim.test:{8000 + number}"), BEGIN + days * DAY)
+        subscriptions.renew(BEGIN + days * DAY)
+        subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+
+    rows = [row for host in store.hosts_with_work() for row in store.head(host, 99)]
+    assert len(rows) == 1
+    assert bench.frontier.take_refused() == {Reason.HUB_UNPROVEN: 15}
+
+
+def test_other_sites_have_it_asked_once_more_a_day_later() -> None:
+    """A wrong path that one site names must not close a real hub to all others; three sites in all."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+    sites = [feed("x")._replace(url=f"http://site{number}.test/feed") for number in range(6)]
+
+    met = [
+        [subscriptions.met(site, [], hub_feed("victim.test"), BEGIN + day * DAY) for site in sites] for day in range(5)
+    ]
+
+    assert [sum(of_day) for of_day in met] == [1, 1, 1, 0, 0]
+
+
+def test_a_request_that_was_never_sent_is_not_held_against_the_hub() -> None:
+    """Its robots.txt forbids the path that a stranger named: the site whose hub it is has it asked."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+    stranger = feed("x")._replace(url="http://stranger.test/feed")
+    subscriptions.met(stranger, [], hub_feed("hub.test"), BEGIN)
+    (row,) = store.head("hub.test", 10)
+    store.apply(Changes(removed=[row], pages=[(row.key, PageRecord(row.url, Reason.ROBOTS, 0, BEGIN))]))
+
+    assert subscriptions.met(feed("one"), [], FEED, BEGIN)
+
+
+def test_the_sites_of_one_domain_have_few_hosts_asked() -> None:
+    """Three that never prove to be a hub; a domain of its own is not affected."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+    other = feed("x")._replace(url="http://other.test/feed")
+
+    met = [subscriptions.met(feed(f"f{number}"), [], hub_feed(f"v{number}.test"), BEGIN) for number in range(9)]
+
+    assert met == [True] * MAX_UNPROVEN_PER_DOMAIN + [False] * (9 - MAX_UNPROVEN_PER_DOMAIN)
+    assert subscriptions.met(other, [], hub_feed("hub.test"), BEGIN)
+
+
+def test_a_redirect_to_another_host_counts_as_its_request() -> None:
+    """Two hubs of a stranger send us to one victim: it is asked once."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+    for number in range(2):
+        subscriptions.met(feed(f"f{number}"), [], hub_feed(f"hub{number}.test"), BEGIN)
+        (row,) = store.head(f"hub{number}.test", 1)
+        subscriptions.moved(row, parse(f"http://victim.test/delete?{number}"), "R", BEGIN)
+
+    assert len(store.head("victim.test", 10)) == 1
+
+
+def test_there_is_a_bound_for_each_domain() -> None:
+    """Of one domain so many wait for their hub, and no more."""
+    store = MemoryStore()
+    bench = Bench(store)
+    subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
+
+    for number in range(2 * MAX_WAITING_PER_DOMAIN):
+        subscriptions.met(feed(str(number)), [], FEED, BEGIN)
+    (row,) = store.head("hub.test", 10)
+    confirm(subscriptions, row, BEGIN, DAY)
+
+    assert len(store.head("hub.test", 1000)) == 1 + MAX_UNVERIFIED_PER_DOMAIN
+
+
+def test_nothing_is_asked_of_hubs_that_could_not_reach_us() -> None:
+    """A row left over from a run with WEBSUB_PORT, in one without (as this frontier is): refused, and its robots.txt
+    is not asked for either."""
+    store = MemoryStore()
+    bench = Bench(store)
+    Subscriptions(store, bench.frontier, "http://p.test/push").met(feed("one"), [], FEED, bench.now)
+
+    assert bench.next() is None
+    assert bench.frontier.take_refused() == {Reason.SCOPE: 1}

@@ -1,0 +1,197 @@
+"""What the frontier learns about traps: refused when found and when leased, stored with commits, overruled."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.traps.template_yield import FIRST_PAGES
+from crawlerproject.rules.url.exclusion import Exclusion
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.scope import Scope
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
+from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, Changes, QueuedPage
+
+HOST = "a.example"
+URL = "http://a.example/c/7"
+
+
+@pytest.fixture
+def trapped() -> TrapDesk:
+    """A desk that knows /c/{n} for a trap."""
+    desk = TrapDesk(MemoryStore())
+    for number in range(FIRST_PAGES):
+        desk.heard(HOST, f"http://a.example/c/{number}", False)
+    return desk
+
+
+def gates(desk: TrapDesk) -> Gates:
+    """The gates of a crawl without bounds."""
+    never = SimpleNamespace(current=lambda now: Exclusion())
+    return Gates(Scope("any"), never, AddressRules(), [], max_urls_per_host=10, traps=desk)
+
+
+def row(url: str, flags: int = 0) -> QueuedPage:
+    """A queued URL."""
+    address = parse(url)
+    return QueuedPage(address.host, address.key, url, 0, 1, 1, "L", "", 0, flags)
+
+
+def test_a_trap_is_refused_when_found_and_when_leased(trapped: TrapDesk) -> None:
+    """Seeds and robots.txt are not; nor are other templates and hosts."""
+    gate = gates(trapped)
+    assert gate.refusal(Found(parse(URL), 1, "L", "", 1), 0.0) is Reason.TRAP
+    assert gate.refusal(Found(parse(URL), 0, "", "", 0, FLAG_SEED), 0.0) is None
+    assert gate.refusal(Found(parse("http://a.example/d/7"), 1, "L", "", 1), 0.0) is None
+    assert gate.refusal(Found(parse("http://b.example/c/7"), 1, "L", "", 1), 0.0) is None
+    assert gate.refusal_again(row(URL), 0.0) is Reason.TRAP
+    assert gate.refusal_again(row(URL, FLAG_SEED), 0.0) is None
+    assert gate.refusal_again(row(URL, FLAG_ROBOTS), 0.0) is None
+
+
+def test_what_is_learnt_reaches_the_store_even_when_a_commit_fails(trapped: TrapDesk) -> None:
+    """Facts of a commit that failed, and of pages that ended during one, are in the next."""
+    store = MemoryStore()
+    failed = trapped.facts()
+    trapped.heard("b.example", "http://b.example/", True)
+    again = trapped.facts()
+    trapped.heard("c.example", "http://c.example/", True)
+    store.apply(Changes(facts=again))
+    trapped.stored()
+
+    assert [name for name, _ in failed] == ["traps/a.example"]
+    assert [name for name, _ in again] == ["traps/a.example", "traps/b.example"]
+    assert [name for name, _ in trapped.facts()] == ["traps/c.example"]
+    assert TrapDesk(store).refuses(HOST, URL, 0.0)
+
+
+def write(path: Path, text: str, at: int) -> None:
+    """Write the file with a modification time of its own."""
+    path.write_text(text, "utf-8")
+    os.utime(path, (at, at))
+
+
+def test_the_operator_overrules_while_the_crawl_runs(tmp_path: Path, trapped: TrapDesk) -> None:
+    """A host and a template, a host, every host; after the interval, and not for what is not named."""
+    path = tmp_path / "allow.txt"
+    write(path, "# none\n", 1)
+    desk = TrapDesk(MemoryStore(), TrapAllowFile(path, 60))
+    for number in range(FIRST_PAGES):
+        desk.heard(HOST, f"http://a.example/c/{number}", False)
+    assert desk.refuses(HOST, URL, 0.0)
+    write(path, "a.example /d/{n}\nb.example\n", 2)
+    assert desk.refuses(HOST, URL, 60.0)
+    write(path, "a.example /c/{n}\n", 3)
+    assert desk.refuses(HOST, URL, 119.0)
+    assert not desk.refuses(HOST, URL, 120.0)
+    assert desk.refuses_shape(HOST, "http://a.example/x/x/x/x", 120.0)
+    for line in ("A.Example\n", "*\n"):
+        write(path, line, 4 + len(line))
+        allowed = TrapDesk(MemoryStore(), TrapAllowFile(path, 60))
+        assert not allowed.refuses_shape(HOST, "http://a.example/x/x/x/x", 0.0)
+
+
+def test_a_lost_allow_list_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """One warning; bad lines are named by their number."""
+    path = tmp_path / "allow.txt"
+    write(path, "a.example\na b c\nb.example x\n", 1)
+    allow = TrapAllowFile(path, 1)
+    assert allow.allows(HOST, "", 0.0)
+    assert "line 2" in caplog.text
+    assert "line 3" in caplog.text
+    path.unlink()
+    assert all(allow.allows(HOST, "", second) for second in (2.0, 4.0, 6.0))
+    assert caplog.text.count("cannot be read") == 1
+
+
+def page(reason: Reason, status: int | None = 200, location: str = "", **more: Any) -> Any:
+    """A page as far as the desk looks."""
+    lease = SimpleNamespace(row=row(URL), is_robots=more.pop("robots", False))
+    wire = SimpleNamespace(truncated=more.pop("truncated", None))
+    known = {"text_marks": (), "duplicate": None, "is_feed": False, "found": [], **more}
+    return SimpleNamespace(lease=lease, reason=reason, status=status, location=location, wire=wire, **known)
+
+
+@pytest.mark.parametrize(
+    ("ended", "spends"),
+    [
+        (page(Reason.HTTP_ERROR, 404), True),
+        (page(Reason.REDIRECT, 302, "http://a.example/other"), True),
+        (page(Reason.FETCHED, text_marks=(5,)), True),  # new the first time only
+        (page(Reason.FETCHED, duplicate=Duplicate("near", "http://a.example/other", 3)), True),
+        (page(Reason.REDIRECT, 302, "http://b.example/"), False),
+        (page(Reason.RENDERED, None, text_marks=(5,)), True),
+        (page(Reason.CHALLENGE, 403), False),
+        (page(Reason.RATE_LIMITED, 429), False),
+        (page(Reason.NOT_MODIFIED, 304), False),
+        (page(Reason.CONNECT_FAILED, None), False),
+        (page(Reason.HTTP_ERROR, 404, robots=True), False),
+    ],
+)
+def test_what_a_page_says_about_its_template(ended: Any, spends: bool) -> None:
+    """Errors, redirects within the host and known texts cost; what is about the host or the moment does not."""
+    desk = TrapDesk(MemoryStore())
+    for _ in range(FIRST_PAGES + 2):
+        desk.learn(ended, b"\0" * 20)
+    assert desk.refuses(HOST, URL, 0.0) is spends
+
+
+@pytest.mark.parametrize(
+    ("more", "spends"),
+    [
+        ({}, False),
+        ({"duplicate": Duplicate("near", "http://a.example/other", 3)}, True),
+        ({"duplicate": Duplicate("exact", "http://b.example/mirror")}, False),  # another host's
+        ({"duplicate": Duplicate("canonical", "http://a.example/other")}, False),
+        ({"truncated": "time"}, True),
+    ],
+)
+def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
+    """Unless they are nearly another page's of the host, or dripped."""
+    desk = TrapDesk(MemoryStore())
+    for mark in range(1, FIRST_PAGES + 2):
+        desk.learn(page(Reason.FETCHED, text_marks=(mark,), **more), b"")
+    assert desk.refuses(HOST, URL, 0.0) is spends
+
+
+def test_ports_of_a_name_share_its_budget() -> None:
+    """Three ports, a third of the budget each; what the operator allows of one port is allowed there."""
+    desk = TrapDesk(MemoryStore())
+    for number in range(FIRST_PAGES + 2):
+        desk.heard(f"{HOST}:{8000 + number % 3}", f"http://{HOST}:{8000 + number % 3}/c/{number}", False)
+
+    assert desk.refuses(HOST, f"http://{HOST}/c/999", 0.0)
+    assert [name for name, _ in desk.facts()] == [f"traps/{HOST}"]
+
+
+def test_a_port_that_an_older_version_knew_is_remembered() -> None:
+    """It kept what each port yielded by itself."""
+    store = MemoryStore()
+    old = TrapDesk(store)
+    for number in range(FIRST_PAGES + 2):
+        old.heard(HOST, f"http://{HOST}/c/{number}", False)
+    store.apply(Changes(facts=[(name + ":81", packed) for name, packed in old.facts()]))
+
+    assert TrapDesk(store).refuses(f"{HOST}:81", f"http://{HOST}:81/c/999", 0.0)
+
+
+def test_a_file_that_is_no_page_is_told_by_its_digest() -> None:
+    """Two hundred different PDFs are two hundred new texts; one PDF two hundred times is one."""
+    desk = TrapDesk(MemoryStore())
+    for number in range(200):
+        desk.learn(page(Reason.FETCHED), number.to_bytes(4, "big") + b"x" * 16)
+    assert not desk.refuses(HOST, URL, 0.0)
+    for _ in range(201):
+        desk.learn(page(Reason.FETCHED), b"same" * 5)
+    assert desk.refuses(HOST, URL, 0.0)

@@ -1,0 +1,169 @@
+"""robots.txt in the frontier: kept within bounds, stale copies, redirects, scheme and port, judged twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawlerproject.frontier.robots import cache as robots_desk
+from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots.policy import STALE_SECONDS, RobotsRecord, parse_robots
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Changes
+from tests.frontier.conftest import Bench
+
+DAY = 86400.0
+A, B = "http://a.example/", "http://b.example/"
+NO = b"User-agent: *\nDisallow: /no\n"
+
+
+def kept(store: MemoryStore, origin: str, body: bytes, at: float = 0.0) -> None:
+    """Store a robots.txt as fetched at a time."""
+    record = RobotsRecord(200, body, at, at + DAY, "fetched")
+    store.apply(Changes(robots=[(origin, record.pack())]))
+
+
+def test_parsed_rules_are_kept_for_a_bounded_number_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules of all others come from the store again, and are the same; the ones used last stay."""
+    monkeypatch.setattr(robots_desk, "_PARSED_KEPT", 10)
+    store = MemoryStore()
+    for number in range(100):
+        kept(store, f"http://h{number}.example", b"User-agent: *\nDisallow: /no%d\n" % number)
+    desk = RobotsDesk(store, "TestBed", DAY)
+    for _ in range(2):
+        for number in range(100):
+            host = f"h{number}.example"
+            assert not desk.allows("http", host, f"http://{host}/no{number}")
+            assert desk.allows("http", host, f"http://{host}/yes")
+            assert len(desk._parsed) <= 10
+    assert list(desk._parsed) == [f"http://h{number}.example" for number in range(90, 100)]
+
+
+def test_doubt_means_no() -> None:
+    """A host whose rules nobody knows allows nothing."""
+    assert not RobotsDesk(MemoryStore(), "TestBed", DAY).allows("http", "a.example", A)
+
+
+@pytest.mark.parametrize("status", [None, 429, 500, 503])
+def test_a_stale_copy_serves_for_thirty_days(status: int | None) -> None:
+    """RFC 9309 2.3.1.4; the real one is asked for every hour meanwhile, and then the host waits."""
+    store = MemoryStore()
+    kept(store, "http://a.example", NO)
+    desk = RobotsDesk(store, "TestBed", DAY)
+
+    stale = desk.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS)
+    too_old = desk.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS + 1)
+
+    assert (stale.usable, stale.good_until) == (True, STALE_SECONDS + 3600)
+    assert not desk.allows("http", "a.example", A + "no")
+    assert not too_old.usable
+
+
+def test_schemes_and_ports_have_rules_of_their_own(bench: Bench) -> None:
+    """RFC 9309 2.3: the key is scheme, host and port."""
+    bench.add(A + "no")
+    bench.through_robots(NO)
+    for url in ("https://a.example/no", "http://a.example:8080/no"):
+        assert bench.add(url) == 1
+        lease = bench.next()
+        assert lease is not None
+        assert lease.row.url == url.replace("/no", "/robots.txt")
+        bench.answer(lease)
+        bench.commit()
+        bench.now = lease.host.next_free
+        page = bench.next()
+        assert page is not None
+        assert page.row.url == url
+        bench.answer(page)
+        bench.now = page.host.next_free
+
+
+def test_rules_are_consulted_before_queueing_and_again_before_fetching(bench: Bench) -> None:
+    """Known ones keep a link out of the queue; those that changed meanwhile keep a queued page from being asked for."""
+    bench.add(A, A + "later")
+    bench.through_robots(NO)
+    assert bench.add(A + "no") == 0
+    assert bench.frontier.refused[Reason.ROBOTS] == 1
+    first = bench.next()
+    assert first is not None
+    bench.answer(first)
+    bench.commit()
+
+    bench.now += DAY
+    again = bench.next()
+    assert again is not None
+    assert again.is_robots
+    bench.answer(again, body=b"User-agent: *\nDisallow: /\n")
+    bench.commit()
+    bench.now = again.host.next_free
+
+    assert bench.next() is None
+    assert bench.frontier.refused[Reason.ROBOTS] == 2
+
+
+@pytest.mark.parametrize(("redirects", "obeyed"), [(5, True), (6, False)])
+def test_five_redirects_are_followed(bench: Bench, redirects: int, obeyed: bool) -> None:
+    """RFC 9309 2.3.1.2: at the pace of each host on the way; after more, there are no rules."""
+    bench.add(A + "no")
+    asked = []
+    lease = bench.next()
+    for number in range(redirects):
+        assert lease is not None
+        assert lease.is_robots
+        asked.append(lease.row.url)
+        bench.answer(lease, 301, location=f"http://hop{number}.example/robots.txt")
+        bench.commit()
+        if number < 5:
+            bench.now = max(bench.now, lease.host.next_free if lease.host.name != "a.example" else bench.now)
+            lease = bench.next()
+    assert len(asked) == len(set(asked)) == redirects
+    if obeyed:
+        assert lease is not None
+        bench.answer(lease, body=NO)
+        bench.commit()
+    bench.now += 200
+    page = bench.next()
+    assert (page is None) is obeyed
+    assert bench.frontier.refused[Reason.ROBOTS] == obeyed
+
+
+def test_a_redirect_to_an_excluded_host_means_no_page(bench: Bench) -> None:
+    """We may not ask there: doubt means no."""
+    bench.never.list = bench.never.list.parse(["b.example"])[0]
+    bench.add(A)
+    lease = bench.next()
+    assert lease is not None
+    bench.answer(lease, 302, location=B + "robots.txt")
+    bench.commit()
+    bench.now += 20
+    assert bench.next() is None
+    assert lease.host.robots_until("http") < 0
+
+
+def test_large_rules_are_kept_for_few_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What parsed rules take is bounded by their size as well as by their number."""
+    monkeypatch.setattr(robots_desk, "_PARSED_CHARACTERS", 50_000)
+    store = MemoryStore()
+    for number in range(20):
+        rules = b"".join(b"Disallow: /%d-%d\n" % (number, line) for line in range(1_000))
+        kept(store, f"http://h{number}.example", b"User-agent: *\n" + rules)
+    desk = RobotsDesk(store, "TestBed", DAY)
+    for number in range(20):
+        assert not desk.allows("http", f"h{number}.example", f"http://h{number}.example/{number}-999")
+    assert 1 <= len(desk._parsed) <= 3
+    assert desk._parsed_characters == sum(rules.size for rules in desk._parsed.values())
+    desk.forget(lambda name: False)
+    assert desk._parsed_characters == 0
+
+
+def test_what_is_stored_of_a_long_file_reads_the_same() -> None:
+    """Beyond what is read nothing is stored."""
+    body = b"User-agent: *\n" + b"Disallow: /a\n" * 200_000
+    desk = RobotsDesk(MemoryStore(), "TestBed", DAY)
+
+    outcome = desk.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
+
+    assert outcome.record is not None
+    stored = RobotsRecord.unpack(outcome.record).body
+    assert len(stored) < len(body) / 2
+    assert not parse_robots(stored, "TestBed").allowed("/a")

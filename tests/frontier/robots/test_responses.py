@@ -1,0 +1,297 @@
+"""A host's robots.txt: asked for first, and what each answer to that means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from crawlerproject.frontier.messages import RobotsWanted
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots.redirects import MOST_ASKED
+from crawlerproject.rules.url.urls import parse
+from tests.frontier.conftest import Bench
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+def test_robots_is_the_first_page_of_a_host(bench: Bench) -> None:
+    """The first lease is robots.txt, under the host's pace; the page follows after the delay."""
+    bench.seed(A)
+
+    first = bench.next()
+    assert first is not None
+    assert first.row.url == "http://a.example/robots.txt"
+    bench.answer(first, body=b"")
+    assert bench.next() is None
+
+    bench.now = first.host.next_free
+    second = bench.next()
+    assert second is not None
+    assert second.row.url == A
+    assert bench.now >= 1005.0
+
+
+def test_http_and_https_have_a_robots_each(bench: Bench) -> None:
+    """The key is scheme and host; the clock is the host's alone."""
+    bench.seed(A, "https://a.example/")
+    bench.through_robots()
+    page = bench.next()
+    assert page is not None
+    bench.answer(page)
+    bench.now = page.host.next_free
+
+    other = bench.next()
+
+    assert other is not None
+    assert other.row.url == "https://a.example/robots.txt"
+
+
+def test_crawl_delay_is_a_floor(bench: Bench) -> None:
+    """However long: it lengthens the pause and is never cut."""
+    bench.add(A, A + "x")
+    bench.through_robots(b"User-agent: *\nCrawl-delay: 400")
+
+    page = bench.next()
+
+    assert page is not None
+    assert page.delay_seconds == 400
+    assert bench.now >= 1400
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 429, None])
+def test_unreachable_robots_means_no_page(bench: Bench, status: int | None) -> None:
+    """RFC 9309 2.3.1.4: the host waits, then robots.txt is asked for again."""
+    bench.add(A)
+    lease = bench.next()
+    assert lease is not None
+    bench.answer(lease, status)
+    bench.commit()
+    assert lease.host.next_free >= bench.now + 50
+
+    bench.now = lease.host.next_free
+    again = bench.next()
+
+    assert again is not None
+    assert again.is_robots
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_missing_robots_means_no_rules(bench: Bench, status: int) -> None:
+    """RFC 9309 2.3.1.3: a 4xx allows everything, whatever its body says."""
+    bench.add(A)
+    lease = bench.next()
+    assert lease is not None
+    bench.answer(lease, status, b"User-agent: *\nDisallow: /")
+    bench.now = lease.host.next_free
+
+    page = bench.next()
+
+    assert page is not None
+    assert page.row.url == A
+
+
+def test_a_redirected_robots_is_followed_at_the_other_host(bench: Bench) -> None:
+    """Its target takes its turn there; the first host waits for the answer and obeys it."""
+    bench.add(A + "no")
+    lease = bench.next()
+    assert lease is not None
+    bench.answer(lease, 301, location=B + "robots-of-a")
+    bench.commit()
+    bench.through_robots()
+
+    target = bench.next()
+
+    assert target is not None
+    assert (target.row.url, target.is_robots) == (B + "robots-of-a", True)
+    bench.answer(target, body=b"User-agent: *\nDisallow: /no")
+    bench.now += 30
+    assert bench.next() is None
+    assert bench.frontier.refused[Reason.ROBOTS] == 1
+
+
+def test_a_broken_https_leaves_http_alone(bench: Bench) -> None:
+    """A scheme that cannot be reached does not stop the other one of its host."""
+    bench.add(A)
+    bench.through_robots()
+    page = bench.next()
+    assert page is not None
+    bench.answer(page)
+    bench.now = page.host.next_free
+    bench.add("https://a.example/s", A + "x", priority=5)
+    robots = bench.next()
+    assert robots is not None
+    assert robots.row.url == "https://a.example/robots.txt"
+    bench.answer(robots, None, reason=Reason.TLS_FAILED)
+    bench.commit()
+    bench.now = robots.host.next_free
+
+    assert bench.now < 1100
+    other = bench.next()
+    assert other is not None
+    assert other.row.url == A + "x"
+
+
+@pytest.mark.parametrize("said", [b"Crawl-delay: inf", b"Crawl-delay: 1.79e308", b"Request-rate: 1/365d"])
+def test_a_host_that_wants_to_be_left_alone_is(bench: Bench, said: bytes) -> None:
+    """Its URLs are refused at once, and asked for no more; the crawl does not wait a month for its end."""
+    bench.add(A, A + "x")
+    bench.through_robots(b"User-agent: *\n" + said)
+
+    assert bench.now < 1100
+    assert bench.next() is None
+    bench.commit()
+
+    assert bench.frontier.books.refused[Reason.ROBOTS] == 2
+    assert bench.add(A + "y") == 0
+    record = bench.store.page(parse(A).key)
+    assert record is not None
+    assert record.reason == Reason.ROBOTS
+
+
+def test_left_alone_by_one_scheme_is_left_alone_by_both(bench: Bench) -> None:
+    """http and https are one host with one clock."""
+    bench.add(A, "https://a.example/")
+    bench.through_robots(b"User-agent: *\nCrawl-delay: inf")
+    while (lease := bench.next()) is not None:
+        assert lease.is_robots
+        bench.answer(lease, 404)
+        bench.commit()
+        bench.now = lease.host.next_free
+    assert bench.frontier.books.refused[Reason.ROBOTS] == 2
+
+
+def redirect(bench: Bench, location: str) -> None:
+    """Answer the robots.txt that is due with a redirect."""
+    lease = bench.next()
+    assert lease is not None
+    assert lease.is_robots
+    bench.answer(lease, 302, location=location)
+    bench.commit()
+
+
+def asked(bench: Bench, seconds: float) -> list[str]:
+    """What is asked within so many seconds; robots.txt files but a.example's say no to /no."""
+    urls = []
+    end = bench.now + seconds
+    while bench.now < end:
+        lease = bench.next()
+        if lease is None:
+            bench.now += 1
+        else:
+            urls.append(lease.row.url)
+            bench.answer(lease, 200, b"User-agent: *\nDisallow: /no")
+        bench.commit()
+    return urls
+
+
+def test_a_third_sites_rules_judge_what_it_is_asked_for(bench: Bench) -> None:
+    """What they forbid is refused; the origin waits as for any robots.txt that cannot be reached."""
+    bench.add(A + "page")
+    redirect(bench, B + "no/delete?id=7")
+    origin = bench.frontier.workbench.hosts["a.example"]
+    assert asked(bench, 15) == [B + "robots.txt"]
+    assert bench.frontier.refused == {Reason.ROBOTS: 1}
+    assert origin.robots_until("http") < 0
+    assert origin.rests_until(bench.now)
+
+
+@pytest.mark.parametrize(
+    ("location", "refusal"),
+    [
+        ("http://b.example/film.zip", Reason.EXTENSION),
+        ("http://b.example/" + "x" * 2000, Reason.URL_LENGTH),
+        ("http://127.0.0.1/robots.txt", Reason.PRIVATE_ADDRESS),
+        ("http://[::1]/robots.txt", Reason.PRIVATE_ADDRESS),
+        ("http://never.example/robots.txt", Reason.NEVERCRAWL),
+    ],
+)
+def test_where_nothing_may_be_asked_no_robots_is_asked(bench: Bench, location: str, refusal: Reason) -> None:
+    """By the gates that need no rules; counted, and the origin waits."""
+    bench.never.list = bench.never.list.parse(["never.example"])[0]
+    bench.add(A)
+    redirect(bench, location)
+    assert bench.frontier.refused == {refusal: 1}
+    assert bench.next() is None
+    assert bench.frontier.workbench.hosts["a.example"].robots_until("http") < 0
+
+
+def test_the_robots_txt_of_another_host_needs_no_leave(bench: Bench) -> None:
+    """Its own, and only that; and any place of the host itself."""
+    bench.add(A + "page")
+    redirect(bench, B + "robots.txt")
+    assert asked(bench, 30) == [B + "robots.txt", A + "page"]
+
+
+def test_a_host_may_keep_its_robots_elsewhere_on_itself(bench: Bench) -> None:
+    """No robots.txt of its own is there to ask."""
+    bench.add(A + "page")
+    redirect(bench, A + "no/rules.txt")
+    assert asked(bench, 30) == [A + "no/rules.txt", A + "page"]
+
+
+def test_a_target_is_asked_once_in_the_time_that_rules_hold(bench: Bench, again: Callable[..., Bench]) -> None:
+    """And five of them at most, whatever the origin says next; a restart forgets none. After that time they may be."""
+    bench.conduct.breaker = bench.conduct.breaker._replace(max_failures=1000)
+    targets = [f"{B}{number}" for number in (1, 1, 2, 3, 4, 5, 6, 7)]
+    bench.add(A + "page")
+    urls = sent(bench, targets)
+    assert urls == [f"{B}{number}" for number in (1, 2, 3, 4, 5)]
+    assert bench.frontier.refused[Reason.ROBOTS_REDIRECT] == 3
+
+    later = again(bench.store, now=bench.now)
+    later.conduct.breaker = bench.conduct.breaker
+    later.add(A + "again")
+    assert sent(later, [f"{B}8"]) == []
+    later.now += 2 * 86_400
+    assert sent(later, [f"{B}9"]) == [f"{B}9"]
+
+
+def sent(bench: Bench, targets: list[str]) -> list[str]:
+    """What is asked of b.example when a.example's robots.txt is redirected to these, one each time, and they fail."""
+    urls, left = [], list(targets)
+    idle = 0
+    while left or idle < 400:
+        lease = bench.next()
+        idle += 1
+        if lease is None:
+            bench.now += 40
+        elif lease.row.url == A + "robots.txt":
+            idle = 0
+            bench.answer(lease, 302, location=left.pop(0)) if left else bench.answer(lease, 500)
+        elif lease.row.url == B + "robots.txt":
+            bench.answer(lease, 404)
+        else:
+            urls.append(lease.row.url)
+            bench.answer(lease, 404 if not left and lease.row.url == targets[-1] else 500)
+        bench.commit()
+        if not left and lease is not None and lease.row.url in targets:
+            break
+    return urls
+
+
+def test_two_hosts_that_send_us_to_each_other_both_wait(bench: Bench) -> None:
+    """Neither's rules can be had before the other's."""
+    bench.add(A + "page", B + "page")
+    for _ in range(300):
+        lease = bench.next()
+        if lease is None:
+            bench.now = max(bench.now + 1, bench.frontier.workbench.wake_at() or 0.0)
+        else:
+            assert lease.row.url in (A + "robots.txt", B + "robots.txt")
+            there = B if lease.host.name == "a.example" else A
+            bench.answer(lease, 302, location=there + "rules")
+        bench.commit()
+    assert bench.frontier.waiting_urls == 0  # both given up
+
+
+def test_what_another_worker_wants_is_judged_here(bench: Bench) -> None:
+    """By the gates, and by a count for each domain that sends; the origin is answered."""
+    for number in range(MOST_ASKED + 3):
+        origin = f"http://h{number}.evil.org"
+        bench.frontier.read(RobotsWanted(origin, f"{B}{number}", "PR", f"{origin}/robots.txt"), bench.now)
+    bench.frontier.read(RobotsWanted("http://o.org", B + "x.zip", "PR", "http://o.org/robots.txt"), bench.now)
+
+    assert bench.frontier.refused == {Reason.ROBOTS_REDIRECT: 3, Reason.EXTENSION: 1}
+    assert bench.frontier.workbench.hosts["o.org"].robots_until("http") < 0
+    assert bench.frontier.workbench.hosts["b.example"].waiting_urls == MOST_ASKED

@@ -1,0 +1,236 @@
+"""Sub-requests as leases: robots.txt, clocks and addresses hold for them as for pages."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.subrequests import Embed
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.protocols import QueuedPage
+from tests.frontier.conftest import Bench
+
+PAGE = QueuedPage("app.test", parse("http://app.test/").key, "http://app.test/", 10, 1, 3, "LLL", "")
+
+
+class Heard:
+    """What a page heard of its sub-request."""
+
+    def __init__(self) -> None:
+        self.refused: list[Reason] = []
+        self.granted = 0
+        self.answers: list[Any] = []
+
+    def embed(self, url: str, until: float, *, own: bool = False) -> Embed:
+        """A sub-request that reports here."""
+        return Embed(
+            parse(url),
+            PAGE,
+            until,
+            own,
+            {},
+            "",
+            10.0,
+            self.refused.append,
+            lambda: setattr(self, "granted", self.granted + 1),
+            self.answers.append,
+        )
+
+
+def next_of(bench: Bench) -> Lease:
+    """The next lease, waited for."""
+    for _ in range(50):
+        if (lease := bench.next()) is not None:
+            return lease
+        wake = bench.frontier.workbench.wake_at()
+        assert wake is not None
+        bench.now = max(bench.now, wake)
+    raise AssertionError("nothing is leased")
+
+
+def known(bench: Bench, *urls: str, rules: bytes = b"") -> Lease:
+    """A host whose robots.txt and first page have been fetched."""
+    bench.seed(*urls)
+    bench.through_robots(rules)
+    lease = next_of(bench)
+    bench.answer(lease)
+    bench.commit()
+    return lease
+
+
+def test_a_sub_request_waits_for_its_hosts_pause(bench: Bench) -> None:
+    """It is leased no earlier than a page would be, with the pause that is promised, and starts the clock anew."""
+    host, heard = known(bench, "http://cdn.test/").host, Heard()
+
+    assert bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 30), bench.now) is None
+    assert bench.next() is None
+    lease = next_of(bench)
+
+    assert bench.now >= host.pace_free
+    assert (lease.row.url, lease.row.hops, lease.row.via, lease.row.depth) == ("http://cdn.test/a.js", "E", PAGE.url, 4)
+    assert lease.delay_seconds == host.delay_seconds
+    assert lease.embed is not None
+    assert not lease.stored
+    bench.answer(lease)
+    assert host.next_free >= bench.now + host.delay_seconds
+    assert bench.frontier.leased == 0
+
+
+def test_robots_txt_comes_first_and_is_obeyed(bench: Bench) -> None:
+    """Of a host that was never met; what it forbids is refused, before and after it is known."""
+    heard = Heard()
+    bench.frontier.embeds.ask(heard.embed("http://cdn.test/private/a.js", bench.now + 60), bench.now)
+    robots = next_of(bench)
+    assert robots.is_robots
+
+    bench.answer(robots, body=b"User-agent: *\nDisallow: /private/\n")
+    bench.commit()
+    bench.now = robots.host.next_free
+
+    assert bench.next() is None
+    assert heard.refused == [Reason.ROBOTS]
+    again = heard.embed("http://cdn.test/private/b.js", bench.now + 60)
+    assert bench.frontier.embeds.ask(again, bench.now) is Reason.ROBOTS
+
+
+def test_a_robots_txt_that_cannot_be_had_means_no(bench: Bench) -> None:
+    """Nothing else is asked of the host, and what is wanted of it later is refused at once."""
+    heard = Heard()
+    bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 20), bench.now)
+    bench.answer(next_of(bench), 500)
+    bench.commit()
+
+    refusal = bench.frontier.embeds.ask(heard.embed("http://cdn.test/b.js", bench.now + 20), bench.now)
+
+    assert refusal is Reason.ROBOTS_UNREACHABLE
+    assert bench.next() is None
+    bench.now += 400
+    assert bench.next() is None
+    assert (heard.refused, heard.granted) == ([Reason.RENDER_PACE], 0)
+
+
+def test_what_cannot_be_had_in_time_is_refused_at_once(bench: Bench) -> None:
+    """At five seconds a request, ten seconds are enough for two of forty; the host is asked no faster for them."""
+    host, heard = known(bench, "http://cdn.test/").host, Heard()
+    bench.now = host.next_free
+    until = bench.now + 10.4
+
+    refusals = [
+        bench.frontier.embeds.ask(heard.embed(f"http://cdn.test/{number}.js", until), bench.now) for number in range(40)
+    ]
+    starts = []
+    for _ in range(3):
+        starts.append(bench.now)
+        bench.answer(next_of(bench))
+        bench.commit()
+        bench.now = host.next_free
+
+    assert refusals == [None] * 3 + [Reason.RENDER_PACE] * 37
+    assert [later - sooner >= 5.0 for sooner, later in pairwise(starts)] == [True, True]
+
+
+def test_what_comes_too_late_is_refused_in_its_turn(bench: Bench) -> None:
+    """The host began to rest meanwhile."""
+    host, heard = known(bench, "http://cdn.test/", "http://cdn.test/2").host, Heard()
+    bench.now = host.next_free
+    lease = next_of(bench)
+    bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 20), bench.now)
+    bench.answer(lease, 429, retry_after_seconds=500.0)
+    bench.commit()
+
+    assert bench.next() is None
+    bench.now = host.next_free
+    next_of(bench)
+
+    assert heard.refused == [Reason.RENDER_PACE]
+    late = heard.embed("http://cdn.test/b.js", bench.now - 1)
+    assert bench.frontier.embeds.ask(late, bench.now) is Reason.RENDER_PACE
+
+
+def test_names_at_one_address_are_asked_one_at_a_time(bench: Bench) -> None:
+    """Two hosts of one page and a plain page's, all at one address: never two at once, and its pause between them."""
+    heard = Heard()
+    for name in ("one", "two", "three"):
+        bench.seed(f"http://{name}.test/")
+    for name in ("one", "two"):
+        bench.frontier.embeds.ask(heard.embed(f"http://{name}.test/a.js", bench.now + 600), bench.now)
+    flying: Lease | None = None
+    ended, asked = 0.0, []
+    for _ in range(400):
+        turn = bench.frontier.next(bench.now)
+        if turn is not None and not isinstance(turn, Lease):
+            turn = bench.frontier.looked_up(turn.host, "192.0.2.7", 1e12, bench.now)
+        if turn is not None:
+            assert flying is None, "two requests at one address"
+            assert bench.now >= ended + 0.5, "its pause was not kept"
+            flying = turn
+            asked.append(turn.row.url)
+        bench.now += 0.1
+        if flying is not None:
+            bench.answer(flying)
+            bench.commit()
+            flying, ended = None, bench.now
+
+    assert {url for url in asked if not url.endswith("robots.txt")} == {
+        "http://one.test/",
+        "http://two.test/",
+        "http://three.test/",
+        "http://one.test/a.js",
+        "http://two.test/a.js",
+    }
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_another_sites_page_gets_every_second_turn(bench: Bench, *, own: bool) -> None:
+    """A host's own pages are not held up by pages elsewhere; what its own site's page needs goes first."""
+    host, heard = known(bench, *(f"http://cdn.test/{number}" for number in range(5))).host, Heard()
+    for number in range(3):
+        embed = heard.embed(f"http://cdn.test/{number}.js", bench.now + 300, own=own)
+        assert bench.frontier.embeds.ask(embed, bench.now) is None
+
+    kinds = ""
+    for _ in range(6):
+        lease = next_of(bench)
+        kinds += lease.row.hops
+        bench.answer(lease)
+        bench.commit()
+        bench.now = host.next_free
+
+    assert kinds == ("EEELLL" if own else "ELELEL")
+
+
+def test_what_is_withdrawn_is_never_asked(bench: Bench) -> None:
+    """The host is as it was: without work it is forgotten when its clock is free."""
+    host, heard = known(bench, "http://cdn.test/").host, Heard()
+    embed = heard.embed("http://cdn.test/a.js", bench.now + 30)
+    bench.frontier.embeds.ask(embed, bench.now)
+
+    bench.frontier.embeds.withdraw(embed)
+    bench.frontier.embeds.withdraw(embed)
+    bench.now = host.next_free
+
+    assert bench.next() is None
+    assert (host.embeds, host.work) == (0, False)
+    bench.now += 10
+    assert bench.next() is None
+    assert "cdn.test" not in bench.frontier.workbench.hosts
+
+
+def test_a_lease_that_sent_nothing_waits_again(bench: Bench) -> None:
+    """Its address is another worker's: it is first in its host's line. One that is put back is refused."""
+    host, heard = known(bench, "http://cdn.test/").host, Heard()
+    bench.frontier.embeds.ask(heard.embed("http://cdn.test/a.js", bench.now + 30), bench.now)
+    lease = next_of(bench)
+
+    bench.frontier.defer(lease, bench.now, bench.now + 0.25)
+    again = next_of(bench)
+    assert again.row.url == lease.row.url
+    bench.frontier.put_back(again, bench.now)
+
+    assert heard.refused == [Reason.RENDER_PACE]
+    assert host.embeds == 0
+    assert bench.frontier.leased == 0

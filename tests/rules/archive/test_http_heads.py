@@ -1,0 +1,130 @@
+"""Stored heads, byte for byte, of ugly but readable answers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlerproject.rules.archive.http_heads import content_encoded, media_type, redirect_target, stored_head
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+UNTOUCHED = {
+    "odd spacing": OK + b"Content-Type:text/html\r\nX-A:   b  \r\nContent-Length :  5 \r\n\r\n",
+    "folded": OK + b"X-Fold: one\r\n  two\r\n\tthree\r\n\r\n",
+    "folded length": OK + b"Content-Length:\r\n 5\r\n\r\n",
+    "latin-1": OK + b"X-Name: Jos\xe9\r\nContent-Length: 5\r\n\r\n",
+    "duplicates": OK + b"Set-Cookie: a=1\r\nset-cookie: b=2\r\nSet-Cookie: a=1\r\n\r\n",
+    "same length twice": OK + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\n",
+    "no reason": b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n",
+    "empty reason": b"HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\n",
+    "latin-1 reason": b"HTTP/1.1 200 Tr\xe8s bien\r\n\r\n",
+    "close-delimited": b"HTTP/1.0 200 OK\r\nServer: x\r\n\r\n",
+    "no colon": OK + b"this is no header\r\nContent-Length\r\n\r\n",
+    "empty value": OK + b"X-E:\r\n\r\n",
+    "lone CR": OK + b"X-A: b\r\r\n\r\n",
+    "encoding kept": OK + b"Content-Encoding: gzip\r\nTransfer-Encoding: identity\r\n\r\n",
+    "304 speaks of another body": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 900\r\n\r\n",
+    "204": b"HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n",
+    "only a status line": b"HTTP/1.0 200 OK\r\n\r\n",
+}
+
+EDITED = {
+    "chunked": (
+        OK + b"transfer-encoding:  chunked\r\nX-A: b\r\n\r\n",
+        True,
+        OK + b"X-Crawler-transfer-encoding:  chunked\r\nX-A: b\r\nContent-Length: 5\r\n\r\n",
+    ),
+    "chunked and a false length": (
+        OK + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n",
+        True,
+        OK + b"X-Crawler-Content-Length: 9\r\nX-Crawler-Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
+    ),
+    "chunked and a true length": (
+        OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        True,
+        OK + b"Content-Length: 5\r\nX-Crawler-Transfer-Encoding: chunked\r\n\r\n",
+    ),
+    "short body": (
+        OK + b"Content-Length: 900\r\n\r\n",
+        False,
+        OK + b"X-Crawler-Content-Length: 900\r\nContent-Length: 5\r\n\r\n",
+    ),
+    "folded false length": (
+        OK + b"Content-Length: 1\r\n 2\r\nX: y\r\n\r\n",
+        False,
+        OK + b"X-Crawler-Content-Length: 1\r\n 2\r\nX: y\r\nContent-Length: 5\r\n\r\n",
+    ),
+    "list of lengths": (
+        OK + b"Content-Length: 5, 5\r\n\r\n",
+        False,
+        OK + b"X-Crawler-Content-Length: 5, 5\r\nContent-Length: 5\r\n\r\n",
+    ),
+    "two lengths, one true": (
+        OK + b"Content-Length: 7\r\nContent-Length: 5\r\n\r\n",
+        False,
+        OK + b"X-Crawler-Content-Length: 7\r\nContent-Length: 5\r\n\r\n",
+    ),
+    "absurd length": (
+        OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
+        False,
+        OK + b"X-Crawler-Content-Length: " + b"9" * 5000 + b"\r\nContent-Length: 5\r\n\r\n",
+    ),
+    "bare LF": (b"HTTP/1.1 200 OK\nA: b\nC: d\n\n", False, OK + b"A: b\r\nC: d\r\n\r\n"),
+    "mixed line ends": (OK + b"A: b\nC: d\r\n\n", False, OK + b"A: b\r\nC: d\r\n\r\n"),
+    "no blank line": (OK + b"A: b", False, OK + b"A: b\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", UNTOUCHED)
+def test_kept_byte_for_byte(name: str) -> None:
+    """A head that does not belie its 5-byte body is stored as it was received."""
+    assert stored_head(UNTOUCHED[name], chunked=False, body_bytes=5) == UNTOUCHED[name]
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_edited_only_where_untrue(name: str) -> None:
+    """Only framing lines that no longer hold are prefixed, and one true length is added."""
+    head, chunked, expected = EDITED[name]
+    assert stored_head(head, chunked=chunked, body_bytes=5) == expected
+
+
+names = st.sampled_from(
+    [b"Content-Length", b"content-length ", b"Transfer-Encoding", b"X-A", b"Cookie", b"Te", b" fold"]
+)
+values = st.one_of(
+    st.integers(0, 20).map(lambda n: b"%d" % n), st.binary(max_size=8).map(lambda v: v.replace(b"\n", b""))
+)
+heads = st.lists(st.tuples(names, values), max_size=6)
+
+
+@given(heads, st.booleans(), st.integers(0, 20))
+def test_lengths_hold_and_nothing_is_lost(lines: list[tuple[bytes, bytes]], chunked: bool, body_bytes: int) -> None:
+    """Every unprefixed one-line Content-Length is true, no line is lost or reordered, twice is the same as once."""
+    received = [name + b":" + value for name, value in lines]
+    stored = stored_head(
+        b"\r\n".join([b"HTTP/1.1 200 OK", *received, b"", b""]), chunked=chunked, body_bytes=body_bytes
+    )
+    kept = stored.split(b"\r\n")[1:-2]
+    stripped = [line.removeprefix(b"X-Crawler-") for line in kept]
+    if len(kept) > len(received):
+        assert stripped.pop() == b"Content-Length: %d" % body_bytes
+    assert [line.rstrip(b"\r") for line in stripped] == [line.rstrip(b"\r") for line in received]
+    for index, line in enumerate(kept):
+        name, _, value = line.partition(b":")
+        folded = index + 1 < len(kept) and kept[index + 1].startswith(b" ")
+        if name.strip().lower() == b"content-length" and not folded:
+            assert int(value) == body_bytes
+        assert not (chunked and name.strip().lower() == b"transfer-encoding")
+    assert stored_head(stored, chunked=chunked, body_bytes=body_bytes) == stored
+
+
+def test_what_the_index_reads() -> None:
+    """Media type, encoding and redirect target come from the head's own bytes."""
+    head = OK + b"content-TYPE: Text/HTML ; charset=x\r\nContent-Encoding: gzip\r\nLocation: ../b?c\r\n\r\n"
+    assert media_type(head) == "text/html"
+    assert content_encoded(head)
+    assert not content_encoded(OK + b"Content-Encoding: identity\r\n\r\n")
+    assert redirect_target(head, 302, "http://a.test/x/y") == "http://a.test/b?c"
+    assert redirect_target(head, 200, "http://a.test/x/y") == ""
+    assert redirect_target(OK + b"Location: http://[bad\r\n\r\n", 301, "http://a.test/") == "http://[bad"
+    assert redirect_target(OK + b"Location: /caf\xe9\r\n\r\n", 301, "http://a.test/") == "http://a.test/café"

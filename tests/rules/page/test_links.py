@@ -1,0 +1,57 @@
+"""rules/links: which elements lead somewhere."""
+
+import pytest
+
+from crawlerproject.rules.page.links import gather, link_target, refresh_target
+from crawlerproject.rules.url.urls import Base, parse
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("0; url=/next", "/next"),
+        ("5;URL='/next'", "/next"),
+        ('0, url="/a b" junk', "/a b"),
+        ("3 /next", "/next"),
+        ("0.5; /next", "/next"),
+        ("30", None),
+        ("0;", None),
+        ("url=/next", None),
+    ],
+)
+def test_meta_refresh(content: str, expected: str | None) -> None:
+    """The refresh steps of the HTML standard."""
+    assert refresh_target(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "attributes", "followed"),
+    [
+        ("a", {"href": "/x"}, True),
+        ("a", {"href": "#x"}, False),
+        ("a", {"href": "javascript:void(0)"}, False),
+        ("a", {"href": None}, False),
+        ("area", {"href": "/x"}, True),
+        ("iframe", {"src": "/x"}, True),
+        ("link", {"href": "/x", "rel": "stylesheet"}, False),
+        ("link", {"href": "/x", "rel": "Canonical"}, True),
+        ("link", {"href": "/x", "rel": "next"}, True),
+        ("link", {"href": "/x", "rel": "alternate stylesheet"}, False),
+        ("link", {"href": "/x", "rel": "alternate", "hreflang": "de"}, True),
+        ("link", {"href": "/x", "rel": "alternate", "type": "application/atom+xml; charset=utf-8"}, True),
+        ("link", {"href": "/x", "rel": "alternate", "type": "application/json+oembed"}, False),
+    ],
+)
+def test_which_elements_are_links(tag: str, attributes: dict[str, str | None], followed: bool) -> None:
+    """Pages and lists of pages are followed; parts of a page are not."""
+    assert (link_target(tag, attributes) is not None) == followed
+
+
+def test_gather_keeps_each_page_once_in_order() -> None:
+    """Spellings of one page are one link, the page itself is none, nofollow is counted."""
+    base = Base("http://example.org/a/")
+    targets = [("b?y&x", False), ("/a/b?x&y", False), ("c", True), ("", False), ("http://other.example/", False)]
+    links, nofollow = gather(base, targets, parse(base.url).key)
+    assert [link.address.url for link in links] == ["http://example.org/a/b?y&x", "http://other.example/"]
+    assert {link.kind for link in links} == {"L"}
+    assert nofollow == 1

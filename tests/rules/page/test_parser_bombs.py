@@ -1,0 +1,136 @@
+"""rules/bombs: pages that would stall a parser are recognised in linear time, ordinary ones are not."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from crawlerproject.rules.page.parser_bombs import (
+    _EXCESS,
+    _FORMATTING_TAG,
+    _LOOK_AHEAD,
+    LONG_TAG_BYTES,
+    MAX_ATTRIBUTES,
+    Weight,
+    _deepest,
+    _formatting_tags,
+    _has_crowded_tag,
+    _most_open,
+    _places,
+    is_bomb,
+    weight,
+)
+
+_ATTRIBUTES = b" ".join(b"a%d" % n for n in range(20_000))
+_HIDDEN = b" ".join(b'a%d="<b>"' % n for n in range(20_000))
+_FORMATTING = b"".join(b"<b id=%d>" % n for n in range(1_500))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"<p " + _ATTRIBUTES + b">", id="attributes"),
+        pytest.param(b"<p " + _HIDDEN + b">", id="attributes-with-quoted-brackets"),
+        pytest.param(b"<p = ==" + _HIDDEN + b">", id="attributes-after-odd-ones"),
+        pytest.param(b"<div>" * 20_000, id="nesting"),
+        pytest.param(b"<div>" * 20_000 + b"</div>" * 20_000, id="nesting-closed"),
+        pytest.param(b"<div></x>" * 20_000, id="nesting-behind-stray-end-tags"),
+        pytest.param(b"<DIV>" * 3_900 + b"<p>x</p>" * 100_000, id="deep-and-long"),
+        pytest.param(b"<p>" + _FORMATTING + b"</p>" + b"<p>x" * 1_500, id="formatting"),
+    ],
+)
+def test_bombs(body: bytes) -> None:
+    """Each would cost from half a second to minutes."""
+    assert is_bomb(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"<p>x" * 300_000, id="unclosed-paragraphs"),
+        pytest.param(b"<tr><td>x<td>y" * 100_000, id="unclosed-cells"),
+        pytest.param(b"<div><i class=x></i><b>y</b><br></div>" * 20_000, id="long-flat"),
+        pytest.param(b'<img src="data:' + b"A" * 1_000_000 + b'">', id="data-address"),
+        pytest.param(b"<script>" + b"a b c " * 100_000 + b"</script>", id="long-script"),
+    ],
+)
+def test_ordinary_pages(body: bytes) -> None:
+    """Large, flat or long-valued is no bomb."""
+    assert not is_bomb(body)
+
+
+@pytest.mark.parametrize(
+    "unit", [b"<", b"<a ", b'<a b="', b"<a b='x\"", b"<a\"'", b"<p = ", b"<a/", b"</", b'<a>=">=">=">', b'=">']
+)
+def test_the_check_is_no_bomb_itself(unit: bytes) -> None:
+    """2 MiB of anything takes well under two seconds of CPU: no quantifier backtracks."""
+    started = time.process_time()
+    is_bomb(unit * (2_097_152 // len(unit)))
+    assert time.process_time() - started < 2.0
+
+
+@given(st.text("<>/bBisuemtcodfnalrgkSP \n", max_size=60))
+def test_the_quick_search_for_formatting_tags_misses_none(text: str) -> None:
+    """It finds what the expression finds, in order, in any spelling."""
+    body = text.encode()
+
+    assert _formatting_tags(body, _places(bytes_of(body))[0]) == _FORMATTING_TAG.findall(body)
+
+
+def bytes_of(body: bytes) -> NDArray[np.uint8]:
+    """A body as ``weight`` looks at it."""
+    return np.frombuffer(body + b" " * _LOOK_AHEAD, np.uint8)
+
+
+_PIECES = ["b", "i", "s", "u", "em", "tt", "big", "code", "font", "small", "strong", "strike"]
+_PIECES += ["form", "footer", "col", "colgroup", "style", "section", "p", "span"]  # that look like them
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["", "/"]), st.sampled_from(_PIECES), st.sampled_from([">", " x>", "/>", ""])))
+)
+def test_the_quick_bound_on_open_formatting_is_one(pieces: list[tuple[str, str, str]]) -> None:
+    """It is never below the exact count, whatever is nested, crossed, stray or cut."""
+    body = "".join(f"<{slash}{name}{end}" for slash, name, end in pieces).encode()
+    places = _places(bytes_of(body))[0]
+
+    assert _most_open(bytes_of(body), places) >= _deepest(_formatting_tags(body, places))[1]
+
+
+def test_the_quick_bound_is_close_for_ordinary_pages() -> None:
+    """Elements one after the other, nested by two, and many of them."""
+    body = b"<p><code>a</code> <b>b</b> <strong class=x><code>c</code></strong></p>" * 2_000
+
+    assert _most_open(bytes_of(body), _places(bytes_of(body))[0]) == 2
+
+
+@given(st.lists(st.sampled_from([b"<p ", b">", b"'", b'"', b"=", b"<b>", b" ", b"x" * 700, b"y" * 2_900]), max_size=24))
+def test_no_tag_of_many_attributes_hides(pieces: list[bytes]) -> None:
+    """Whatever quotes and brackets stand around it: what the exact count finds, the steps find."""
+    crowd = b" ".join(b"a%d" % number for number in range(MAX_ATTRIBUTES + 50))
+    for place in range(len(pieces) + 1):
+        body = b"".join((*pieces[:place], crowd, *pieces[place:])) + b"z" * LONG_TAG_BYTES
+        if any(_EXCESS.findall(body)):
+            assert _has_crowded_tag(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<select>" + b"<option>1" * 150_000, Weight.BOMB),  # four minutes
+        (b"<SELECT>" + b"<oPtion>1" * 5_000, Weight.HEAVY),
+        (b"<select>" + b"<option>1" * 300, Weight.LIGHT),
+        (b"<div>" * 6_000, Weight.HEAVY),
+        (b"<p>" + b"".join(b"<b id=%d>" % n for n in range(400)) + b"</p>" + b"<p>x" * 400, Weight.HEAVY),
+        (b"<p>" + b"".join(b"<b id=%d>y</b>" % n for n in range(400)) + b"</p>" + b"<p>x" * 400, Weight.LIGHT),
+        (b'<a href="?q=" title="a > b">x</a> ' * 1_000, Weight.LIGHT),
+    ],
+    ids=["select", "small select", "ordinary select", "nesting", "formatting", "closed formatting", "quoted brackets"],
+)
+def test_weights(body: bytes, expected: Weight) -> None:
+    """What is read at once, what is read elsewhere, and what is not parsed."""
+    assert weight(body) is expected

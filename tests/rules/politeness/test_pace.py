@@ -1,0 +1,101 @@
+"""The five paces against the worked examples of their sources."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlerproject.rules.politeness.pace import PRESETS, after_answer, delay_seconds, jitter_seconds, pace_preset
+
+SAMPLES = st.lists(st.floats(0, 60), max_size=5).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("name", "samples", "floor", "delay"),
+    [
+        ("thirtyfold", (1.5,) * 5, 0, 45),  # Mischel: 1,500 ms mean x 30 = 45 s
+        ("thirtyfold", (1.0, 2.0, 1.0, 2.0, 1.5), 0, 45),
+        ("thirtyfold", (0.1,) * 5, 0, 15),  # never under 15 s
+        ("thirtyfold", (20.0,), 0, 600),  # no upper bound
+        ("thirtyfold", (), 0, 15),
+        ("mirror", (0.4,), 0, 0.4),  # Marginalia: 400 ms -> 400 ms
+        ("mirror", (0.1,), 0, 0.25),
+        ("mirror", (9.0,), 0, 2.5),
+        ("mirror", (), 0, 1),
+        ("fixed70", (), 0, 70),  # Nielsen: at least 70 s
+        ("fixed70", (30.0,), 0, 70),
+        ("fixed5", (), 0, 5),
+        ("fixed5", (30.0,), 0, 5),
+        ("default", (), 0, 5),
+        ("default", (0.1,) * 5, 0, 5),
+        ("default", (1.2,) * 5, 0, 12),
+        ("default", (60.0,), 0, 120),
+        ("default", (60.0,), 600, 600),  # Crawl-delay holds above the maximum
+        ("mirror", (0.4,), 10, 10),
+        ("fixed70", (), 10, 70),
+    ],
+)
+def test_worked_examples(name: str, samples: tuple[float, ...], floor: float, delay: float) -> None:
+    """clamp(multiplier x mean, min, max), and a floor above all."""
+    assert delay_seconds(PRESETS[name], samples, floor) == pytest.approx(delay)
+
+
+def test_the_window_forgets_the_oldest() -> None:
+    """The mean is of the last five answers."""
+    samples: tuple[float, ...] = ()
+    for seconds in (100.0, 1.5, 1.5, 1.5, 1.5, 1.5):
+        samples = after_answer(PRESETS["thirtyfold"], samples, seconds, ok=True)
+    assert delay_seconds(PRESETS["thirtyfold"], samples) == 45
+
+
+@given(st.sampled_from(sorted(PRESETS)), SAMPLES, st.one_of(st.none(), st.floats(0, 100)))
+def test_a_bad_answer_never_lowers_the_delay(name: str, samples: tuple[float, ...], ttfb: float | None) -> None:
+    """Law: a failed or 5xx answer leaves the delay or lengthens it."""
+    preset = PRESETS[name]
+    samples = samples[-preset.window :] if preset.window else ()
+    after = after_answer(preset, samples, ttfb, ok=False)
+    assert delay_seconds(preset, after) >= delay_seconds(preset, samples)
+
+
+def test_a_slow_failure_lengthens_the_delay() -> None:
+    """A struggling server is left alone for longer."""
+    preset = PRESETS["default"]
+    assert delay_seconds(preset, after_answer(preset, (0.1,), 20.0, ok=False)) > 60
+
+
+@given(st.sampled_from(sorted(PRESETS)), SAMPLES, st.floats(0, 1e6))
+def test_floor_and_bounds_hold(name: str, samples: tuple[float, ...], floor: float) -> None:
+    """Law: never under the floor nor the minimum; above the maximum only for the floor."""
+    preset = PRESETS[name]
+    delay = delay_seconds(preset, samples, floor)
+    assert delay >= max(floor, preset.min_seconds)
+    if preset.max_seconds is not None:
+        assert delay <= max(floor, preset.max_seconds)
+
+
+@given(st.floats(0, 1e5), st.integers())
+def test_jitter_only_lengthens(delay: float, seed: int) -> None:
+    """Law: chance adds between nothing and a tenth."""
+    assert 0 <= jitter_seconds(delay, random.Random(seed)) <= delay * 0.1 + 1e-9
+
+
+def test_numbers_override_a_preset() -> None:
+    """PACE_* settings replace single numbers."""
+    preset = pace_preset("default", min_seconds=1, start_seconds=2)
+    assert preset == (10, 5, 1, 120, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "says"),
+    [
+        ("fast", {}, "default, fixed5, thirtyfold, mirror, fixed70"),
+        ("default", {"min_seconds": -1.0}, "PACE_MIN_SECONDS"),
+        ("default", {"multiplier": float("nan")}, "PACE_MULTIPLIER"),
+        ("default", {"max_seconds": 1.0}, "below PACE_MIN_SECONDS"),
+    ],
+)
+def test_wrong_settings_are_a_sentence(name: str, numbers: dict[str, float], says: str) -> None:
+    """The operator learns which setting is wrong."""
+    with pytest.raises(ValueError, match=says):
+        pace_preset(name, **numbers)  # type: ignore[arg-type]

@@ -1,0 +1,173 @@
+"""The refetch table, line by line, and what makes a host's validators believed."""
+
+import pytest
+
+from crawlerproject.rules.revisits.refetch import (
+    DAY_SECONDS,
+    MAX_FRESH_SECONDS,
+    NEW_HOST,
+    Ask,
+    Change,
+    Known,
+    Trust,
+    ask,
+    change,
+    fresh_until,
+    hinted_unchanged,
+    http_date,
+    http_date_text,
+    learned,
+    validators,
+)
+
+NOW = 1_800_000_000.0
+DIGEST, OTHER = b"a" * 20, b"b" * 20
+OLD = NOW - 5 * DAY_SECONDS
+TAGGED = Known(OLD, 0.0, '"v1"', http_date_text(OLD - 100), DIGEST)
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(TAGGED._replace(fresh_until=NOW + 1), Ask.FRESH, id="P: Expires in the future: no"),
+        pytest.param(TAGGED._replace(visited_at=NOW - 3600), Ask.RECENT, id="P: visited recently: no"),
+        pytest.param(TAGGED, Ask.CONDITIONAL, id="P: else ask, conditionally"),
+        pytest.param(Known(OLD, 0.0, "", "", DIGEST), Ask.FULL, id="no validator: a plain GET"),
+        pytest.param(Known(OLD, 0.0, '"v1"', "", b""), Ask.FULL, id="nothing archived to stand for: a plain GET"),
+        pytest.param(Known(OLD, 0.0, "", "last summer", DIGEST), Ask.FULL, id="a date that is none"),
+        pytest.param(Known(NOW - 3600, NOW + 9, '"v1"', "", DIGEST), Ask.FRESH, id="fresh comes before recent"),
+    ],
+)
+def test_the_table_line_by_line(known: Known, expected: Ask) -> None:
+    """Whether a known page is asked for, and how."""
+    assert ask(known, NEW_HOST, NOW, recent_seconds=2 * DAY_SECONDS) is expected
+    assert expected.fetches == (expected in (Ask.CONDITIONAL, Ask.FULL))
+
+
+@pytest.mark.parametrize(
+    ("status", "digest", "expected"),
+    [
+        pytest.param(304, b"", Change.UNCHANGED, id="P: conditional request answered 304: no"),
+        pytest.param(200, DIGEST, Change.UNCHANGED, id="the same payload"),
+        pytest.param(200, OTHER, Change.CHANGED, id="P: else yes"),
+        pytest.param(410, OTHER, Change.CHANGED, id="gone is a change"),
+        pytest.param(500, OTHER, Change.UNKNOWN, id="an error says nothing"),
+        pytest.param(302, OTHER, Change.UNKNOWN, id="a redirect is another page's matter"),
+    ],
+)
+def test_what_the_answer_says(status: int, digest: bytes, expected: Change) -> None:
+    """304 and the same payload mean unchanged; headers do not decide."""
+    assert change(TAGGED, status, digest) is expected
+
+
+def test_last_modified_before_the_visit_is_a_hint_only() -> None:
+    """P: Last-Modified older than the last visit; the payload still decides."""
+    assert hinted_unchanged(TAGGED, http_date_text(OLD - 10))
+    assert not hinted_unchanged(TAGGED, http_date_text(OLD + 10))
+    assert change(TAGGED, 200, OTHER) is Change.CHANGED
+
+
+def test_both_validators_go_into_one_request() -> None:
+    """If-None-Match and If-Modified-Since as received, nothing made up."""
+    assert validators(TAGGED, NEW_HOST) == {
+        "If-None-Match": '"v1"',
+        "If-Modified-Since": http_date_text(OLD - 100),
+    }
+    assert validators(TAGGED._replace(etag=""), NEW_HOST) == {"If-Modified-Since": http_date_text(OLD - 100)}
+
+
+def test_a_restless_etag_is_no_longer_sent() -> None:
+    """An ETag that changes while the body does not would only keep If-Modified-Since from being read."""
+    trust = NEW_HOST
+    for number in range(3):
+        trust = learned(trust, TAGGED, 200, f'"other{number}"', TAGGED.last_modified, DIGEST)
+
+    assert not trust.believes_etag
+    assert "If-None-Match" not in validators(TAGGED, trust)
+    assert "If-Modified-Since" in validators(TAGGED, trust)
+
+
+def test_a_304_that_lies_ends_conditional_requests_and_honesty_earns_them_back() -> None:
+    """Validators that stay while the body changes: full GETs, until enough of them were honest."""
+    trust = NEW_HOST
+    for _ in range(2):
+        trust = learned(trust, TAGGED, 200, TAGGED.etag, TAGGED.last_modified, OTHER)
+    assert not trust.believes_304
+    assert ask(TAGGED, trust, NOW, recent_seconds=1) is Ask.FULL
+
+    for number in range(20):
+        trust = learned(trust, TAGGED, 200, f'"v{number + 2}"', TAGGED.last_modified, OTHER)
+    assert trust.believes_304
+
+
+def test_a_304_teaches_nothing() -> None:
+    """It cannot be told from a lie: only full answers count."""
+    assert learned(NEW_HOST, TAGGED, 304, '"v1"', "", b"") == NEW_HOST
+
+
+def test_a_weak_etag_may_stay() -> None:
+    """RFC 9110 8.8.1: a weak validator need not change with every byte."""
+    weak = TAGGED._replace(etag='W/"v1"')
+
+    assert learned(NEW_HOST, weak, 200, 'W/"v1"', "", OTHER).lies == 0
+
+
+def test_one_slip_in_a_hundred_is_forgiven_and_notes_fade() -> None:
+    """Trust is a share, and old notes weigh less and less."""
+    trust = Trust(honest=49)
+    trust = learned(trust, TAGGED, 200, TAGGED.etag, TAGGED.last_modified, OTHER)
+    trust = learned(trust, TAGGED, 200, '"v2"', "", OTHER)
+
+    assert trust.believes_304
+    assert trust.honest + trust.lies < 30
+
+
+def test_a_check_asks_in_full() -> None:
+    """Now and then a page is asked for as if nothing were known, to see whether a 304 would have been true."""
+    assert ask(TAGGED, NEW_HOST, NOW, recent_seconds=1, check=True) is Ask.FULL
+    assert ask(TAGGED._replace(fresh_until=NOW + 1), NEW_HOST, NOW, recent_seconds=1, check=True) is Ask.FRESH
+
+
+DATE = http_date_text(NOW)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        pytest.param({}, 0, id="nothing said"),
+        pytest.param({"cache-control": "public, max-age=600"}, 600, id="max-age"),
+        pytest.param({"cache-control": "Max-Age=600", "age": "100"}, 500, id="Age is taken off (RFC 9111 4.2.3)"),
+        pytest.param({"cache-control": "max-age=600, no-cache"}, 0, id="no-cache"),
+        pytest.param({"cache-control": "no-store", "expires": http_date_text(NOW + 99)}, 0, id="no-store"),
+        pytest.param({"cache-control": "max-age=60", "expires": http_date_text(NOW + 99)}, 60, id="max-age wins"),
+        pytest.param({"expires": http_date_text(NOW + 99)}, 99, id="Expires"),
+        pytest.param({"expires": http_date_text(NOW + 3699), "date": http_date_text(NOW + 3600)}, 99, id="their clock"),
+        pytest.param({"expires": "0"}, 0, id="Expires: 0 (RFC 9111 5.3)"),
+        pytest.param({"expires": "tomorrow", "date": DATE}, 0, id="a date that is none"),
+        pytest.param({"cache-control": "max-age=-1"}, 0, id="a negative age"),
+        pytest.param({"cache-control": "max-age=99999999999999"}, MAX_FRESH_SECONDS, id="for ever is the longest tier"),
+        pytest.param({"cache-control": 'max-age="60"'}, 60, id="quoted"),
+        pytest.param({"expires": http_date_text(NOW - 99), "date": DATE}, 0, id="already over"),
+    ],
+)
+def test_freshness_by_the_servers_word(headers: dict[str, str], seconds: float) -> None:
+    """RFC 9111 4.2: explicit freshness only."""
+    assert fresh_until(headers, NOW) == NOW + seconds
+
+
+def test_http_dates_in_three_forms_and_none() -> None:
+    """RFC 9110 5.6.7: the preferred one, RFC 850's, asctime's; anything else is no date."""
+    expected = 784111777.0
+
+    assert http_date("Sun, 06 Nov 1994 08:49:37 GMT") == expected
+    assert http_date("Sunday, 06-Nov-94 08:49:37 GMT") == expected
+    assert http_date("Sun Nov  6 08:49:37 1994") == expected
+    for text in (
+        "",
+        "0",
+        "-1",
+        "yesterday",
+        "Sun, 99 Nov 1994 08:49:37 GMT",
+        "\x00" * 30,
+    ):
+        assert http_date(text) is None

@@ -1,0 +1,91 @@
+"""Budgets of those who name URLs of hosts that are not theirs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlerproject.rules.traps.strangers import (
+    EARNED_NAMED,
+    EVERYONE,
+    FIRST_NAMED,
+    OTHERS,
+    Strangers,
+    stranger_key,
+)
+from crawlerproject.rules.traps.template_yield import FIRST_PAGES, HOST_FIRST_PAGES
+
+
+def spend(strangers: Strangers, domain: str, new: bool = False, most: int = 10_000) -> int:
+    """How many pages of a domain's are asked for before its budget is spent."""
+    for asked in range(most):
+        if strangers.spent(domain):
+            return asked
+        strangers.heard(domain, new, 1)
+    return most
+
+
+def test_each_domain_has_a_budget_of_its_own() -> None:
+    """Dead links of one cost the others nothing."""
+    strangers = Strangers()
+    assert spend(strangers, "evil.test") == FIRST_PAGES
+    assert strangers.spent("evil.test") == "evil.test"
+    assert not strangers.spent("honest.test")
+    assert spend(strangers, "honest.test", new=True, most=1000) == 1000
+
+
+def test_a_farm_of_domains_has_one_together() -> None:
+    """Each of them is far from its own."""
+    strangers = Strangers()
+    asked = sum(spend(strangers, f"evil{number}.test", most=5) for number in range(1000))
+    assert asked == HOST_FIRST_PAGES
+    assert strangers.spent("honest.test") == EVERYONE
+
+
+def test_what_is_queued_grows_with_what_it_brings() -> None:
+    """So many URLs at first, so many more for a new text; and of all domains no more than a host may have."""
+    strangers = Strangers()
+    assert sum(strangers.admit("evil.test", 10_000) for _ in range(1000)) == FIRST_NAMED
+    strangers.heard("evil.test", True, 1)
+    assert sum(strangers.admit("evil.test", 10_000) for _ in range(1000)) == EARNED_NAMED
+    assert sum(strangers.admit("other.test", FIRST_NAMED + EARNED_NAMED + 7) for _ in range(1000)) == 7
+
+
+def test_what_is_kept_is_bounded() -> None:
+    """Ten thousand domains, each with texts: those that come late share a budget."""
+    strangers = Strangers()
+    for number in range(10_000):
+        strangers.admit(f"evil{number}.test", 10_000_000)
+        strangers.new_text(f"http://a.test/{number}", [number * 2654435761 % 2**32])
+        strangers.heard(f"evil{number}.test", True, 1)
+    assert len(strangers.pack()) < 12_500
+    for _ in range(10_000):
+        strangers.heard("one.more.test", False, 1)
+    assert strangers.spent("another.test") in (OTHERS, EVERYONE)
+
+
+def test_a_restart_forgets_nothing() -> None:
+    """pack and unpack are inverse; what is spent stays so."""
+    strangers = Strangers()
+    strangers.admit("evil.test", 10)
+    spend(strangers, "evil.test")
+    strangers.refused("evil.test")
+    strangers.new_text("http://a.test/1", [7])
+
+    again = Strangers.unpack(strangers.pack())
+
+    assert again.pack() == strangers.pack()
+    assert again.spent("evil.test") == "evil.test"
+    assert again.named("http://a.test/1")
+    assert not again.new_text("http://a.test/2", [7])
+    assert [(found.template, found.fetched, found.refused) for found in again.trapped()] == [("@evil.test", 40, 1)]
+    with pytest.raises(ValueError, match="version"):
+        Strangers.unpack(b"\x09" * 40)
+
+
+@given(st.binary(min_size=24, max_size=24))
+def test_a_strangers_key_leads_back_to_the_pages(key: bytes) -> None:
+    """And stays with its host."""
+    assert stranger_key(stranger_key(key)) == key
+    assert stranger_key(key)[:8] == key[:8]

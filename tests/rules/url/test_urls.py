@@ -1,0 +1,176 @@
+"""rules/urls: the fetch form is WHATWG's, the key is a stable guess at identity, nothing else is raised."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.rules.url.urls import Base, UrlRefused, dedup_key, encode_query, origin, parse
+
+CASES = Path(__file__).parents[2] / "cases" / "urls.tsv"
+
+
+def _cases(*kinds: str) -> list[tuple[str, str, str, str]]:
+    lines = [line for line in CASES.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    rows = [line.split("\t") for line in lines]
+    return [(row[0], *(json.loads(cell) for cell in row[1:4])) for row in rows if row[0] in kinds]  # type: ignore[misc]
+
+
+def _fetch_form(base: str, text: str) -> str:
+    if base:
+        address = Base(base).join(text)
+        return "" if address is None else address.url
+    try:
+        return parse(text).url
+    except UrlRefused:
+        return ""
+
+
+@pytest.mark.parametrize(("kind", "base", "text", "expected"), _cases("resolve"))
+def test_resolves_as_browsers_do(kind: str, base: str, text: str, expected: str) -> None:
+    """The fetch form of each case, or its refusal."""
+    assert _fetch_form(base, text) == expected
+
+
+@pytest.mark.parametrize(("kind", "one", "other", "_"), _cases("same", "apart"))
+def test_keys_tell_pages_apart(kind: str, one: str, other: str, _: str) -> None:
+    """Two spellings of one page share a key; two pages do not."""
+    assert (parse(one).key == parse(other).key) == (kind == "same")
+
+
+@pytest.mark.parametrize(("kind", "_", "text", "expected"), _cases("key"))
+def test_dedup_key(kind: str, _: str, text: str, expected: str) -> None:
+    """The readable key of each case."""
+    assert dedup_key(parse(text).url) == expected
+
+
+_PIECES = (
+    *("%", "%4", "1", "41", "%2e", "%7E", "%7e", "a", "/", "//", "?", "&", "=", "#", "@", ":", ";", ".", "..", "\\"),
+    *("utm_x=1", "sid=", "0123456789abcdef", ";jsessionid=", "/(S(abcdefghijklmnopqrstuvwx))", "ü", "中", "\ud800"),
+    *("CFID=1", "CFTOKEN=12345678", "xn--a", "[", "]", "\x00", "\n", " ", "|"),
+)
+_URLISH = st.lists(st.sampled_from(_PIECES), max_size=16).map("".join)
+
+
+@given(_URLISH)
+@example("/(S(abcdefghijklmnopqrstuvwx))/(S(abcdefghijklmnopqrstuvwx))/")
+@example("?a=%4%31%%34%31")
+def test_laws(tail: str) -> None:
+    """A fetch form parses to itself, a key is its own key, and both agree on the page."""
+    try:
+        address = parse(f"http://example.org/{tail}")
+    except UrlRefused:
+        return
+    assert parse(address.url) == address
+    key = dedup_key(address.url)
+    assert dedup_key(key) == key
+
+
+@given(st.one_of(st.text(), _URLISH, _URLISH.map("http://".__add__)))
+def test_nothing_but_a_refusal_is_raised(text: str) -> None:
+    """Any text is an address or refused, alone and as a link."""
+    try:
+        assert len(parse(text).key) == 24
+    except UrlRefused as refused:
+        assert refused.reason in (Reason.INVALID_URL, Reason.SCHEME)
+    Base("http://example.org/a", "cp1252").join(text)
+    Base(text).join("x")
+
+
+def test_refusals_have_the_right_word() -> None:
+    """Another scheme is not a broken URL."""
+    for text, reason in (
+        ("mailto:a@b.c", Reason.SCHEME),
+        ("example.org", Reason.INVALID_URL),
+        ("", Reason.INVALID_URL),
+    ):
+        with pytest.raises(UrlRefused) as refused:
+            parse(text)
+        assert refused.value.reason is reason
+
+
+def test_keys_of_a_host_share_eight_bytes() -> None:
+    """The host is the first part of the key, so that a host's pages lie together on disk."""
+    one, other = parse("http://example.org/a"), parse("https://EXAMPLE.org./b")
+    assert one.key[:8] == other.key[:8]
+    assert one.key[8:] != other.key[8:]
+
+
+def test_host_and_origin() -> None:
+    """The default port is dropped, any other is part of the host; brackets and origin's scheme stay."""
+    assert host_key("https://Example.org:443/") == "example.org"
+    assert host_key("https://example.org:80/") == "example.org:80"
+    assert host_key("http://example.org.:8080/") == "example.org:8080"
+    assert host_key("http://[::1]:80/") == "[::1]"
+    assert origin("https://u:p@example.org:8443/x?y#z") == "https://example.org:8443"
+
+
+def _root_dotted(url: str) -> str:
+    """The same URL with a root dot behind its host's name."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    name, colon, port = host.partition(":")
+    return f"{scheme}://{name}.{colon}{port}{slash}{path}"
+
+
+def test_a_host_has_one_key_however_its_url_is_written() -> None:
+    """The key of every form of every case, with and without a root dot, is the address's own host."""
+    seen = 0
+    for kind, base, text, expected in _cases("resolve", "same", "apart", "key"):
+        for url in (base, text, expected):
+            forms = [url, _root_dotted(url)] if "://" in url and "[" not in url else [url]
+            for form in forms:
+                try:
+                    address = parse(form)
+                except UrlRefused:
+                    continue
+                seen += 1
+                assert host_key(form) == host_key(address.url) == address.host, (kind, form)
+                assert not address.host.partition(":")[0].endswith(".")
+    assert seen > 400
+
+
+@given(st.sampled_from(["http", "https"]), st.from_regex(r"[a-z0-9-]{1,9}(\.[a-z0-9-]{1,9}){0,3}\.?", fullmatch=True))
+@example("http", "intranet.")
+def test_a_root_dot_makes_no_other_host(scheme: str, name: str) -> None:
+    """With a port and without one, the key is that of the name without its root dot."""
+    for port in ("", ":80", ":443", ":8080"):
+        url = f"{scheme}://{name}{port}/a"
+        try:
+            host = parse(url).host
+        except UrlRefused:
+            continue
+        assert host_key(url) == host == parse(f"{scheme}://{name.removesuffix('.')}{port}/a").host
+    assert parse("http://bücher.example/").host == "xn--bcher-kva.example"
+
+
+def test_query_is_written_in_the_pages_encoding() -> None:
+    """The path is UTF-8 always, the query in the page's encoding, what it lacks as a character reference."""
+    address = Base("http://example.org/", "cp1251").join("/ж?q=ж中#ж")
+    assert address is not None
+    assert address.url == "http://example.org/%D0%B6?q=%E6%26%2320013%3B"
+    assert encode_query("/ж#?ж", "cp1251") == "/ж#?ж"
+    utf_16 = Base("http://example.org/", "utf-16-le").join("?ж")
+    assert utf_16 is not None
+    assert utf_16.url == "http://example.org/?%D0%B6"
+
+
+def test_a_base_only_the_second_parser_knows() -> None:
+    """A page on a host with an odd xn-- label still has links."""
+    address = Base("http://xn--a/dir/page").join("other")
+    assert address is not None
+    assert address.url == "http://xn--a/dir/other"
+
+
+@given(st.sampled_from(["a", "b.html", "b?x=/y/", "b?x#z/", ""]), st.text("ab/.?#: \n%é\\", max_size=6))
+def test_a_link_means_the_same_on_every_page_of_a_folder(name: str, href: str) -> None:
+    """What pages of one folder have found out for each other is what each would have found."""
+    page = f"http://example.org/one/two/{name}"
+    for other in ("", "c", "c?q=1"):
+        Base(f"http://example.org/one/two/{other}").join(href)
+
+    assert Base(page).join(href) == Base(page)._join(href)

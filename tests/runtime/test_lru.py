@@ -1,0 +1,29 @@
+"""A table that forgets what was not used for the longest time."""
+
+from __future__ import annotations
+
+from crawlerproject.runtime.lru import Recent
+
+
+def test_what_was_used_stays() -> None:
+    """Setting, getting and asking with ``use`` count; being looked for with ``in`` does not."""
+    table: Recent[str, int] = Recent(3)
+    for number, key in enumerate("abc"):
+        table[key] = number
+    assert "a" in table
+    assert table["b"] == 1
+    table["d"] = 3
+    assert [key in table for key in "abcd"] == [False, True, True, True]
+    assert table.use("c")
+    assert not table.use("a")
+    table["e"] = 4
+    assert (table.get("b"), table.get("c"), table.get("d"), table.get("e")) == (None, 2, 3, 4)
+
+
+def test_some_are_forgotten_on_purpose() -> None:
+    """Every entry of such a key, no other."""
+    table: Recent[int, str] = Recent(9)
+    for number in range(9):
+        table[number] = str(number)
+    table.forget(lambda number: number % 2 == 0)
+    assert [number for number in range(9) if number in table] == [1, 3, 5, 7]

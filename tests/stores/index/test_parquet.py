@@ -1,0 +1,102 @@
+"""The Parquet index: whole parts, at the right place, equal to the WARC whoever made them."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.archive.parquet_columns import COLUMNS
+from crawlerproject.stores.index.cdxj import CdxjFiles
+from crawlerproject.stores.index.parquet import ParquetFiles
+from crawlerproject.stores.index.parquet_tables import SCHEMA, read_part
+from tests.stores.archive.test_warc_writer import add, files
+
+URLS = [f"https://{host}.example.com/{path}" for host in ("b", "a") for path in ("z", "é", "", "robots.txt")]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> tuple[Path, CdxjFiles, ParquetFiles]:
+    """A closed WARC whose index was made when it was closed."""
+    parquet = ParquetFiles(tmp_path / "index" / "parquet", "small")
+    index = CdxjFiles(tmp_path / "index", parquet)
+    warc = files(tmp_path / "warc", index=index)
+    for url in URLS:
+        add(warc, url, index)
+    name = warc.close()
+    assert name is not None
+    return tmp_path / "warc" / name, index, parquet
+
+
+def contents(parquet: ParquetFiles) -> dict[str, list[dict[str, object]]]:
+    """Every part's rows, by its path below the folder."""
+    return {
+        str(path.relative_to(parquet.folder)): read_part(path).to_pylist() for path in parquet.folder.rglob("*.parquet")
+    }
+
+
+def test_parts_are_where_hive_looks(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
+    """One part a subset, named after the WARC, sorted by key, with the columns in their order and types."""
+    warc, _, parquet = written
+    stem = warc.name.removesuffix(".warc.gz")
+
+    found = contents(parquet)
+
+    assert set(found) == {f"crawl=small/subset={subset}/{stem}.parquet" for subset in ("warc", "robotstxt")}
+    pages = found[f"crawl=small/subset=warc/{stem}.parquet"]
+    assert [row["url_surtkey"] for row in pages] == sorted(row["url_surtkey"] for row in pages)  # type: ignore[type-var]
+    assert sum(len(rows) for rows in found.values()) == len(URLS)
+    for path in parquet.parts_of(warc.name):
+        assert pq.read_schema(path).remove_metadata() == SCHEMA
+    assert SCHEMA.names == [name for name, _, _ in COLUMNS]
+
+
+def test_rebuilt_from_the_warc_alone(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
+    """The same parts and the same lines, when all that is left is the WARC; a part that has no rows any more goes."""
+    warc, index, parquet = written
+    before, lines = contents(parquet), index.path(warc.name).read_bytes()
+    stale = parquet.folder / "crawl=small" / "subset=crawldiagnostics" / parquet.parts_of(warc.name)[0].name
+    stale.parent.mkdir()
+    stale.write_bytes(b"")
+    for path in (*parquet.parts_of(warc.name), index.path(warc.name)):
+        if path != stale:
+            path.unlink()
+
+    assert index.rebuild(warc) == []
+
+    assert contents(parquet) == before
+    assert index.path(warc.name).read_bytes() == lines
+
+
+def test_a_crash_between_the_two_is_mended(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
+    """The CDXJ file is written last, so a start that finds none writes the Parquet parts again as well."""
+    warc, index, parquet = written
+    before = contents(parquet)
+    index.path(warc.name).unlink()
+    parts = parquet.parts_of(warc.name)
+    parts[0].write_bytes(b"PAR1 torn")
+    parts[1].unlink()
+
+    index.catch_up(warc.parent)
+
+    assert contents(parquet) == before
+    assert index.path(warc.name).exists()
+
+
+def test_a_torn_part_is_said(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
+    """What is no Parquet file is an error with the file's name."""
+    warc, _, parquet = written
+    path = parquet.parts_of(warc.name)[0]
+    path.write_bytes(b"nothing")
+
+    with pytest.raises(StorageError, match=path.name):
+        read_part(path)
+
+
+def test_too_large_for_the_columns(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
+    """An offset beyond 32 bits is refused with a sentence, not with an overflow."""
+    from tests.rules.archive.test_parquet_columns import row
+
+    _, _, parquet = written
+    with pytest.raises(StorageError, match="2 GiB"):
+        parquet.build("x.warc.gz", None, [row("http://a.example/", offset=2**31)])

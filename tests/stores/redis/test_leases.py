@@ -1,0 +1,309 @@
+"""The store in Redis keeps its promises about leases and half-done beats, alone and as a cluster."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.fleet.worker import Fleet
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis import batch_scripts as beats
+from crawlerproject.stores.redis import scripts
+from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.connection import Call, RedisLink
+from crawlerproject.stores.redis.keys import fleet_keys
+from crawlerproject.stores.redis.membership import RedisFleet, Report, Told
+from crawlerproject.stores.redis.store import LeaseLost, RedisStore
+from crawlerproject.stores.redis.view import RedisView
+from tests.stores.conformance import record, row
+from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
+from tests.stores.redis_servers import RedisServer
+
+_LATE_SECONDS = 0.1
+# Between two looks at two clocks a busy machine may let us wait.
+_READING_SECONDS = 0.02
+
+
+def end_lease(store: RedisStore, partition: int) -> None:
+    """Let a lease's time be over, as if its holder had not renewed it."""
+    store.link.call("HSET", [store._keys[partition].lease], "until", 1)
+
+
+def test_a_lease_keeps_others_out_until_it_ends_or_is_given_back(store: RedisStore, rival: RedisStore) -> None:
+    """Held: refused. Given back: taken at once, and known as clean. Run out: taken, and not clean."""
+    assert rival.acquire(3, LEASE_MS) is None
+    store.release([3])
+    granted = rival.acquire(3, LEASE_MS)
+    assert granted is not None
+    assert granted.clean
+    assert store.acquire(3, LEASE_MS) is None
+    end_lease(store, 3)
+    taken = store.acquire(3, LEASE_MS)
+    assert taken is not None
+    assert not taken.clean
+    assert taken.token > granted.token
+
+
+def test_nobody_but_the_holder_writes(store: RedisStore, rival: RedisStore) -> None:
+    """A worker whose lease was taken over writes nothing more, whatever it believes; its successor does."""
+    page = row("a", 1)
+    partition = store.partition("a")
+    end_lease(store, partition)
+    assert rival.acquire(partition, LEASE_MS)
+    with pytest.raises(LeaseLost):
+        store.apply(Changes(queued=[page], facts=[("warc", b"late")]))
+    assert store.known([page.key]) == [False]
+    assert store.fact("warc") is None
+    assert store.renew(LEASE_MS) == [partition]
+    rival.apply(Changes(queued=[page]))
+    assert rival.head("a", 9) == [page]
+
+
+def test_a_change_is_refused_whole(store: RedisStore, rival: RedisStore) -> None:
+    """One lost partition among several: none of the beat is written."""
+    refused_whole(store, rival)
+
+
+def test_a_change_is_refused_whole_in_a_cluster(spread: RedisStore, spread_rival: RedisStore) -> None:
+    """The same where partitions live on several servers."""
+    refused_whole(spread, spread_rival)
+
+
+def refused_whole(store: RedisStore, rival: RedisStore) -> None:
+    """The first of forty hosts is another worker's."""
+    rows = [row(f"host-{number}", number) for number in range(40)]
+    lost = store.partition("host-0")
+    end_lease(store, lost)
+    assert rival.acquire(lost, LEASE_MS)
+    with pytest.raises(LeaseLost):
+        store.apply(Changes(queued=rows))
+    assert store.known([each.key for each in rows]) == [False] * 40
+
+
+def test_a_beat_that_was_decided_is_finished_by_the_successor(
+    spread: RedisStore, spread_rival: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between journal and partitions: whoever takes one over writes its part, once."""
+    store, rival = spread, spread_rival
+    rows = [row(f"host-{number}", number) for number in range(40)]
+    monkeypatch.setattr(store, "finish", lambda: None)  # what a kill leaves out
+    store.apply(Changes(queued=rows, facts=[("warc", b"7")]))
+    assert store.known([each.key for each in rows]) == [False] * 40
+    for number in range(PARTITIONS):
+        end_lease(store, number)
+        assert rival.acquire(number, LEASE_MS)
+    assert rival.known([each.key for each in rows]) == [True] * 40
+    rival.apply(Changes(removed=rows[:20], pages=[(each.key, record(each.arrival)) for each in rows[:20]]))
+    for number in range(PARTITIONS):  # and back again: the part is not written twice
+        end_lease(store, number)
+        assert store.acquire(number, LEASE_MS)
+    assert [store.head(f"host-{number}", 9) for number in (0, 19, 20)] == [[], [], [rows[20]]]
+    assert store.fact("warc") == b"7"
+
+
+def test_a_worker_that_comes_back_settles_its_own_last_beat(
+    cluster: list[RedisServer], spread: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same name in a new process need not wait for its own lease, and loses nothing that was decided."""
+    store = spread
+    rows = [row(f"host-{number}", number) for number in range(40)]
+    monkeypatch.setattr(store, "finish", lambda: None)
+    store.apply(Changes(queued=rows))
+    again = opened(cluster[0].url, "one", store.crawl, take=False)
+    assert again.acquire(0, LEASE_MS)
+    again.apply(Changes(facts=[("clean", b"0")]))  # has the place of the last beat, which other partitions still need
+    again.apply(Changes(facts=[("clean", b"1")]))
+    assert all(again.acquire(number, LEASE_MS) for number in range(1, again.partitions))
+    assert again.known([each.key for each in rows]) == [True] * 40
+    monkeypatch.undo()
+    with pytest.raises(LeaseLost, match="taken by another worker"):
+        store.apply(Changes(queued=[row("z", 1)]))
+    with pytest.raises(LeaseLost, match="another process"):
+        store.apply(Changes(queued=[row("z", 1)]))
+    again.apply(Changes(removed=rows))
+    assert list(again.hosts_with_work()) == []
+    again.close()
+
+
+def test_nobody_thinks_that_a_new_life_holds_what_the_last_one_held(server: RedisServer) -> None:
+    """A worker that comes back holds nothing yet: its partitions are free for whoever has room."""
+    link = RedisLink(server.url)
+    crawl = f"crawl-{next(numbers)}"
+    one, two = (RedisFleet(link, crawl, name, LEASE_MS) for name in ("one", "two"))
+    one.begin("life-1", [], PARTITIONS)
+    two.begin("life-2", [], PARTITIONS)
+    one.report("life-1", Report(True, 1, "{}", taken=range(PARTITIONS)), PARTITIONS)
+    told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
+    assert told is not None
+    assert told.all_quiet
+    assert two.free(PARTITIONS, told.now) == []
+    one.begin("life-3", ["life-0", "life-1"], PARTITIONS)
+    told = two.report("life-2", Report(True, 1, "{}"), PARTITIONS)
+    assert told is not None
+    assert not told.all_quiet
+    assert two.free(PARTITIONS, told.now) == list(range(PARTITIONS))
+    with pytest.raises(NameTaken):
+        one.begin("life-4", ["another", "life-"], PARTITIONS)
+    link.close()
+
+
+class Killed(Exception):
+    """What a test has in place of a kill."""
+
+
+class Dying(RedisFleet):
+    """Is killed when Redis has heard of it, and the worker not yet of that."""
+
+    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> Told:
+        """Report, and die."""
+        super().begin(life, lives_before, partitions)
+        raise Killed
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, tmp_path: Path, kills: int) -> None:
+    """Again and again, also after a life that had begun; a stranger finds it taken."""
+    life_file = tmp_path / "worker.json"
+
+    def fleet(kind: type[RedisFleet], file: Path = life_file) -> Fleet:
+        part = kind(store.link, store.crawl, "w", LEASE_MS)
+        rng = random.Random(1)
+        return Fleet(AheadStore(store), part, file, lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
+
+    fleet(RedisFleet).begin()
+    for _ in range(kills):
+        with pytest.raises(Killed):
+            fleet(Dying).begin()
+    with pytest.raises(NameTaken):
+        fleet(RedisFleet, tmp_path / "another.json").begin()
+    fleet(RedisFleet).begin()
+
+    assert json.loads(life_file.read_text())["before"] == []
+
+
+class HeldUp(RedisLink):
+    """A connection of which three answers in four come late."""
+
+    def many(self, calls: Sequence[Call]) -> list[Any]:
+        """As on a machine that is busy."""
+        answers = super().many(calls)
+        if self.round_trips % 4:
+            time.sleep(_LATE_SECONDS)
+        return answers
+
+
+def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tmp_path: Path) -> None:
+    """Redis is on this machine: both clocks are one. Who hands a host on with a clock behind lets others hurry it."""
+    link = HeldUp(server.url)
+    part = RedisFleet(link, "slow", "w", LEASE_MS)
+    store = AheadStore(RedisStore(link, "slow", "w", PARTITIONS))
+    rng = random.Random(1)
+    fleet = Fleet(store, part, tmp_path / "w.json", lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
+    before = time.time() - time.monotonic()
+
+    assert abs(fleet.begin() - before) < fleet.doubt_seconds < _LATE_SECONDS
+    epoch = part.epoch()
+    assert abs(epoch.seconds - before) < epoch.doubt_seconds + _READING_SECONDS
+    link.close()
+
+
+def test_held_is_held_until_the_lease_is_over(store: RedisStore) -> None:
+    """The leases themselves say whether every partition has a holder."""
+    seconds, micros = store.link.call("TIME")
+    now = int(seconds) + int(micros) / 1e6
+    assert store.all_held(now)
+    assert not store.all_held(now + LEASE_MS / 1000 + 1)
+    store.release([3])
+    assert not store.all_held(now)
+
+
+def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
+    """A server that comes back without what it had answered for is not written over."""
+    store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
+    store.apply(Changes(queued=[row("a", 2)], facts=[("warc", b"2")]))
+    store.link.call("HSET", [store._worker_keys.state], "serial", 1)
+    with pytest.raises(LeaseLost, match="forgotten"):
+        store.apply(Changes(queued=[row("a", 3)]))
+
+
+def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
+    """Kept from other workers while it is asked and while it rests; a rest of nothing is none."""
+    ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
+    assert ours.addresses([("192.0.2.1", "one:1")], [], LEASE_MS, 0) == [0.0]
+    assert theirs.addresses([("192.0.2.1", "two:1")], [], LEASE_MS, 0) > [1.0]
+    assert ours.addresses([], [("192.0.2.1", "one:1")], LEASE_MS, LEASE_MS) == []
+    assert theirs.addresses([("192.0.2.1", "two:2")], [], LEASE_MS, 0) > [1.0]
+    assert ours.addresses([("192.0.2.1", "one:2")], [], LEASE_MS, 0) == [0.0]
+    ours.addresses([], [("192.0.2.1", "one:2")], LEASE_MS, 0)
+    assert theirs.addresses([("192.0.2.1", "two:3")], [], LEASE_MS, 0) == [0.0]
+
+
+def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
+    """Anyone may post; letters leave with the beat that answers them, and not before."""
+    from crawlerproject.stores.redis.batch import Part
+
+    rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
+    assert store.letters(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
+    store.apply_parts({1: Part(letters=1)}, [])
+    assert store.letters([1], 10) == {1: [b"second"]}
+
+
+@pytest.mark.parametrize("kind", ["store", "spread"])
+def test_every_script_can_be_lost_and_run_twice(
+    request: pytest.FixtureRequest, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that got lost: the same call again changes nothing more."""
+    store: RedisStore = request.getfixturevalue(kind)
+    again = (beats.JOURNAL, beats.APPLY, beats.COMMIT, scripts.RENEW)
+    many = store.link.many
+
+    def twice(calls: list[object]) -> list[object]:
+        repeated = [call for call in calls if call.name in again]  # type: ignore[attr-defined]
+        many(repeated)  # type: ignore[arg-type]
+        return many(calls)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.link, "many", twice)
+    rows = [row("a", number) for number in range(3)]
+    store.apply(Changes(queued=rows))
+    store.apply(Changes(removed=rows[:1], pages=[(rows[0].key, record(0))]))
+    assert store.renew(LEASE_MS) == []
+    assert store.head("a", 9) == rows[1:]
+
+
+def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis did it, the connection broke: the next beat knows."""
+    many = store.link.many
+
+    def lost(calls: Sequence[Call]) -> list[object]:
+        if many(calls):
+            raise StorageError("gone")
+        return []
+
+    monkeypatch.setattr(store.link, "many", lost)
+    with pytest.raises(StorageError):
+        store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
+    monkeypatch.undo()
+    store.apply(Changes(queued=[row("a", 2)]))
+    assert [found.arrival for found in store.head("a", 9)] == [1, 2]
+    assert store.serial == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "words"), [(1, "by a newer version .* use that version"), (-1, "by an older version")]
+)
+def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, words: str) -> None:
+    """In one sentence, to workers and to those who look on."""
+    store.link.call("HINCRBY", [fleet_keys(store.crawl).facts], "format", step)
+    for opening in (
+        lambda: RedisStore(store.link, store.crawl, "two", PARTITIONS),
+        lambda: RedisView(store.link.place, store.crawl),
+    ):
+        with pytest.raises(OperatorError, match=words):
+            opening()

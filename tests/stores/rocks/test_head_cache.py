@@ -1,0 +1,59 @@
+"""Rows read ahead: an unbroken beginning of a queue, bounded."""
+
+from __future__ import annotations
+
+from crawlerproject.stores.rocks.head_cache import Row, RowsAhead
+
+
+def rows(*numbers: int) -> list[Row]:
+    """Rows whose keys sort as their numbers."""
+    return [(b"host%03d" % number, b"value") for number in numbers]
+
+
+def test_answers_only_what_it_holds() -> None:
+    """More rows than are kept, or another host, means to ask the store."""
+    ahead = RowsAhead()
+    ahead.keep("a", rows(1, 2, 3))
+    assert ahead.first("a", 2) == rows(1, 2)
+    assert ahead.first("a", 4) is None
+    assert ahead.first("b", 1) is None
+
+
+def test_a_row_that_joins_within_is_seen_and_one_beyond_is_not() -> None:
+    """Whatever lies behind the last row kept may have neighbours that only the store knows."""
+    ahead = RowsAhead()
+    ahead.keep("a", rows(2, 5))
+    for row in rows(1, 3, 9):
+        ahead.queued("a", *row)
+    assert ahead.first("a", 4) == rows(1, 2, 3, 5)
+    assert ahead.first("a", 5) is None
+
+
+def test_a_row_written_over_is_the_new_one() -> None:
+    """A place holds one row."""
+    ahead = RowsAhead()
+    ahead.keep("a", rows(2, 5))
+    ahead.queued("a", b"host002", b"newer")
+    assert ahead.first("a", 2) == [(b"host002", b"newer"), *rows(5)]
+
+
+def test_removed_rows_leave_and_the_last_takes_the_host_along() -> None:
+    """After it nothing is known of the queue."""
+    ahead = RowsAhead()
+    ahead.keep("a", rows(1, 2))
+    for row in rows(7, 1, 2):
+        ahead.removed("a", row[0])
+    assert ahead.first("a", 1) is None
+    assert ahead._bytes == 0
+
+
+def test_no_room_means_those_within_stay() -> None:
+    """Hosts that come in turn would else each be thrown out just before their turn."""
+    ahead = RowsAhead(max_bytes=300)
+    ahead.keep("a", rows(1))
+    ahead.keep("b", rows(1))
+    ahead.keep("c", rows(1))
+    assert [ahead.first(host, 1) is not None for host in "abc"] == [True, True, False]
+    ahead.removed("a", b"host001")
+    ahead.keep("c", rows(1))
+    assert ahead.first("c", 1) == rows(1)

@@ -1,0 +1,288 @@
+"""The store on disk keeps the contract, and its promises about crashes, locks, versions and full disks."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.rocks import store as rocks
+from crawlerproject.stores.rocks.store import RocksStore
+from tests.stores.conformance import ContentContract, DueContract, StoreContract, key_of, record, row
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RocksStore]:
+    """A new store in a new folder."""
+    made = RocksStore(tmp_path / "crawl" / "frontier")
+    yield made
+    made.close()
+
+
+class TestRocksStore(StoreContract, ContentContract, DueContract):
+    """The contract, on disk."""
+
+
+def test_everything_is_there_after_opening_again(tmp_path: Path) -> None:
+    """Queue, known keys, records, states and facts survive an orderly end."""
+    first = RocksStore(tmp_path)
+    rows = [row("a", number) for number in range(10)]
+    first.apply(Changes(queued=rows, hosts=[("a", b"h")], robots=[("https://a", b"r")], facts=[("warc", b"9")]))
+    first.apply(Changes(removed=rows[:4], pages=[(page.key, record(page.arrival)) for page in rows[:4]]))
+    first.close()
+    first.close()
+    again = RocksStore(tmp_path)
+    assert again.head("a", 99) == rows[4:]
+    assert list(again.hosts_with_work()) == ["a"]
+    assert again.known([page.key for page in rows]) == [True] * 10
+    assert again.page(rows[3].key) == record(3)
+    assert (again.host("a"), again.robots("https://a"), again.fact("warc")) == (b"h", b"r", b"9")
+    again.close()
+
+
+WRITER = """
+import sys
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.store import RocksStore
+from tests.stores.conformance import record, row
+store = RocksStore(sys.argv[1])
+start = int(store.fact("done") or b"-1") + 1
+for number in range(start, start + 1_000_000):
+    queued = [row(f"host-{number % 7}", number * 10 + part) for part in range(10)]
+    store.apply(Changes(queued=queued))
+    done = Changes(removed=queued[:3], pages=[(page.key, record(number)) for page in queued[:3]])
+    done.facts.append(("done", b"%d" % number))
+    store.apply(done)
+    print(number, flush=True)
+    if number % 20 == 0:
+        store.sync()
+"""
+
+
+def test_kill_9_loses_no_applied_change(tmp_path: Path) -> None:
+    """After each of five kills in the middle of writing, all that was reported is there, and changes are whole."""
+    for kills in range(5):
+        reported = _write_and_kill(tmp_path, lines=40 + 37 * kills)
+        store = RocksStore(tmp_path)
+        done = int(store.fact("done") or b"-1")
+        assert done >= reported
+        left = {page.key for number in range(7) for page in store.head(f"host-{number}", 10**6)}
+        pages = [[key_of(f"host-{number % 7}", number * 10 + part) for part in range(10)] for number in range(done + 1)]
+        assert left >= {key for keys in pages for key in keys[3:]}
+        assert left.isdisjoint(key for keys in pages for key in keys[:3])
+        assert all(store.known([key for keys in pages for key in keys]))
+        assert all(store.page(key) == record(number) for number, keys in enumerate(pages) for key in keys[:3])
+        begun = len(left) - 7 * len(pages)
+        assert begun in (0, 10)  # the one change after the last fact: whole or not at all
+        store.apply(
+            Changes(
+                removed=[
+                    page
+                    for number in range(7)
+                    for page in store.head(f"host-{number}", 10**6)
+                    if page.arrival >= (done + 1) * 10
+                ]
+            )
+        )
+        store.close()
+
+
+def _write_and_kill(folder: Path, lines: int) -> int:
+    """Let a process write until it has reported so many changes, kill it; the last number that it reported."""
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
+        assert writer.stdout is not None
+        for _ in range(lines):
+            last = writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        rest = writer.stdout.read().splitlines()
+    return int(rest[-1] if rest else last)
+
+
+def test_a_second_opening_is_refused(store: RocksStore) -> None:
+    """In this process and in another: one clear sentence, and the first goes on unharmed."""
+    with pytest.raises(OperatorError, match=r"crawl folder .*frontier is in use by a running crawl;"):
+        RocksStore(store._folder)
+    code = "import sys; from crawlerproject.stores.rocks.store import RocksStore; RocksStore(sys.argv[1])"
+    other = subprocess.run(
+        [sys.executable, "-c", code, store._folder], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "OperatorError: The crawl folder" in other.stderr
+    assert "is in use by a running crawl;" in other.stderr
+    store.apply(Changes(queued=[row("a", 1)]))
+    assert store.head("a", 1) == [row("a", 1)]
+
+
+def test_too_little_room_changes_nothing(store: RocksStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before anything is written; the same change goes through when there is room."""
+    changes = Changes(queued=[row("a", 1)])
+    with monkeypatch.context() as patch:
+        patch.setattr(rocks, "RESERVE_BYTES", 1 << 62)
+        with pytest.raises(StorageError, match="MB free"):
+            store.apply(changes)
+        assert store.head("a", 1) == []
+    store.apply(changes)
+    assert store.head("a", 1) == changes.queued
+
+
+FILE_LIMIT = """
+import resource, sys
+from crawlerproject.errors import StorageError
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.store import RocksStore
+from tests.stores.conformance import row
+store = RocksStore(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+done, refused = 0, 0
+while done < 400:
+    change = Changes(queued=[row("a", done * 10 + part, note="x" * 200) for part in range(10)])
+    try:
+        store.apply(change)
+        done += 1
+    except StorageError:
+        refused += 1
+        assert [page.arrival for page in store.head("a", 10**6)] == list(range(done * 10))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+store.sync()
+assert len(store.head("a", 10**6)) == 4000
+store.close()
+store = RocksStore(sys.argv[1])
+assert [page.arrival for page in store.head("a", 10**6)] == list(range(4000))
+print(refused)
+"""
+
+
+def test_a_failed_write_changes_nothing_and_may_be_repeated(tmp_path: Path) -> None:
+    """The system refuses a write half way: StorageError, all earlier changes intact, and later it goes on."""
+    run = subprocess.run(
+        [sys.executable, "-c", FILE_LIMIT, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.stderr == ""
+    assert int(run.stdout) == 1
+
+
+def test_sync_may_run_beside_everything_else(store: RocksStore) -> None:
+    """Another thread makes durable while this one applies and reads."""
+    stop = threading.Event()
+    errors: list[BaseException] = []
+
+    def syncing() -> None:
+        try:
+            while not stop.is_set():
+                store.sync()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=syncing)
+    thread.start()
+    for number in range(2000):
+        store.apply(Changes(queued=[row("a", number)]))
+    stop.set()
+    thread.join()
+    assert errors == []
+    assert [page.arrival for page in store.head("a", 10**6)] == list(range(2000))
+
+
+def test_remembered_heads_are_bounded(store: RocksStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many hosts are looked at, only so many heads stay in memory, and none of them lies."""
+    monkeypatch.setattr(rocks, "REMEMBERED_HEADS", 3)
+    rows = [row(f"host-{number}", number) for number in range(9)]
+    store.apply(Changes(queued=rows))
+    for _ in range(2):
+        assert [store.head(page.host, 1) for page in rows] == [[page] for page in rows]
+        assert len(store._heads) == 3
+
+
+class _Spot(NamedTuple):
+    host: int
+    number: int
+    priority: int
+
+
+SPOTS = st.lists(st.builds(_Spot, st.integers(0, 3), st.integers(0, 9), st.integers(0, 2)), max_size=6)
+
+
+class Comparison(RuleBasedStateMachine):
+    """Whatever is done to both, the store on disk and the one in dictionaries answer alike."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = _new_folder()
+        self.rocks = RocksStore(self.folder)
+        self.model = MemoryStore()
+
+    @rule(queued=SPOTS, removed=SPOTS, pages=SPOTS)
+    def apply(self, queued: list[_Spot], removed: list[_Spot], pages: list[_Spot]) -> None:
+        """Any change at all."""
+        changes = Changes(
+            queued=[self._row(spot) for spot in queued],
+            removed=[gone for gone in map(self._row, removed) if gone in self.model.head(gone.host, 99)],
+            pages=[(key_of(f"h{spot.host}", spot.number), record(spot.priority)) for spot in pages],
+            hosts=[(f"h{spot.host}", bytes([spot.number])) for spot in pages],
+        )
+        self.rocks.apply(changes)
+        self.model.apply(changes)
+
+    def _row(self, spot: _Spot) -> QueuedPage:
+        return row(f"h{spot.host}", spot.number, spot.priority)
+
+    @rule(host=st.integers(0, 3), limit=st.integers(0, 5))
+    def head(self, host: int, limit: int) -> None:
+        """A head, which the store on disk remembers."""
+        assert self.rocks.head(f"h{host}", limit) == self.model.head(f"h{host}", limit)
+
+    @rule(spot=st.builds(_Spot, st.integers(0, 3), st.integers(0, 9), st.integers(0, 2)))
+    def head_after(self, spot: _Spot) -> None:
+        """A head from somewhere."""
+        host, after = f"h{spot.host}", (spot.priority, spot.number)
+        assert self.rocks.head(host, 4, after=after) == self.model.head(host, 4, after=after)
+
+    @rule()
+    def reopen(self) -> None:
+        """An end and a new start."""
+        self.rocks.close()
+        self.rocks = RocksStore(self.folder)
+
+    @rule()
+    def flush(self) -> None:
+        """Rows go from memory into sorted files."""
+        self.rocks._tables.queue.flush()
+        self.rocks._tables.seen.flush()
+
+    @invariant()
+    def alike(self) -> None:
+        """Known keys, records, states, and the set of hosts."""
+        keys = [key_of(f"h{host}", number) for host in range(4) for number in range(10)]
+        assert self.rocks.known(keys) == self.model.known(keys)
+        assert [self.rocks.page(key) for key in keys] == [self.model.page(key) for key in keys]
+        assert [self.rocks.host(f"h{n}") for n in range(4)] == [self.model.host(f"h{n}") for n in range(4)]
+        assert sorted(self.rocks.hosts_with_work()) == sorted(self.model.hosts_with_work())
+
+    def teardown(self) -> None:
+        """Let the folder go, and remove it."""
+        self.rocks.close()
+        shutil.rmtree(self.folder)
+
+
+def _new_folder() -> str:
+    return tempfile.mkdtemp(prefix="frontier-model-")
+
+
+TestComparison = Comparison.TestCase
+TestComparison.settings = settings(max_examples=15, stateful_step_count=20)
