@@ -1,7 +1,7 @@
 """One running crawl: the store, the frontier and the archive together.
 
-``crawl`` opens and closes it, ``parts`` builds what it is made of, ``first_urls`` queues what it begins with,
-``page_ends`` ends each page (``render_ends`` those that met the browser), ``commits`` makes the ends durable,
-``figures`` says how it stands. ``scheduler`` is the crawl as Scrapy's engine sees it, with ``loader``, ``lookups``,
-``pushes`` and ``wake_up``; ``running`` is how extensions find it.
+``crawl`` opens and closes it, ``assembly`` builds what it is made of. ``start/`` checks and continues,
+``completion/`` ends pages and makes that durable, ``progress/`` says how it stands. ``scheduler`` is the crawl as
+Scrapy's engine sees it, with ``dns_lookups``, ``subrequests``, ``websub`` and ``timer``; ``orders`` and ``limits``
+are the operator's words; ``running`` is how extensions find it, and ``host_queue`` serves spiders that are not ours.
 """

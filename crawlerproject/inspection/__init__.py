@@ -1,0 +1,1 @@
+"""A crawl seen from outside, while it runs or after: nothing here writes to it."""

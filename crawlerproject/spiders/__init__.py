@@ -1,0 +1,1 @@
+"""The spiders: ``web`` walks from seeds, ``plan`` fetches the pages of a plan."""

@@ -1,0 +1,1 @@
+"""A start: settings and arguments checked, the folder's crawl continued, its first URLs queued."""

@@ -1,0 +1,1 @@
+"""Sitemaps, RSS, Atom and WebSub, read as bytes from strangers."""

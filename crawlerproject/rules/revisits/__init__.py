@@ -1,0 +1,1 @@
+"""When a known page is worth another visit, by its history of changes."""

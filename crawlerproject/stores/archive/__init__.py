@@ -1,0 +1,1 @@
+"""WARC files: written, read strictly, repaired, packed as WACZ."""

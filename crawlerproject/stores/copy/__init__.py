@@ -1,0 +1,1 @@
+"""A frontier copied between RocksDB and Redis, and compared."""

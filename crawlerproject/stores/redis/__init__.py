@@ -1,0 +1,3 @@
+"""The frontier store in Redis, for several workers: partitions with owners, write batches that a fenced worker
+cannot make.
+"""

@@ -1,0 +1,1 @@
+"""The frontier store in RocksDB, for one process, and its read-only view."""
