@@ -9,11 +9,11 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.politeness import Conduct
-from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
@@ -30,10 +30,10 @@ def frontier_in(folder: Path) -> Frontier:
     """A frontier over a RocksDB in ``folder``."""
     store = RocksStore(folder)
     gates = Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), [], max_urls_per_host=10**9)
-    conduct = Conduct(PRESETS["default"], RestLimits(), max_failures=5)
-    desk = RobotsDesk(store, "Bench", 86400.0)
+    politeness = HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5)
+    desk = RobotsCache(store, "Bench", 86400.0)
     return Frontier(
-        store, Workbench(), gates, conduct, desk, rng=random.Random(1), started_at=time.time(), clean_start=True
+        store, Workbench(), gates, politeness, desk, rng=random.Random(1), started_at=time.time(), clean_start=True
     )
 
 
@@ -43,7 +43,7 @@ def fill(frontier: Frontier, hosts: int, first: int, pages: int) -> float:
     for host in range(hosts):
         for start in range(first, first + pages, _BATCH):
             urls = (f"http://h{host}.example/{page}" for page in range(start, min(start + _BATCH, first + pages)))
-            frontier.add([Found(parse(url), 1, "L", "http://via.example/", 10) for url in urls], time.time())
+            frontier.add([DiscoveredUrl(parse(url), 1, "L", "http://via.example/", 10) for url in urls], time.time())
     return (time.process_time() - began) / (hosts * pages)
 
 

@@ -26,7 +26,7 @@ from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT, _key
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.rocks.store import RocksStore
@@ -80,7 +80,7 @@ class Web:
         return new + [self.row(host, self.rng.randrange(1, self._named[host] + 1)) for _ in range(old)]
 
 
-def crawl(store: AheadStore | RocksStore, web: Web, pages: int, beats: RedisStore | None) -> Cost:
+def crawl(store: BufferedStore | RocksStore, web: Web, pages: int, beats: RedisStore | None) -> Cost:
     """So many pages, fifty a beat."""
     states = {host: Host(host, 5.0) for host in web.hosts}
     for host in states.values():
@@ -88,7 +88,7 @@ def crawl(store: AheadStore | RocksStore, web: Web, pages: int, beats: RedisStor
     store.apply(Changes(queued=web.first()))
     store.sync()
     elsewhere = [f"https://www.elsewhere.example/articles/some-title-{number}.html" for number in range(FOREIGN)]
-    letter = json.dumps(elsewhere).encode()
+    message = json.dumps(elsewhere).encode()
     trips = beats.link.round_trips if beats else 0
     done, urls, turn = 0, 0, 0
     cpu = wall = 0.0
@@ -104,11 +104,11 @@ def crawl(store: AheadStore | RocksStore, web: Web, pages: int, beats: RedisStor
                 record = PageRecord(row.url, "fetched", 200, 1.7e9, row.key[:20], '"5f2c-61a"', "")
                 changes.pages.append((row.key, record))
                 changes.hosts.append((host, states[host].pack()))
-        if isinstance(store, AheadStore) and beats is not None:
-            for partition, letters in store.letters(list(beats.held), _LETTERS).items():
-                store.letters_read(partition, len(letters))
+        if isinstance(store, BufferedStore) and beats is not None:
+            for partition, messages in store.messages(list(beats.held), _LETTERS).items():
+                store.letters_read(partition, len(messages))
             for _ in hosts:
-                store.post(web.rng.randrange(PARTITIONS), letter)
+                store.post(web.rng.randrange(PARTITIONS), message)
             store.look_up((row.key, row.host) for rows in links.values() for row in rows)
         for rows in links.values():
             fresh = {row.key: row for row in rows}
@@ -124,10 +124,10 @@ def crawl(store: AheadStore | RocksStore, web: Web, pages: int, beats: RedisStor
     return Cost(done, urls, cpu, wall, (beats.link.round_trips if beats else 0) - trips)
 
 
-def hold(store: RedisStore, number: int, workers: int) -> AheadStore:
+def hold(store: RedisStore, number: int, workers: int) -> BufferedStore:
     """Begin, and take a worker's share of the partitions."""
     store.begin(f"life-{number}")
-    ahead = AheadStore(store)
+    ahead = BufferedStore(store)
     for partition in range(number, PARTITIONS, workers):
         assert ahead.take(partition, _LEASE_MS)
     return ahead

@@ -23,7 +23,7 @@ from typing import Any
 from crawlerproject.fleet import worker as fleet_module
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.rules.url.partitions import partition_of
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.scripts import Script
@@ -108,7 +108,7 @@ class Crowd:
         for name in names:
             store = RedisStore(self.link, "sim", name, self.partitions)
             fleet = Fleet(
-                AheadStore(store), RedisFleet(self.link, "sim", name, int(_LEASE_SECONDS * 1000)),
+                BufferedStore(store), RedisFleet(self.link, "sim", name, int(_LEASE_SECONDS * 1000)),
                 self.folder / name, lease_seconds=_LEASE_SECONDS, answer_seconds=30.0, rng=random.Random(name),
             )  # fmt: skip
             fleet.begin()

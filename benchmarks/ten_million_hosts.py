@@ -21,14 +21,14 @@ from resource import RUSAGE_SELF, getrusage
 from typing import TypeVar
 
 from crawlerproject.extensions.gc_tuning import GC_THRESHOLDS
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.politeness import Conduct, Ending
-from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -59,8 +59,8 @@ class Crawl:
             self.store,
             Workbench[Host](domain_of=registered_domain),
             Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), [], max_urls_per_host=10**9),
-            Conduct(PRESETS["default"], RestLimits(), max_failures=5),
-            RobotsDesk(self.store, "Bench", 86400.0),
+            HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5),
+            RobotsCache(self.store, "Bench", 86400.0),
             rng=random.Random(1),
             started_at=now,
             clean_start=clean,
@@ -92,7 +92,7 @@ class Crawl:
     def add(self, first: int, count: int) -> None:
         """A page of links, to a host each, every second one to two pages of it."""
         urls = [f"http://www.site-{n}.com/{page}" for n in range(first, first + count) for page in range(1 + n % 2)]
-        found = [Found(parse(url), 1, "L", "http://via.example/", 10) for url in urls]
+        found = [DiscoveredUrl(parse(url), 1, "L", "http://via.example/", 10) for url in urls]
         self.held("add", lambda: self.frontier.add(found, self.now))
 
     def turn(self) -> Lease | None:
@@ -112,7 +112,7 @@ class Crawl:
             leases += 1
             record = PageRecord(lease.row.url, Reason.FETCHED, 200, self.now)
             body = _ROBOTS if lease.is_robots else b""
-            self.frontier.finish(lease, Ending(Reason.FETCHED, 200, 0.1), record, body, self.now)
+            self.frontier.finish(lease, FetchOutcome(Reason.FETCHED, 200, 0.1), record, body, self.now)
             self.now += 1 / _LEASES_A_BEAT
         self.held("commit", lambda: self.frontier.apply(self.frontier.take_changes(), []))
         self.now += 1 - leases / _LEASES_A_BEAT
@@ -162,7 +162,7 @@ def start(folder: Path, hosts: int, in_memory: int, *, clean: bool) -> Crawl:
     return crawl
 
 
-def turns(crawl: Crawl, beats: int) -> None:
+def issuer(crawl: Crawl, beats: int) -> None:
     """Let hosts have their turns; all are due."""
     frontier = crawl.frontier
     crawl.now += 3600.0
@@ -196,7 +196,7 @@ def main() -> None:
     elif given.part:
         crawl = start(given.folder, given.hosts, given.in_memory, clean=given.part == "turns")
         if given.part == "turns":
-            turns(crawl, given.beats)
+            issuer(crawl, given.beats)
         _say(crawl.holds())
         crawl.store.close()
     else:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from crawlerproject.rules.rendering.triage import Triage, Verdict, triage
+from crawlerproject.rules.rendering.triage import RenderNeed, Triage, triage
 from tests.web.shells import shells
 
 MANUALS = (
@@ -25,9 +25,9 @@ MANUALS = (
 _SHOWN = 10
 
 
-def judge(name: str, pages: Iterable[tuple[str, bytes]], wrong: Verdict) -> Counter[Verdict]:
+def judge(name: str, pages: Iterable[tuple[str, bytes]], wrong: RenderNeed) -> Counter[RenderNeed]:
     """Print what triage says of ``pages``, and those that it judges ``wrong``; the count of each verdict."""
-    verdicts: Counter[Verdict] = Counter()
+    verdicts: Counter[RenderNeed] = Counter()
     odd: list[tuple[str, Triage]] = []
     seconds = 0.0
     for title, body in pages:
@@ -35,10 +35,10 @@ def judge(name: str, pages: Iterable[tuple[str, bytes]], wrong: Verdict) -> Coun
         found = triage(body, "text/html; charset=utf-8")
         seconds += time.process_time() - began
         verdicts[found.verdict] += 1
-        if found.verdict is wrong or (found.verdict is Verdict.UNSURE):
+        if found.verdict is wrong or (found.verdict is RenderNeed.UNSURE):
             odd.append((title, found))
     total = verdicts.total()
-    counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in Verdict)
+    counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in RenderNeed)
     print(f"{name}: {total} pages, {counts}, {seconds / max(1, total) * 1000:.2f} ms a page")
     for title, found in odd[:_SHOWN]:
         print(f"    {title}: {found}")
@@ -56,11 +56,14 @@ def main() -> None:
     parser.add_argument("--pages", type=Path, action="append", default=[], help="folder of ordinary pages, repeatable")
     parser.add_argument("--shells", type=Path, help="folder of built shells")
     given = parser.parse_args()
-    ordinary: Counter[Verdict] = Counter()
+    ordinary: Counter[RenderNeed] = Counter()
     for folder in [*given.pages, *(Path(name) for name in MANUALS if Path(name).is_dir())]:
-        ordinary += judge(str(folder), files(folder), Verdict.RENDER)
-    found = judge("shells", [(name, html.encode()) for name, html in shells(given.shells).items()], Verdict.PLAIN)
-    for name, counted in (("render", {Verdict.RENDER}), ("render or unsure", {Verdict.RENDER, Verdict.UNSURE})):
+        ordinary += judge(str(folder), files(folder), RenderNeed.RENDER)
+    found = judge("shells", [(name, html.encode()) for name, html in shells(given.shells).items()], RenderNeed.PLAIN)
+    for name, counted in (
+        ("render", {RenderNeed.RENDER}),
+        ("render or unsure", {RenderNeed.RENDER, RenderNeed.UNSURE}),
+    ):
         wrong, right = (sum(each[verdict] for verdict in counted) for each in (ordinary, found))
         print(
             f"{name}: precision {right / max(1, right + wrong):.4f}, recall {right / max(1, found.total()):.4f}, "

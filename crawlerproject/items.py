@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.reasons import Reason
@@ -31,7 +31,7 @@ class Page:
     unusable: bool = False  # a robots.txt that was cut: to the host it is as if nothing had been answered
     text_marks: tuple[int, ...] = ()  # of an HTML page's text, rules/traps/text_marks.py
     error: str = ""  # one line for humans
-    found: list[Found] = field(default_factory=list)  # its links, queued when it ends
+    found: list[DiscoveredUrl] = field(default_factory=list)  # its links, queued when it ends
     changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that it says changed, and when
     text: bytes | None = None  # in UTF-8, what near duplicates are told by; None: not an HTML page that was read
     is_feed: bool = False

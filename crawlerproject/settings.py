@@ -181,15 +181,15 @@ EXTENSIONS = {
     "crawlerproject.extensions.commit_loop.CommitLoop": 100,
     "crawlerproject.extensions.orders.Orders": 110,
     "crawlerproject.extensions.progress.ProgressExtension": 500,
-    "crawlerproject.extensions.error_log.OwnErrors": 90,
+    "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.status_file.StatusFile": 510,
-    "crawlerproject.extensions.status_server.Watching": 520,
-    "crawlerproject.extensions.websub_listener.HubListener": 530,
+    "crawlerproject.extensions.status_server.StatusServer": 520,
+    "crawlerproject.extensions.websub_listener.WebSubListener": 530,
     "crawlerproject.extensions.hooks.Hooks": 550,
     "crawlerproject.extensions.item_feeds.CrawlFeeds": 540,
     "scrapy.extensions.feedexport.FeedExporter": None,  # in whose place that one stands
     "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
-    "crawlerproject.extensions.loop_latency.LoopHolds": 20,
+    "crawlerproject.extensions.loop_latency.LoopLatency": 20,
 }
 
 # One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB. Another value of

@@ -20,7 +20,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from crawlerproject.batch.commoncrawl_import import Records
-from crawlerproject.batch.commoncrawl_index import Capture, Filter, read_captures
+from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_captures
 from crawlerproject.batch.plans import Broken, read_plan
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
@@ -171,7 +171,7 @@ def false_span(folder: Path) -> Refused:
         spans.append((url, start, out.tell() - start))
     (folder / "theirs.warc.gz").write_bytes(out.getvalue())
     captures = [
-        Capture(parse(url), 1e9, 200, b"", "theirs.warc.gz", start + (7 if url != GOOD else 0), length)
+        ForeignCapture(parse(url), 1e9, 200, b"", "theirs.warc.gz", start + (7 if url != GOOD else 0), length)
         for url, start, length in spans
     ]
     (folder / "warc").mkdir()

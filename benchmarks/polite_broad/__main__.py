@@ -87,7 +87,7 @@ def steady_rate(minute: list[Visit]) -> float:
     for visit in minute:
         first.setdefault(visit.host, visit.start)
         last[visit.host] = last.get(visit.host, (-1, 0.0))[0] + 1, visit.start
-    return sum(turns / (end - first[host]) for host, (turns, end) in last.items() if turns)
+    return sum(issuer / (end - first[host]) for host, (issuer, end) in last.items() if issuer)
 
 
 def holds(log: Path) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
-from crawlerproject.batch.commoncrawl_index import Capture
+from crawlerproject.batch.commoncrawl_index import ForeignCapture
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
@@ -35,16 +35,16 @@ class Imported(NamedTuple):
 
 
 def import_captures(
-    captures: Iterable[Capture],
+    captures: Iterable[ForeignCapture],
     store: RocksStore,
-    records: Callable[[list[Capture]], tuple[list[tuple[bytes, Original]], list[str]]] | None,
+    records: Callable[[list[ForeignCapture]], tuple[list[tuple[bytes, Original]], list[str]]] | None,
 ) -> Imported:
     """Make captures known, the latest of each page; ``records`` brings their records into the archive."""
     pages = known = brought = 0
     refused: list[str] = []
     source = iter(captures)
     while some := list(islice(source, _AT_A_TIME)):
-        latest: dict[bytes, Capture] = {}
+        latest: dict[bytes, ForeignCapture] = {}
         for capture in some:
             before = latest.get(capture.address.key)
             if before is None or before.fetched_at < capture.fetched_at:
@@ -64,12 +64,12 @@ def import_captures(
     return Imported(pages, known, brought, tuple(refused))
 
 
-def _is_news(store: RocksStore, capture: Capture) -> bool:
+def _is_news(store: RocksStore, capture: ForeignCapture) -> bool:
     record = store.page(capture.address.key)
     return record is None or record.fetched_at < capture.fetched_at
 
 
-def _record(capture: Capture, payload: tuple[bytes, Original] | None) -> PageRecord:
+def _record(capture: ForeignCapture, payload: tuple[bytes, Original] | None) -> PageRecord:
     """As if we had been there then. Their fetch's moment serves as If-Modified-Since (RFC 9110 13.1.3)."""
     history = History(visits=1, seen_at=capture.fetched_at)
     digest = payload[0] if payload else capture.digest
@@ -86,7 +86,7 @@ class Records:
         self._folder = warc_folder
         self._index = index
 
-    def __call__(self, captures: list[Capture]) -> tuple[list[tuple[bytes, Original]], list[str]]:
+    def __call__(self, captures: list[ForeignCapture]) -> tuple[list[tuple[bytes, Original]], list[str]]:
         """Payload digests with the captures that hold them; and what was refused."""
         name = f"import-{_name(captures)}.warc.gz"
         path = self._folder / name
@@ -99,7 +99,7 @@ class Records:
             good = [member for member in walk(iter(lambda: file.read(1 << 20), b"")) if isinstance(member, Member)]
         return [_original(member) for member in good if member.kind == "response"], problems
 
-    def _written(self, path: Path, name: str, captures: list[Capture]) -> list[str]:
+    def _written(self, path: Path, name: str, captures: list[ForeignCapture]) -> list[str]:
         problems: list[str] = []
         first = min(capture.fetched_at for capture in captures)
         fields = [("software", "crawlerproject"), ("description", f"records taken from {self._distant.base}")]
@@ -113,7 +113,7 @@ class Records:
         replace_file(path, b"".join(members))
         return problems
 
-    def _taken(self, capture: Capture) -> tuple[bytes, str]:
+    def _taken(self, capture: ForeignCapture) -> tuple[bytes, str]:
         place = f"{capture.filename} at {capture.offset}"
         if not capture.length:
             return b"", f"the index does not say how long {place} is"
@@ -135,7 +135,7 @@ def _original(member: Member) -> tuple[bytes, Original]:
     return digest, Original(member.field("warc-record-id"), url, member.field("warc-date"))
 
 
-def _origin(base: str, capture: Capture) -> bytes:
+def _origin(base: str, capture: ForeignCapture) -> bytes:
     """A metadata record that says where the record before it came from."""
     place = f"{base.rstrip('/')}/{capture.filename}" if base else capture.filename
     block = f"origin: {place}\r\noriginOffset: {capture.offset}\r\noriginLength: {capture.length}\r\n".encode()
@@ -147,7 +147,7 @@ def _origin(base: str, capture: Capture) -> bytes:
     return make_member(head, block)
 
 
-def _name(captures: list[Capture]) -> str:
+def _name(captures: list[ForeignCapture]) -> str:
     text = "\n".join(f"{capture.filename} {capture.offset}" for capture in captures)
     return sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]
 
@@ -156,6 +156,6 @@ def _record_id(text: str) -> str:
     return f"<{uuid5(NAMESPACE_URL, text).urn}>"
 
 
-def counted(captures: Iterator[Capture], limit: int | None) -> Iterator[Capture]:
+def counted(captures: Iterator[ForeignCapture], limit: int | None) -> Iterator[ForeignCapture]:
     """At most ``limit`` of them."""
     return captures if limit is None else islice(captures, limit)

@@ -38,7 +38,7 @@ _AHEAD_BYTES = 8 * 1024 * 1024
 _MAX_LINE_BYTES = 64 * 1024
 
 
-class Capture(NamedTuple):
+class ForeignCapture(NamedTuple):
     """One capture of another's archive."""
 
     address: Address
@@ -61,7 +61,7 @@ class Filter:
     since: float | None = None  # epoch seconds
     until: float | None = None
 
-    def takes(self, capture: Capture, languages: str) -> bool:
+    def takes(self, capture: ForeignCapture, languages: str) -> bool:
         """Whether a capture passes."""
         host = capture.address.host
         if self.domains and host not in self.domains and registered_domain(host) not in self.domains:
@@ -77,7 +77,7 @@ class Filter:
         )
 
 
-def read_captures(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+def read_captures(source: str, distant: Distant, wanted: Filter) -> Iterator[ForeignCapture]:
     """The captures that a file, a folder, an HTTP address or a list of paths (``.paths``, ``.paths.gz``) names.
 
     Raises OperatorError for what is no such index; single lines that cannot be read are left out.
@@ -101,7 +101,7 @@ def _known_kind(name: str) -> bool:
     return name.endswith((".parquet", ".cdxj", ".cdxj.gz", ".cdx.gz"))
 
 
-def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[ForeignCapture]:
     opened: Any = buffered(distant, source) if "://" in source or "://" in distant.base else source
     try:
         file = pq.ParquetFile(opened)
@@ -122,7 +122,7 @@ def _columnar(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture
                 yield made
 
 
-def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
+def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[ForeignCapture]:
     good = bad = 0
     for line in _lines_of(source, distant):
         if line.startswith(_HEADERS):
@@ -147,10 +147,10 @@ def _lines(source: str, distant: Distant, wanted: Filter) -> Iterator[Capture]:
         raise OperatorError(f"{source} is of an unknown schema: its lines are not those of a CDXJ index.")
 
 
-def _capture(fields: dict[str, Any], fetched_at: float) -> Capture | None:
+def _capture(fields: dict[str, Any], fetched_at: float) -> ForeignCapture | None:
     try:
         address = parse(fields["url"])
-        return Capture(
+        return ForeignCapture(
             address,
             fetched_at,
             _number(fields.get("status")),  # what is no HTTP has none

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
-from crawlerproject.inspection.crawl_view import LookingCommand
+from crawlerproject.inspection.crawl_view import InspectCommand
 from crawlerproject.inspection.progress import human_seconds
 from crawlerproject.rules.url.seed_rules import BadOption
 from crawlerproject.rules.url.seeds import seeds_of
@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 15.0
 _LOOK_SECONDS = 0.1
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Once it has ended well, the seeds are the crawl's: no crash loses them, and none is taken in twice."""
 
     example = "scrapy add https://example.org/ 'https://example.com/blog/ scope=path'"

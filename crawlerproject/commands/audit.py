@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.politeness.audit import Asked, Audit, Violation
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
@@ -97,7 +97,7 @@ class Command(ScrapyCommand):
         if args and _is_crawl(Path(args[0])):  # what was promised is what the crawl was started with
             settings = settings.copy()
             settings.set("CRAWL_DIR", args[0], priority="cmdline")
-            settings = Onlooker(settings).settings
+            settings = CrawlView(settings).settings
         return settings.getfloat("PACE_IP_SECONDS") if settings.getbool("PACE_PER_IP") else None
 
 

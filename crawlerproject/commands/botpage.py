@@ -8,12 +8,12 @@ from pathlib import Path
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LookingCommand
+from crawlerproject.inspection.crawl_view import InspectCommand
 from crawlerproject.reports.bot_page import Bot, bot_page
 from crawlerproject.terminal import say
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Put the page where CRAWLER_INFO_URL leads."""
 
     example = "scrapy botpage bot.html --address 192.0.2.7 -s CRAWLER_CONTACT=you@example.org"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from scrapy.commands.fetch import Command as ScrapyFetch
 
-from crawlerproject.shell.polite_command import Manners
+from crawlerproject.shell.polite_command import PoliteCommandMixin
 
 
-class Command(Manners, ScrapyFetch):
+class Command(PoliteCommandMixin, ScrapyFetch):
     """Opens no crawl's files, so it runs beside a crawl."""
 
     def long_desc(self) -> str:

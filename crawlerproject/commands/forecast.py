@@ -12,7 +12,7 @@ from crawlerproject.config.pace import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, crawl_folder, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.inspection.crawl_view import LookingCommand, one_argument
+from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
 from crawlerproject.inspection.progress import counted, human_seconds
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
@@ -97,7 +97,7 @@ def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
     return lines
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Sends nothing to any host; needs no crawl folder."""
 
     example = "scrapy forecast seeds.txt --pages 500"

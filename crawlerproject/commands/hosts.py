@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LookingCommand
+from crawlerproject.inspection.crawl_view import InspectCommand
 from crawlerproject.inspection.host_table import HostRow, host_rows
 from crawlerproject.inspection.progress import NOTHING_LEFT, human_seconds
 from crawlerproject.rules.printable import printable_line
@@ -21,7 +21,7 @@ _SHORTEST = 8
 ELLIPSIS = "…"
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
     example = "scrapy hosts --sort queued --limit 20"

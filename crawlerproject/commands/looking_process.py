@@ -18,7 +18,7 @@ from scrapy.settings import Settings
 
 from crawlerproject.commands.why import found_of, lines, plain
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.stores.logs.log_tail import last_of_host
 from crawlerproject.stores.logs.robots_copies import robots_versions
 from crawlerproject.terminal import json_text
@@ -54,7 +54,7 @@ def answer(settings: Settings, kind: str, text: str) -> dict[str, Any]:
 
 def _why(settings: Settings, text: str) -> dict[str, Any]:
     """What ``scrapy why`` says with ``--json``, and without."""
-    found = found_of(Onlooker(settings), text)
+    found = found_of(CrawlView(settings), text)
     return {"answer": plain(found), "lines": lines(found)}
 
 

@@ -9,7 +9,7 @@ from scrapy.commands import ScrapyCommand
 from crawlerproject.commands.base import folder_of, one_sentence, only
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.printable import printable_json
-from crawlerproject.stores.archive.captures import Captures, Found
+from crawlerproject.stores.archive.captures import Captures, IndexedCapture
 from crawlerproject.terminal import say
 
 
@@ -57,11 +57,11 @@ class Command(ScrapyCommand):
                 say(printable_json(_cdxj(capture)) if opts.cdxj else _columns(capture))
 
 
-def _cdxj(capture: Found) -> str:
+def _cdxj(capture: IndexedCapture) -> str:
     return cdxj.line(capture.row, capture.filename).decode().rstrip("\n")
 
 
-def _columns(capture: Found) -> str:
+def _columns(capture: IndexedCapture) -> str:
     row = capture.row
     stamp = row.timestamp
     time = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[8:10]}:{stamp[10:12]}:{stamp[12:14]}Z"

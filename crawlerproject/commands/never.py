@@ -13,7 +13,7 @@ from typing import Any
 from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, one_argument
+from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
 from crawlerproject.inspection.progress import human_seconds
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -29,7 +29,7 @@ _LOOK_SECONDS = 0.1
 _LIST_MODE = 0o644  # who was promised what is no secret, and a crawl of another user may read it
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Waits until the running crawls that read the same list have taken it up."""
 
     example = 'scrapy never example.org --why "asked by their webmaster"'
@@ -82,7 +82,7 @@ class Command(LookingCommand):
         if elsewhere:
             say(f"Copy it to the machines of {', '.join(elsewhere)}: workers that are not on this one.")
 
-    def _crawl(self) -> Onlooker | None:
+    def _crawl(self) -> CrawlView | None:
         """The crawl that CRAWL_DIR names, if it is there: its list may be another than the project's."""
         try:
             return self.look()

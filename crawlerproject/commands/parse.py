@@ -6,10 +6,10 @@ import argparse
 
 from scrapy.commands.parse import Command as ScrapyParse
 
-from crawlerproject.shell.polite_command import Manners, web_spider_unless_named
+from crawlerproject.shell.polite_command import PoliteCommandMixin, web_spider_unless_named
 
 
-class Command(Manners, ScrapyParse):
+class Command(PoliteCommandMixin, ScrapyParse):
     """Opens no crawl's files, so it runs beside a crawl."""
 
     def long_desc(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker
+from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand
 from crawlerproject.inspection.progress import human_seconds, moment
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 15.0
 _LOOK_SECONDS = 0.1
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Durable: a pause holds over restarts. Waits until the running crawl has taken it up."""
 
     example = 'scrapy pause example.org --why "asked by their webmaster"'
@@ -66,7 +66,7 @@ def paused_lines(pauses: Pauses) -> list[str]:
     return lines + [f"{host} is paused, {said}: scrapy resume {host}" for host, said in sorted(pauses.hosts.items())]
 
 
-def order(crawl: Onlooker, change: Any) -> dict[str, Any]:
+def order(crawl: CrawlView, change: Any) -> dict[str, Any]:
     """Change what is paused; whether the crawl runs, and how long it took until it knew (None: it does not yet)."""
     began = time.monotonic()
     version = change_pauses(crawl.folder, change)
@@ -79,7 +79,7 @@ def order(crawl: Onlooker, change: Any) -> dict[str, Any]:
     return {"running": crawl.running, "seconds": None if here or not crawl.running else waited}
 
 
-def taken_up(crawl: Onlooker, took: dict[str, Any]) -> str:
+def taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
     """The same for a person; workers on other machines have folders of their own."""
     if not took["running"]:
         said = "The crawl does not run; its next start reads this."
@@ -93,7 +93,7 @@ def taken_up(crawl: Onlooker, took: dict[str, Any]) -> str:
     return said
 
 
-def _running(crawl: Onlooker) -> Iterator[Path]:
+def _running(crawl: CrawlView) -> Iterator[Path]:
     """The folders of the processes that are to take it up."""
     folders = [worker.folder for worker in crawl.workers] or [crawl.folder]
     return (folder for folder in folders if running(read_facts(folder, STATUS_FILE), folder))

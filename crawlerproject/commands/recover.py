@@ -16,9 +16,9 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.reports.warc_check import is_ours
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.archive.lost_captures import Lost, fetch_again, places_of, rows_lost, try_again
+from crawlerproject.stores.archive.lost_captures import LostCapture, fetch_again, places_of, rows_lost, try_again
 from crawlerproject.stores.archive.recovery import recover
 from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, first_member
@@ -191,7 +191,7 @@ class Command(OnFolder, ScrapyCommand):
         with closing(RocksStore(folder / "frontier")) as store:
             committed = unpack_open(store.fact(ARCHIVE_FACT))
 
-            def lost(rows: list[Row], kept: OpenFile | None) -> int:
+            def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
                 return rows_lost(store, folder / "log", rows, kept, time.time(), count_rows)
 
             recovery = recover(folder / "warc", committed, index, lost)
@@ -217,7 +217,7 @@ class Command(OnFolder, ScrapyCommand):
             # A mended file is closed, and its committed length means nothing any more.
             closed = committed is not None and not (folder / "warc" / f"{committed.filename}{OPEN_SUFFIX}").exists()
             facts = [(ARCHIVE_FACT, b"")] if closed else []
-            lost = [Lost(record.url, record.digest) for record in look.lost]
+            lost = [LostCapture(record.url, record.digest) for record in look.lost]
             places = places_of(folder / "log", (page.url for page in lost))
             count = fetch_again(store, lost, places, time.time(), facts, count_rows)
             store.sync()

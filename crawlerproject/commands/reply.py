@@ -10,13 +10,13 @@ from crawlerproject.commands.requests import iso
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, one_argument
+from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
 from crawlerproject.inspection.progress import human_bytes, human_seconds
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.terminal import say
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """A draft: read it before you send it."""
 
     example = "scrapy reply example.org --since 2026-01-31"
@@ -40,12 +40,12 @@ class Command(LookingCommand):
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
         story = host_story(crawl.logs, host, since, until, subdomains=True)
         listed = never_crawl_of(crawl.settings).current(0.0).excludes(story.host)
-        say(*"\n\n".join(letter(crawl, story, listed=listed)).split("\n"))
+        say(*"\n\n".join(message(crawl, story, listed=listed)).split("\n"))
         if not listed:  # apart from the letter, which may go straight into a mail program
             say(f'To put it on the list now: scrapy never {story.host} --why "asked by their webmaster"', error=True)
 
 
-def letter(crawl: Onlooker, story: HostStory, *, listed: bool) -> Iterator[str]:
+def message(crawl: CrawlView, story: HostStory, *, listed: bool) -> Iterator[str]:
     """Paragraphs; ``listed``: the host is excluded by now."""
     who = identity(crawl.settings)
     info, contact = crawl.settings["CRAWLER_INFO_URL"], crawl.settings["CRAWLER_CONTACT"]

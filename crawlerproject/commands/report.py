@@ -10,7 +10,7 @@ from typing import Any
 from crawlerproject.commands.requests import iso
 from crawlerproject.commands.traps import FACT_PREFIX, STRANGERS_PREFIX
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, View
+from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, View
 from crawlerproject.inspection.host_table import host_rows, outlook
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
@@ -19,7 +19,7 @@ from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.terminal import say, say_json
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
     example = "scrapy report report.html"
@@ -54,7 +54,7 @@ class Command(LookingCommand):
         say(f"{target}: {report.pages:,} pages of {report.hosts:,} hosts")
 
 
-def _frontier(crawl: Onlooker) -> tuple[dict[str, int], list[dict[str, Any]]]:
+def _frontier(crawl: CrawlView) -> tuple[dict[str, int], list[dict[str, Any]]]:
     with crawl.store() as store:
         states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases())).hosts
         return dict(states.most_common()), list(_traps(store))

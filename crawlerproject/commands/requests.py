@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LookingCommand, one_argument
+from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
 from crawlerproject.inspection.progress import human_bytes, human_seconds
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
 from crawlerproject.terminal import say, say_json
@@ -16,7 +16,7 @@ from crawlerproject.terminal import say, say_json
 _LINES = 40
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
     example = "scrapy requests example.org --since 2026-01-31"

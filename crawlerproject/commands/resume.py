@@ -6,13 +6,13 @@ import argparse
 
 from crawlerproject.commands.pause import known_hosts, order, paused_lines, taken_up
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LookingCommand
+from crawlerproject.inspection.crawl_view import InspectCommand
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.terminal import say, say_json
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Waits until the running crawl has taken it up."""
 
     example = "scrapy resume example.org"

@@ -12,7 +12,7 @@ from scrapy.exceptions import UsageError
 from crawlerproject.commands.base import folder_of, one_sentence, only
 from crawlerproject.inspection.archived_response import archived
 from crawlerproject.shell.page_view import PageView, rendered
-from crawlerproject.shell.polite_command import Manners
+from crawlerproject.shell.polite_command import PoliteCommandMixin
 from crawlerproject.terminal import say, unguard_streams
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _HELP = (
 )
 
 
-class Command(Manners, ScrapyShell):
+class Command(PoliteCommandMixin, ScrapyShell):
     """Opens no crawl's files, so it runs beside a crawl."""
 
     _archived: Response | None = None  # to be shown first

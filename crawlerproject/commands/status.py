@@ -9,19 +9,19 @@ from typing import Any
 
 from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker
+from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
 from crawlerproject.inspection.progress import human_bytes, human_seconds
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.stores.poison import poison_of
-from crawlerproject.stores.redis.view import AtWork, RedisView
+from crawlerproject.stores.redis.view import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json
 
 # The process writes its status every second; with very many hosts a look may be put off for some tens of seconds.
 _SILENT_SECONDS = 60.0
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
     example = "scrapy status"
@@ -48,7 +48,7 @@ class Command(LookingCommand):
             say(*status_lines(crawl, ahead, facts))
 
 
-def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
+def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
     """The same for programs."""
     progress = crawl.status.get("progress", {})
     now = crawl.running and not progress.get("paused") and not _stale(crawl)
@@ -80,7 +80,7 @@ def status_facts(crawl: Onlooker, ahead: Outlook) -> dict[str, Any]:
     }
 
 
-def worker_facts(crawl: Onlooker, workers: Sequence[AtWork]) -> dict[str, Any]:
+def worker_facts(crawl: CrawlView, workers: Sequence[ActiveWorker]) -> dict[str, Any]:
     """Of a crawl of several workers: the workers themselves, and what those of other machines add to the sums."""
     here = {worker.folder.name for worker in crawl.workers}
     if not workers and not here:
@@ -103,7 +103,7 @@ def worker_facts(crawl: Onlooker, workers: Sequence[AtWork]) -> dict[str, Any]:
     return {**sums, **known, "workers": rows, "running": crawl.running or bool(workers)}
 
 
-def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
+def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
     """A line a question."""
     lines = [f"Crawl     {crawl.folder}, {_life(crawl, facts)}"]
     by_operator = crawl.pauses
@@ -149,7 +149,7 @@ def status_lines(crawl: Onlooker, ahead: Outlook, facts: dict[str, Any]) -> list
     return lines
 
 
-def _life(crawl: Onlooker, facts: dict[str, Any]) -> str:
+def _life(crawl: CrawlView, facts: dict[str, Any]) -> str:
     if facts.get("workers"):
         return f"running with {len(facts['workers']):,} workers"
     if crawl.running and "pid" not in crawl.status:
@@ -170,7 +170,7 @@ def _eta(ahead: Outlook) -> str:
     return f"at least {human_seconds(ahead.eta_seconds)}, if nothing new is found"
 
 
-def _stale(crawl: Onlooker) -> bool:
+def _stale(crawl: CrawlView) -> bool:
     """Whether the running crawl has said nothing for long: a stopped process, a disk that takes nothing."""
     return crawl.now - float(crawl.status.get("time", crawl.now)) > _SILENT_SECONDS
 

@@ -9,7 +9,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.strangers import Strangers
@@ -59,7 +59,7 @@ class Command(ScrapyCommand):
         """Print what there is."""
         assert self.settings is not None
         try:
-            with Onlooker(self.settings).store() as view:
+            with CrawlView(self.settings).store() as view:
                 rows = [row for name, packed in view.facts(FACT_PREFIX) for row in _rows(name, packed, args)]
                 strangers = view.facts(STRANGERS_PREFIX)
                 rows += [row for name, packed in strangers for row in _rows_of_strangers(name, packed, args)]

@@ -9,8 +9,8 @@ from typing import Any
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_page import ArchivedPage
-from crawlerproject.inspection.crawl_view import LookingCommand, Onlooker, one_argument
-from crawlerproject.inspection.url_state import Answer, Said, State, for_programs, sentences
+from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
+from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
 from crawlerproject.inspection.why import Via
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.urls import UrlRefused, parse
@@ -19,7 +19,7 @@ from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json
 
 
-class Command(LookingCommand):
+class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
     example = "scrapy why https://example.org/page"
@@ -43,11 +43,11 @@ class Command(LookingCommand):
             say(*lines(found))
 
 
-Found = Answer | dict[str, Any]
+Found = UrlState | dict[str, Any]
 """What is said of a URL, or the facts on a host."""
 
 
-def found_of(crawl: Onlooker, text: str, page: str | None = None) -> Found:
+def found_of(crawl: CrawlView, text: str, page: str | None = None) -> Found:
     """The answer on a URL, as a link of ``page`` if one is given, or on a host. Raises OperatorError."""
     with crawl.store() as store:
         why = crawl.why(store)
@@ -64,12 +64,12 @@ def found_of(crawl: Onlooker, text: str, page: str | None = None) -> Found:
 
 def plain(found: Found) -> dict[str, Any]:
     """For programs."""
-    return found.as_dict() if isinstance(found, Answer) else for_programs(found)
+    return found.as_dict() if isinstance(found, UrlState) else for_programs(found)
 
 
 def lines(found: Found) -> list[str]:
     """For people: what was asked about, its state, and a fact a line."""
-    return sentences(found) if isinstance(found, Answer) else _host_lines(found)
+    return sentences(found) if isinstance(found, UrlState) else _host_lines(found)
 
 
 def _host_lines(facts: dict[str, object]) -> list[str]:
@@ -81,7 +81,7 @@ def _host_lines(facts: dict[str, object]) -> list[str]:
     return lines
 
 
-def _via(crawl: Onlooker, page: str, target: str) -> Via:
+def _via(crawl: CrawlView, page: str, target: str) -> Via:
     """What the log and the archive say of the page on which the link stands."""
     try:
         url, key = parse(page).url, parse(target).key
@@ -97,13 +97,13 @@ def _via(crawl: Onlooker, page: str, target: str) -> Via:
     return Via(url, int(last["depth"] or 0), nofollow)
 
 
-def _embed(crawl: Onlooker, url: str) -> dict[str, Any] | None:
+def _embed(crawl: CrawlView, url: str) -> dict[str, Any] | None:
     """The last attempt, if a page in the browser wanted the URL."""
     rows = attempts(crawl.logs, url=url, host=host_key(url))
     return rows[-1] if rows and rows[-1]["hop"] == "E" else None
 
 
-def _add_log(crawl: Onlooker, found: Answer) -> None:
+def _add_log(crawl: CrawlView, found: UrlState) -> None:
     """The last attempts and the capture, from the request log."""
     host = host_key(found.url)
     if found.state is State.NEVER_SEEN or not host:

@@ -23,7 +23,7 @@ class Identity:
 def identity(settings: BaseSettings) -> Identity:
     """``Name/1.0 (+URL; contact)`` from the CRAWLER_* settings. Raises OperatorError."""
     name = str(settings.get("CRAWLER_NAME") or "").strip()
-    if not name or not all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in name):
+    if not name or not all(message.isascii() and (message.isalnum() or message in "-_") for message in name):
         raise OperatorError(f"CRAWLER_NAME is {name!r}; use letters, digits, - and _ only: robots.txt files name it.")
     url, contact = str(settings.get("CRAWLER_INFO_URL") or ""), str(settings.get("CRAWLER_CONTACT") or "")
     told = "; ".join(part for part in (f"+{url}" if url else "", contact) if part)

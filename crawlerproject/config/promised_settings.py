@@ -29,7 +29,7 @@ SCRAPY_HANDLER = "crawlerproject.render.scrapy_handler.ScrapyDownloadHandler"
 # Put together from Scrapy's and a project's: ours are added where they are missing.
 _CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
 # Without these nothing that is fetched would count, so None does not switch them off.
-_NEEDED = ("crawlerproject.extensions.commit_loop.CommitLoop", "crawlerproject.extensions.error_log.OwnErrors")
+_NEEDED = ("crawlerproject.extensions.commit_loop.CommitLoop", "crawlerproject.extensions.error_log.ErrorLog")
 
 
 def keep_guard(settings: BaseSettings, handler: str = _OURS_HANDLER) -> None:

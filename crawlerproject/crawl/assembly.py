@@ -17,14 +17,14 @@ from crawlerproject.fleet.join import worker_name
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
-from crawlerproject.frontier.learned.duplicates import Contents, Reach
+from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
-from crawlerproject.frontier.politeness import Conduct
-from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.url.scope import bounded_domain
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from crawlerproject.fleet.worker import Fleet
     from crawlerproject.frontier.gates import Gates
     from crawlerproject.frontier.holds import Holds
-    from crawlerproject.stores.redis.buffered_store import AheadStore
+    from crawlerproject.stores.redis.buffered_store import BufferedStore
     from crawlerproject.stores.rocks.store import RocksStore
 
-    Store = AheadStore | RocksStore
+    Store = BufferedStore | RocksStore
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def archive_of(
 ) -> Archive:
     """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
 
-    def lost(rows: list[Row], kept: OpenFile | None) -> int:
+    def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
         return rows_lost(store, folder / "log", rows, kept, clock(), count_rows)
 
     archive = Archive(
@@ -105,7 +105,7 @@ def frontier_of(
         ips_free_from=0.0 if clean is None else now + ip_pause,
         domain_of=bounded_domain,
     )
-    conduct = Conduct(
+    politeness = HostPoliteness(
         preset_of(settings),
         rest_limits_of(settings),
         max_failures=settings.getint("HOST_MAX_FAILURES"),
@@ -116,13 +116,13 @@ def frontier_of(
         store,
         workbench,
         gates,
-        conduct,
-        RobotsDesk(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS")),
+        politeness,
+        RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS")),
         rng=random.Random(),
         started_at=now,
         clean_start=clean != b"0",
         renders=_renders_of(settings, store, workbench),
-        territory=fleet,
+        ownership=fleet,
         less_important=Linked(linked).less_important if linked.is_file() else None,
         max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
         longest=_longest(settings),
@@ -156,10 +156,10 @@ def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]
     )
 
 
-def contents_of(settings: BaseSettings, store: Store) -> Contents:
+def contents_of(settings: BaseSettings, store: Store) -> DuplicateIndex:
     """What knows payloads and texts that were met before."""
-    reach = Reach(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS"))
-    return Contents(store, reach)
+    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS"))
+    return DuplicateIndex(store, reach)
 
 
 def revisits_of(settings: BaseSettings, store: Store) -> Revisits:

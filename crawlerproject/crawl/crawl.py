@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
-from crawlerproject.crawl.completion.pages import PageEnds
-from crawlerproject.crawl.completion.renders import RenderEnds
+from crawlerproject.crawl.completion.pages import PageCompletion
+from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
 from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Allowed
@@ -29,8 +29,8 @@ from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
-from crawlerproject.frontier.learned.certificates import CertificateBook
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.certificates import BadCertificates
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reading.reader import Reader
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
@@ -39,7 +39,7 @@ from crawlerproject.stores.operator_files.control import Control, Pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -74,7 +74,7 @@ class Crawl:
         self._started = time.monotonic()
         self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
-        self.ends = PageEnds(self)
+        self.ends = PageCompletion(self)
         self.commits = Commits(self)
         check_settings(settings)  # the crawl command has done so; another project's may not have
         self.reader = Reader(
@@ -105,7 +105,7 @@ class Crawl:
         if shared(settings):
             self.fleet = join(settings, self.folder)
             self._epoch = self.fleet.begin()
-            self.store: AheadStore | RocksStore = self.fleet.store
+            self.store: BufferedStore | RocksStore = self.fleet.store
         else:
             self.store = open_frontier(self.folder)
         self._begin(settings, spider)
@@ -134,9 +134,9 @@ class Crawl:
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
         self.totals = TotalsBook(self)
         self.resolver = resolver_for(self.crawler)
-        self.certificates = CertificateBook(store)
+        self.certificates = BadCertificates(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        self.traps = TrapDesk(store, allowed)
+        self.traps = TrapModel(store, allowed)
         if fleet is not None:
             refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
         self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
@@ -151,9 +151,9 @@ class Crawl:
         self.pauses = self.control.changed() or Pauses()
         say_paused(self.pauses)
         holds = Holds(limits_of(arguments.limits, per_host=True), host_limits(patterns.seeds), self.pauses.hosts)
-        self.renders = RenderEnds(self)
+        self.renders = RenderCompletion(self)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean, holds)
-        self.contents = parts.contents_of(settings, store)
+        self.duplicates = parts.contents_of(settings, store)
         self.revisits = parts.revisits_of(settings, store)
         self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=spider.recrawl)
         self.subscriptions = parts.subscriptions_of(settings, store, self.frontier) if fleet is None else None

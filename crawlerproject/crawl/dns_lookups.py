@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _APART_SECONDS = 0.01
 
 
-class Lookups:
+class DnsLookups:
     """A task for each host whose turn it is and whose address is asked for; the others wait in line without one."""
 
     def __init__(

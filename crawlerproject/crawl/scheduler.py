@@ -17,19 +17,19 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
-from crawlerproject.crawl.completion.pipeline import Completion
+from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.dns_lookups import Lookups
+from crawlerproject.crawl.dns_lookups import DnsLookups
 from crawlerproject.crawl.progress.figures import progress
-from crawlerproject.crawl.start.bootstrap import queue_revisits, read_letters
-from crawlerproject.crawl.start.loader import Loader, stop_for_damage
-from crawlerproject.crawl.subrequests import EmbedRequests
-from crawlerproject.crawl.timer import WakeUp
-from crawlerproject.crawl.websub import Pushes
+from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages
+from crawlerproject.crawl.start.loader import QueueLoader, stop_for_damage
+from crawlerproject.crawl.subrequests import SubrequestScheduler
+from crawlerproject.crawl.timer import Timer
+from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
-from crawlerproject.fleet.ip_reservations import Addresses
+from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.join import answer_seconds
-from crawlerproject.frontier.discovered import Found, seed_found
+from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
@@ -37,7 +37,7 @@ from crawlerproject.middlewares.guard import FRONTIERS_META, guard_of
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.runtime.loop_budget import Bursts
+from crawlerproject.runtime.loop_budget import LoopBudget
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -72,20 +72,20 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.crawl: Crawl
-        self.pushes: Pushes
-        self._embeds = EmbedRequests(self)
-        self._loader: Loader
-        self._lookups: Lookups
+        self.websub: WebSub
+        self._embeds = SubrequestScheduler(self)
+        self._loader: QueueLoader
+        self._lookups: DnsLookups
         self._long: LongPages
-        self.completion: Completion
+        self.completion: PagePipeline
         self._guard = guard_of(crawler)
         self._seen: BaseDupeFilter | None = None  # of requests that are not the frontier's
         self._hot: deque[Request] = deque()  # leased, or another's: handed out as the same object
-        self._timer = WakeUp(self._awake)
-        self._bursts = Bursts()
+        self._timer = Timer(self._awake)
+        self._budget = LoopBudget()
         self._damaged = False  # the frontier cannot be read: the crawl ends
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
-        self._addresses: Addresses | None = None  # shared with other workers
+        self._addresses: IpReservations | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
         self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
 
@@ -101,14 +101,14 @@ class FrontierScheduler:
     def open(self, spider: Spider) -> None:
         """Open the crawl's folder and take up what an earlier run left."""
         self.crawl = Crawl(self.crawler, spider)
-        self.pushes = Pushes(self)
-        self._loader = Loader(self.crawler, self.crawl.frontier, self.wake, self._say_queued)
-        self._lookups = Lookups(self.crawl, self._looked_up, self.wake)
+        self.websub = WebSub(self)
+        self._loader = QueueLoader(self.crawler, self.crawl.frontier, self.wake, self._say_queued)
+        self._lookups = DnsLookups(self.crawl, self._looked_up, self.wake)
         self._long = LongPages(self)
-        self.completion = Completion(self)
+        self.completion = PagePipeline(self)
         if self.crawl.fleet is None:
             self._loader.begin()
-            read_letters(self.crawl)
+            read_messages(self.crawl)
         self.open_addresses()
 
     def _say_queued(self) -> None:
@@ -120,7 +120,7 @@ class FrontierScheduler:
         """In a fleet: share IP addresses with the other workers."""
         settings = self.crawler.settings
         if self.crawl.fleet is not None and settings.getbool("PACE_PER_IP"):
-            self._addresses = Addresses(
+            self._addresses = IpReservations(
                 self.crawl.fleet.fleet,
                 hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
                 rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
@@ -148,7 +148,7 @@ class FrontierScheduler:
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl should go on waiting: not when all that is left rests for very long."""
-        if self._hot or self._lookups or self.crawl.halted or self.pushes.awaited:
+        if self._hot or self._lookups or self.crawl.halted or self.websub.awaited:
             return True
         return not self.idle() if self.crawl.fleet is None else not self.crawl.fleet.done
 
@@ -185,7 +185,7 @@ class FrontierScheduler:
 
     def next_request(self) -> Request | None:
         """A request whose host and address are free now; None (and a timer set) when there is none."""
-        if self._hot and not self._bursts.over():
+        if self._hot and not self._budget.over():
             return self._hot.popleft()
         if self._hot:
             self._timer.at(0.0, self.crawl.now())
@@ -197,11 +197,11 @@ class FrontierScheduler:
 
     # --- what the spider and the pipelines call -------------------------------------------------
 
-    def add(self, found: Iterable[Found]) -> int:
+    def add(self, found: Iterable[DiscoveredUrl]) -> int:
         """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""
         return self._added(found) or 0
 
-    def _added(self, found: Iterable[Found]) -> int | None:
+    def _added(self, found: Iterable[DiscoveredUrl]) -> int | None:
         """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
         if self.crawl.fleet is not None:
             self.crawl.fleet.outbox.extend(found)
@@ -303,9 +303,9 @@ class FrontierScheduler:
 
     def _next(self) -> Request | None:
         frontier = self.crawl.frontier
-        while self._room() and not (self.crawl.halted or self._damaged or self._bursts.over()):
+        while self._room() and not (self.crawl.halted or self._damaged or self._budget.over()):
             try:
-                turn = frontier.next(self.crawl.now(), self._bursts.over)
+                turn = frontier.next(self.crawl.now(), self._budget.over)
             except FrontierDamaged as error:
                 self._damaged = True
                 stop_for_damage(self.crawler, error)
@@ -358,7 +358,7 @@ class FrontierScheduler:
         if self.crawl.fleet is not None:
             meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
         if lease.is_hub:
-            return self.pushes.request(lease, meta)
+            return self.websub.request(lease, meta)
         if lease.embed is not None:
             return self._embeds.request(lease, meta)
         headers = self.crawl.revisits.headers(lease.row)

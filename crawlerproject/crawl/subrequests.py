@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class EmbedRequests:
+class SubrequestScheduler:
     """Made for the scheduler, which hands out the leases."""
 
     def __init__(self, scheduler: FrontierScheduler) -> None:

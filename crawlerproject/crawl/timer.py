@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
 
-class WakeUp:
+class Timer:
     """At most one timer, for the earliest moment that was asked for. Moments are epoch seconds."""
 
     def __init__(self, wake: Callable[[], None]) -> None:

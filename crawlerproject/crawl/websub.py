@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.feeds.websub import Answer
+from crawlerproject.rules.feeds.websub import HubReply
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.scheduler import FrontierScheduler
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from crawlerproject.rules.url.urls import Address
 
 # A hub asks again (WebSub 7: it should retry).
-_NOT_NOW = Answer(503, refused="the crawl pauses or ends")
+_NOT_NOW = HubReply(503, refused="the crawl pauses or ends")
 
 
-class Pushes:
+class WebSub:
     """What the scheduler leaves to WebSub; nothing happens in a crawl that hubs cannot reach."""
 
     def __init__(self, scheduler: FrontierScheduler) -> None:
@@ -67,7 +67,7 @@ class Pushes:
             meta=meta,
         )
 
-    def verify(self, token: str, asked: Mapping[str, str]) -> Answer:
+    def verify(self, token: str, asked: Mapping[str, str]) -> HubReply:
         """A hub's question about a subscription."""
         subscriptions = self._crawl.subscriptions
         if subscriptions is None or self._crawl.closed or self._crawl.paused:
@@ -81,7 +81,7 @@ class Pushes:
         subscriptions = self._crawl.subscriptions
         return subscriptions is not None and subscriptions.expects(token)
 
-    def pushed(self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str]) -> Answer:
+    def pushed(self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str]) -> HubReply:
         """Take in what a hub pushes."""
         subscriptions = self._crawl.subscriptions
         if subscriptions is None or self._crawl.closed or self._crawl.paused:

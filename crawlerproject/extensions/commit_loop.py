@@ -12,7 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.store import LeaseLost
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class CommitLoop:
         assert engine is not None
         deferred_from_coro(engine.close_spider_async(reason=reason))
 
-    def _count_links(self, store: AheadStore) -> None:
+    def _count_links(self, store: BufferedStore) -> None:
         assert self._crawler.stats is not None
         for how, count in store.links.filter.told().items():
             self._crawler.stats.inc_value(f"links/{how}", count)

@@ -23,7 +23,7 @@ ERRORS_FILE = "errors.log"
 _FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 
 
-class OwnErrors:
+class ErrorLog:
     """Copies every logged traceback into the crawl's folder; the file is made with the first of them."""
 
     def __init__(self, crawler: Crawler) -> None:

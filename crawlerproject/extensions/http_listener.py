@@ -27,7 +27,7 @@ CONNECTION_SECONDS = 60.0
 """Longest life of a connection (ours): a push of 5 MB takes seconds; one that drips holds its place no longer."""
 
 
-class Listener:
+class HttpListener:
     """Off unless its setting ``…_PORT`` is set; a port that is taken is no reason to stop a crawl."""
 
     settings: ClassVar[str]  # what its settings begin with
@@ -58,7 +58,7 @@ class Listener:
         if site is None:
             return
         try:
-            door = Door(site)  # type: ignore[no-untyped-call]  # Twisted's
+            door = BoundedFactory(site)  # type: ignore[no-untyped-call]  # Twisted's
             self._listening = cast("Any", reactor).listenTCP(self._port, door, interface=self._address)
         except CannotListenError as error:
             logger.warning("%s %s:%d: %s", self.unheard, self._address, self._port, error.socketError)
@@ -98,7 +98,7 @@ class _Visitor(ProtocolWrapper):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
 
 
-class Door(WrappingFactory):
+class BoundedFactory(WrappingFactory):
     """Lets in so many connections at once, each for so long: more than that is hung up on at once."""
 
     protocol = _Visitor

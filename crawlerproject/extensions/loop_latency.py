@@ -22,7 +22,7 @@ _BEAT_SECONDS = 0.01  # what a hold is measured to; a thousandth of the processo
 HELD, WORKED = "loop/longest_hold_seconds", "loop/longest_work_seconds"
 
 
-class LoopHolds:
+class LoopLatency:
     """A timer that should ring each hundredth of a second, and how late it rang at worst.
 
     ``longest_hold`` is by the clock, a busy machine included; ``longest_work`` is what of one such delay this thread

@@ -60,7 +60,7 @@ class Orders:
     def spider_closed(self) -> None:
         """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
         scheduler = scheduler_of(self._crawler)
-        for why, hosts in scheduler.crawl.frontier.books.held_hosts.items() if scheduler is not None else ():
+        for why, hosts in scheduler.crawl.frontier.state.held_hosts.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
         if self._task is not None:

@@ -134,7 +134,7 @@ class StatusFile:
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
             "given_up_hosts": crawl.frontier.given_up_hosts,
-            "held_hosts": dict(crawl.frontier.books.held_hosts),
+            "held_hosts": dict(crawl.frontier.state.held_hosts),
             "orders_read": crawl.control.version,
             "limit": crawl.limits.reached(),
             "nevercrawl_lists": self._lists(scheduler),

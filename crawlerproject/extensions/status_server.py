@@ -11,7 +11,7 @@ from twisted.web.server import Site
 
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
-from crawlerproject.extensions.http_listener import Listener
+from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.extensions.status_file import StatusFile
 from crawlerproject.settings import OURS
 from crawlerproject.stores.rocks.view import RUN_FILE, read_facts, write_facts
@@ -33,7 +33,7 @@ _OWN_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 KEEP_SECONDS = 60.0
 
 
-class Watching(Listener):
+class StatusServer(HttpListener):
     """Listens at WATCH_ADDRESS:WATCH_PORT."""
 
     settings = "WATCH"

@@ -10,7 +10,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.extensions.http_listener import Listener
+from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.rules.feeds.feeds import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
-    from crawlerproject.rules.feeds.websub import Answer
+    from crawlerproject.rules.feeds.websub import HubReply
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ MAX_BODIES_BYTES = 4 * MAX_BYTES
 _QUESTION = ("hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason")
 
 
-class HubListener(Listener):
+class WebSubListener(HttpListener):
     """Listens at WEBSUB_ADDRESS:WEBSUB_PORT; the crawl then goes on when its work is done."""
 
     settings = "WEBSUB"
@@ -47,8 +47,8 @@ class HubListener(Listener):
         """Wait for pushes, and renew what ends."""
         scheduler = scheduler_of(self._crawler)
         assert scheduler is not None  # else there was no site
-        scheduler.pushes.awaited = True
-        self._renewing = create_looping_call(scheduler.pushes.renew)
+        scheduler.websub.awaited = True
+        self._renewing = create_looping_call(scheduler.websub.renew)
         self._renewing.start(_RENEW_SECONDS)
         logger.info("Hubs push to %s:%d; the crawl goes on until you end it", self._address, self._port)
 
@@ -70,12 +70,12 @@ class _Callback(Resource):
 
     def expects(self, path: bytes) -> bool:
         """Whether a body sent to ``path`` can be a push to one of our callbacks."""
-        return self._scheduler.pushes.expects(_token(path.partition(b"?")[0]))
+        return self._scheduler.websub.expects(_token(path.partition(b"?")[0]))
 
     def render_GET(self, request: Any) -> bytes:
         """Whether we want what the hub says that we asked for."""
         asked = {name: _text(values[-1]) for name in _QUESTION if (values := request.args.get(name.encode()))}
-        return self._answer(request, lambda token: self._scheduler.pushes.verify(token, asked), "websub/verified")
+        return self._answer(request, lambda token: self._scheduler.websub.verify(token, asked), "websub/verified")
 
     def render_POST(self, request: Any) -> bytes:
         """What the hub pushes."""
@@ -83,10 +83,10 @@ class _Callback(Resource):
         kind, signature = _header(request, "content-type"), _header(request, "x-hub-signature")
         links = [_text(value) for value in request.requestHeaders.getRawHeaders(b"link", [])]
         return self._answer(
-            request, lambda token: self._scheduler.pushes.pushed(token, body, kind, signature, links), "websub/pushed"
+            request, lambda token: self._scheduler.websub.pushed(token, body, kind, signature, links), "websub/pushed"
         )
 
-    def _answer(self, request: Any, ask: Callable[[str], Answer], counted: str) -> bytes:
+    def _answer(self, request: Any, ask: Callable[[str], HubReply], counted: str) -> bytes:
         answer = ask(_token(request.path))
         request.setResponseCode(answer.status)
         request.setHeader("Content-Type", "text/plain; charset=utf-8")

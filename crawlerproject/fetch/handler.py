@@ -28,7 +28,7 @@ from crawlerproject.fetch.resolver import Resolver, Rules, address_rules, make_r
 from crawlerproject.fetch.tls import Certificates, allowed_hosts
 from crawlerproject.reasons import Reason
 from crawlerproject.runtime.clock import since_boot
-from crawlerproject.runtime.loop_budget import Bursts
+from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         self._pool = pool
         self._refuses = lru_cache(maxsize=65_536)(rules.refuses)
         self._proxies = Proxies()
-        self._bursts = Bursts()
+        self._budget = LoopBudget()
         self._proxy_resolver: Resolver | None = None
         self._writer = RequestWriter(user_agent)
 
@@ -113,7 +113,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         wire.request_bytes = archived
         meta["wire"] = wire
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
-        await self._bursts.room()  # what is returned here is read and judged in the same go
+        await self._budget.room()  # what is returned here is read and judged in the same go
         poison, lease = meta.get("poison"), meta.get("lease")
         if poison is None or lease is None:  # no crawl of ours
             return response_of(request.url, wire, headers, self._limits.max_bytes)

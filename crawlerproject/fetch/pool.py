@@ -25,7 +25,7 @@ _SWEEP_SECONDS = 1.0  # how exactly idle connections expire
 _KEEPALIVE_MARGIN_SECONDS = 1.0  # hang up before the server does: a request sent into its closing is lost
 
 
-class Answer(NamedTuple):
+class Exchanged(NamedTuple):
     """One exchange that got an answer."""
 
     wire: Wire
@@ -44,7 +44,7 @@ class Pool:
 
     async def fetch(
         self, endpoint: Endpoint, request_bytes: bytes, method: str = "GET", timeout_seconds: float | None = None
-    ) -> Answer:
+    ) -> Exchanged:
         """Send one request once and read its answer; raises FetchError only (``wire`` set once connected)."""
         started = monotonic()
         deadline = started + (timeout_seconds or self._limits.timeout_seconds)
@@ -75,7 +75,7 @@ class Pool:
                 self._keep(connection, reader.keepalive_seconds, now)
             else:
                 connection.close()
-        return Answer(wire, reader.headers)
+        return Exchanged(wire, reader.headers)
 
     def close(self) -> None:
         """Hang up on everyone."""

@@ -15,7 +15,7 @@ _AGAIN_SECONDS = 0.25
 Waiting = tuple[Lease, FetchError | None]
 
 
-class Addresses:
+class IpReservations:
     """Everything that comes up while a call is under way goes with the next: one round trip for many requests."""
 
     def __init__(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.fleet.worker import Fleet
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.client import SCHEMES
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
@@ -43,7 +43,7 @@ def join(settings: BaseSettings, folder: Path) -> Fleet:
     link = RedisLink(settings["STATE_URL"])
     store = RedisStore(link, crawl, worker, settings.getint("FLEET_PARTITIONS"))
     return Fleet(
-        AheadStore(store),
+        BufferedStore(store),
         RedisFleet(link, crawl, worker, int(lease_seconds * 1000)),
         folder / LIFE_FILE,
         lease_seconds=lease_seconds,

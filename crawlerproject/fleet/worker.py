@@ -13,16 +13,16 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import NameTaken, StorageError
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.messages import Letter, Links, pack, unpack
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.protocols import FLAG_STRANGER
-from crawlerproject.stores.redis.buffered_store import AheadStore
-from crawlerproject.stores.redis.membership import RedisFleet, Report, Told
+from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.store import LeaseLost
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class Fleet:
 
     def __init__(
         self,
-        store: AheadStore,
+        store: BufferedStore,
         fleet: RedisFleet,
         life_file: Path,
         *,
@@ -67,7 +67,7 @@ class Fleet:
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
         self.doubt_seconds = _DOUBT_SECONDS
-        self.outbox: list[Found] = []
+        self.outbox: list[DiscoveredUrl] = []
         self._answered: dict[int, int] = {}  # partition -> letters read, whose effects are in no commit yet
         self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for those who look on
         self._life_file = life_file
@@ -142,10 +142,10 @@ class Fleet:
         """Before then (epoch seconds) a former holder may have asked the host without a trace; 0: none has."""
         return self._since.get(self.store.store.partition(host), 0.0)
 
-    def send(self, host: str, letter: Letter) -> None:
+    def send(self, host: str, message: Letter) -> None:
         """Write to whoever decides about the host."""
         self._busy = True
-        self.store.post(self.store.store.partition(host), pack(letter))
+        self.store.post(self.store.store.partition(host), pack(message))
 
     # --- each beat ------------------------------------------------------------------------------
 
@@ -166,14 +166,14 @@ class Fleet:
             self.outbox = found + self.outbox
             raise
 
-    async def _queue(self, frontier: Frontier, found: Sequence[Found], clock: Callable[[], float]) -> None:
+    async def _queue(self, frontier: Frontier, found: Sequence[DiscoveredUrl], clock: Callable[[], float]) -> None:
         own = [item for item in found if self.mine(item.address.host)]
         await asyncio.to_thread(self.store.look_up, list(_keys_of(own)))
         foreign = [item for item in found if not self.mine(item.address.host)]
         for some in _slices(own):
             frontier.add(some, clock())
             await asyncio.sleep(0)
-        by_partition: dict[int, list[Found]] = {}
+        by_partition: dict[int, list[DiscoveredUrl]] = {}
         for some in _slices(foreign):
             for item in frontier.allowed(some, clock()):
                 by_partition.setdefault(self.store.store.partition(item.address.host), []).append(item)
@@ -185,16 +185,16 @@ class Fleet:
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
         ours = [partition for partition in self._since if partition not in self._leaving | self._answered.keys()]
-        inboxes = await asyncio.to_thread(self.store.letters, ours, _LETTERS)
+        inboxes = await asyncio.to_thread(self.store.messages, ours, _LETTERS)
         if not inboxes:
             return
         self._busy = True
         read = await asyncio.to_thread(self._unpacked, inboxes)
-        for partition, letters in read.items():
-            for letter in letters:
-                frontier.read(letter, clock())
+        for partition, messages in read.items():
+            for message in messages:
+                frontier.read(message, clock())
                 await asyncio.sleep(0)
-            self._answered[partition] = len(letters)
+            self._answered[partition] = len(messages)
 
     def settle(self) -> None:
         """The commit that holds what came of the letters is applied: with it they are gone from the inboxes."""
@@ -204,11 +204,11 @@ class Fleet:
 
     def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Letter]]:
         """The letters, and the answers about the pages in them at hand. In a thread."""
-        read = {partition: [unpack(letter) for letter in letters] for partition, letters in inboxes.items()}
-        self.store.look_up([page for letters in read.values() for letter in letters for page in _pages_of(letter)])
+        read = {partition: [unpack(message) for message in messages] for partition, messages in inboxes.items()}
+        self.store.look_up([page for messages in read.values() for message in messages for page in _pages_of(message)])
         return read
 
-    async def turn(self, frontier: Frontier, traps: TrapDesk, *, idle: bool) -> None:
+    async def turn(self, frontier: Frontier, traps: TrapModel, *, idle: bool) -> None:
         """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now."""
         now = since_boot()
         if now - self._renewed_at >= self._lease_seconds / _RENEW_SHARE:
@@ -224,7 +224,7 @@ class Fleet:
             await self._balance(frontier, told)
         await self._let_go(frontier, traps)
 
-    async def _report(self, quiet: bool) -> Told:
+    async def _report(self, quiet: bool) -> FleetStatus:
         self._activity += not quiet
         self._busy = False
         taken, self._taken = self._taken, []
@@ -264,7 +264,7 @@ class Fleet:
                 "ahead of" if apart > 0 else "behind",
             )
 
-    async def _balance(self, frontier: Frontier, told: Told) -> None:
+    async def _balance(self, frontier: Frontier, told: FleetStatus) -> None:
         kept = [partition for partition in self._since if partition not in self._leaving]
         wanted = partitions_wanted(self.store.store.partitions, told.workers, told.rank)
         if len(kept) > wanted:
@@ -288,7 +288,7 @@ class Fleet:
         self._taken.append(partition)
         frontier.take_up(hosts)
 
-    async def _let_go(self, frontier: Frontier, traps: TrapDesk) -> None:
+    async def _let_go(self, frontier: Frontier, traps: TrapModel) -> None:
         if not self._leaving:
             return
         traps.forget(self.mine)
@@ -324,17 +324,17 @@ class Fleet:
         self.fleet.leave()
 
 
-def _slices(found: Sequence[Found]) -> Iterator[Sequence[Found]]:
+def _slices(found: Sequence[DiscoveredUrl]) -> Iterator[Sequence[DiscoveredUrl]]:
     return (found[first : first + _URLS_A_TURN] for first in range(0, len(found), _URLS_A_TURN))
 
 
-def _pages_of(letter: Letter) -> Iterable[tuple[bytes, str]]:
-    if isinstance(letter, Links):
-        return _keys_of(letter.found)
+def _pages_of(message: Letter) -> Iterable[tuple[bytes, str]]:
+    if isinstance(message, Links):
+        return _keys_of(message.found)
     return []
 
 
-def _keys_of(found: Iterable[Found]) -> Iterator[tuple[bytes, str]]:
+def _keys_of(found: Iterable[DiscoveredUrl]) -> Iterator[tuple[bytes, str]]:
     """Under which the frontier looks for what was found, and the host of each."""
     for item in found:
         yield item.address.key, item.address.host

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 import orjson
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.hosts.domain_counts import DomainDesk
+from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.state import Books
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.hosts import host_key, host_name
@@ -43,70 +43,70 @@ MOVES_FACT = "scope of moved seeds"
 _BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
 
 
-class Intake:
+class Admission:
     """Queues what is new and allowed."""
 
     def __init__(
-        self, books: Books, gates: Gates, domains: DomainDesk, less_important: LessImportant | None = None
+        self, state: FrontierState, gates: Gates, domains: DomainHostCounts, less_important: LessImportant | None = None
     ) -> None:
-        self._books = books
+        self._state = state
         self._domains = domains
         self._less_important = less_important
         self._gates = gates
-        self._refused_adds: list[Found] = []  # found while the store had no room
-        self._recent = books.recent
-        self._copies = books.copies
+        self._refused_adds: list[DiscoveredUrl] = []  # found while the store had no room
+        self._recent = state.recent
+        self._copies = state.copies
 
     def _load(self, name: str) -> None:
-        host = self._books.host(name)
+        host = self._state.host(name)
         if not host.rows:  # it was met without its rows
             host.rows = 1
-            self._books.waits(host, 1)
-        self._books.workbench.add(host)
+            self._state.waits(host, 1)
+        self._state.workbench.add(host)
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""
-        self._books.met = set()
+        self._state.met = set()
         try:
             for name in names:
                 self._load(name)
         finally:
-            self._books.met = None
-        self._books.warn_of_set_back()
+            self._state.met = None
+        self._state.warn_of_set_back()
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
-        books, bench = self._books, self._books.workbench
+        state, bench = self._state, self._state.workbench
         gone = [host for name, host in bench.hosts.items() if not mine(name)]
         staying = []
         for host in gone:
             if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.embeds:
                 staying.append(host.name)
                 continue
-            books.waits(host, -host.waiting_urls)
+            state.waits(host, -host.waiting_urls)
             bench.drop(host)
-        books.robots.forget(mine)
-        return staying + [name for name in books.dirty if not mine(name)]
+        state.robots.forget(mine)
+        return staying + [name for name in state.dirty if not mine(name)]
 
-    def allowed(self, found: Iterable[Found], now: float, *, elsewhere: bool = False) -> list[Found]:
+    def allowed(self, found: Iterable[DiscoveredUrl], now: float, *, elsewhere: bool = False) -> list[DiscoveredUrl]:
         """What passes the gates, each URL once; of hosts ``elsewhere`` those gates that know no host's state."""
-        kept: dict[bytes, Found] = {}
+        kept: dict[bytes, DiscoveredUrl] = {}
         for item in found:
             refusal = self._gates.refusal(item, now, elsewhere=elsewhere)
             if refusal is None:
                 kept.setdefault(item.queue_key, item)
             else:
-                self._books.refuse(refusal, item.address.url, item.flags)
+                self._state.refuse(refusal, item.address.url, item.flags)
         return list(kept.values())
 
-    def add(self, found: Iterable[Found], now: float) -> int:
+    def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
         try:
             return self._add(found, now)
         finally:
             self._copies.clear()
 
-    def _add(self, found: Iterable[Found], now: float) -> int:
+    def _add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         new = self._new(found, now)
         if not new:
             return 0
@@ -119,14 +119,14 @@ class Intake:
         self._recent.add([item.queue_key for item in new])
         return queued
 
-    def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
+    def again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
         """Queue known pages once more, those that are still allowed; each record says from now on that it waits."""
         try:
             return self._again(found, now)
         finally:
             self._copies.clear()
 
-    def _again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
+    def _again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
         allowed = [
             (item, record)
             for item, record in found
@@ -140,14 +140,14 @@ class Intake:
 
     def _queue(self, changes: Changes, new: int, now: float) -> int:
         """One atomic change; ``new`` is 1 when its rows' pages were unknown."""
-        books, shelf, rows = self._books, self._books.shelf, changes.queued
+        state, on_disk, rows = self._state, self._state.on_disk, changes.queued
         hosts: dict[str, Host] = {}
         for row in rows:
             if row.host not in hosts:
                 host = hosts[row.host] = self._host(row.host)
                 if ":" in row.host and row.host in self._copies and not host.on_disk:
-                    books.tell_port(host)
-        counts = shelf.counted() if shelf is not None else None
+                    state.tell_port(host)
+        counts = on_disk.counted() if on_disk is not None else None
         if counts is not None:
             for host in hosts.values():
                 if host.on_disk:
@@ -157,54 +157,54 @@ class Intake:
             host.rows += 1
             host.known += 0 if row.flags & FLAG_STRANGER else new
         try:
-            if shelf is None or counts is None:
+            if on_disk is None or counts is None:
                 changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
             else:
-                shelf.more_rows(hosts.values(), books.workbench, changes, counts, now)
-                shelf.ready(changes, counts)
-            books.store.apply(changes)
+                on_disk.more_rows(hosts.values(), state.workbench, changes, counts, now)
+                on_disk.ready(changes, counts)
+            state.store.apply(changes)
         except StorageError:
             for row in rows:
                 hosts[row.host].rows -= 1
                 hosts[row.host].known -= 0 if row.flags & FLAG_STRANGER else new
             raise
-        if shelf is not None and counts is not None:
-            shelf.stored(changes, counts, hosts.values())
+        if on_disk is not None and counts is not None:
+            on_disk.stored(changes, counts, hosts.values())
         for row in rows:
             host = hosts[row.host]
             if (clock := self._clock(host)) is not None:
                 clock.known += 0 if row.flags & FLAG_STRANGER else new
             if not host.given_up:
-                books.waits(host, 1)
+                state.waits(host, 1)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
-                    books.workbench.add(host)
+                    state.workbench.add(host)
         return len(rows)
 
     def _host(self, name: str) -> Host:
         """The host in memory, or a copy that serves until what was found is queued."""
-        books, copy = self._books, self._copies.get(name)
+        state, copy = self._state, self._copies.get(name)
         if copy is None:
-            host = books.to_queue(name)
-        elif name in books.dirty or name in books.workbench.hosts:  # another port of its name came to it meanwhile
-            host = books.host(name)
+            host = state.to_queue(name)
+        elif name in state.dirty or name in state.workbench.hosts:  # another port of its name came to it meanwhile
+            host = state.host(name)
             host.arrival = max(host.arrival, copy.arrival)
             del self._copies[name]
         else:
             return copy
-        if name not in books.workbench.hosts:
+        if name not in state.workbench.hosts:
             self._copies[name] = host
         return host
 
     def _clock(self, host: Host) -> PortsClock[Host] | None:
         """The clock that the host shares with other ports of its name, be it but a copy."""
-        return host.ports if host.name not in self._copies else self._books.workbench.names.get(host_name(host.name))
+        return host.ports if host.name not in self._copies else self._state.workbench.names.get(host_name(host.name))
 
     def add_again(self, now: float) -> None:
         """Queue what was found while the store had no room."""
         found, self._refused_adds = self._refused_adds, []
         self.add(found, now)
 
-    def _new(self, found: Iterable[Found], now: float) -> list[Found]:
+    def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         recent = self._recent
         fresh = [item for item in found if item.address.key not in recent]
         fresh = [item for item in fresh if not item.flags & FLAG_STRANGER or item.queue_key not in recent]
@@ -212,12 +212,12 @@ class Intake:
         if not allowed:
             return []
         keys = [item.address.key for item in allowed]
-        known = self._books.store.known(keys)
+        known = self._state.store.known(keys)
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
         if any(item.flags & FLAG_STRANGER for item in unknown):
             unknown = self._not_waiting(unknown)
-        new: list[Found] = []
+        new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
         for item in unknown:
             name = host_name(item.address.host)
@@ -229,21 +229,21 @@ class Intake:
                 new.append(admitted)
         return new
 
-    def _not_waiting(self, unknown: list[Found]) -> list[Found]:
+    def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
         """Without the strangers' URLs that are queued: these are known by keys of their own until they are fetched."""
         recent = self._recent
         keys = [key for item in unknown if item.flags & FLAG_STRANGER and (key := item.queue_key) not in recent]
-        waiting = [key for key, is_known in zip(keys, self._books.store.known(keys), strict=True) if is_known]
+        waiting = [key for key, is_known in zip(keys, self._state.store.known(keys), strict=True) if is_known]
         recent.add(waiting)
         return [item for item in unknown if item.queue_key not in recent]
 
-    def _admitted(self, item: Found, now: float) -> Found | None:
+    def _admitted(self, item: DiscoveredUrl, now: float) -> DiscoveredUrl | None:
         """With the place that it has earned: what the host itself names comes before what strangers name."""
         if not item.flags & (FLAG_STRANGER | FLAG_SITEMAP):
             return item
         refusal = self._gates.room_refusal(item, now)
         if refusal is not None:
-            self._books.refused[refusal] += 1
+            self._state.refused[refusal] += 1
             return None
         if item.flags & FLAG_STRANGER:
             return item._replace(priority=of_stranger(item.priority, is_front=item.address.is_front))
@@ -253,44 +253,44 @@ class Intake:
 
     def _meet(self, name: str) -> None:
         """A URL of the host will be queued: the first of it counts for its domain."""
-        if not self._host(name).met and not self._books.knows(name):
+        if not self._host(name).met and not self._state.knows(name):
             self._domains.taken_up(name)
 
-    def _within_rules(self, item: Found, now: float, coming: int | None = None) -> bool:
+    def _within_rules(self, item: DiscoveredUrl, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, bounded = item.address, not item.flags & _BEYOND_BUDGET
         stranger = bool(item.flags & FLAG_STRANGER)  # with a budget of its own
-        if not item.flags & FLAG_SEED and self._books.too_many_ports(address.host, stranger=stranger):
-            self._books.refused[Reason.TOO_MANY_PORTS] += 1
+        if not item.flags & FLAG_SEED and self._state.too_many_ports(address.host, stranger=stranger):
+            self._state.refused[Reason.TOO_MANY_PORTS] += 1
             return False
         if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
-            self._books.refused[Reason.TOO_MANY_HOSTS] += 1
+            self._state.refused[Reason.TOO_MANY_HOSTS] += 1
             return False
         host = self._host(address.host)
         known = host.known if (clock := self._clock(host)) is None else clock.known
         if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
-            self._books.refused[Reason.BUDGET] += 1
+            self._state.refused[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and (
-            host.left_alone or not self._books.robots.allows(address.scheme, address.host, address.url)
+            host.left_alone or not self._state.robots.allows(address.scheme, address.host, address.url)
         ):
-            self._books.refuse(Reason.ROBOTS, address.url, item.flags)
+            self._state.refuse(Reason.ROBOTS, address.url, item.flags)
             return False
         return True
 
     def _one_host_too_many(self, name: str, now: float, *, stranger: bool) -> bool:
         """Whether a URL is the first of its host, whose domain may have no host more."""
-        known, domains = self._books.workbench.hosts.get(name), self._domains
+        known, domains = self._state.workbench.hosts.get(name), self._domains
         if known is not None and known.met:
             return False
-        if not domains.full(name, stranger=stranger) or self._books.knows(name):
+        if not domains.full(name, stranger=stranger) or self._state.knows(name):
             return False
         if self._gates.any_hosts(domains.domain_of(name), now):
             return False
         domains.refused(name)
         return True
 
-    def _widened(self, new: list[Found]) -> list[tuple[str, bytes]]:
+    def _widened(self, new: list[DiscoveredUrl]) -> list[tuple[str, bytes]]:
         """The scope with the hosts that seeds have moved to (example.com to www.example.com), to be stored."""
         scope, seeds = self._gates.scope, [item for item in new if item.flags & FLAG_SEED]
         if not seeds:
@@ -302,16 +302,16 @@ class Intake:
         facts: list[tuple[str, bytes]] = []
         if moves:
             logger.info("What seeds say of their place holds at %s too, where they have moved to", _named(moves))
-            facts.append((MOVES_FACT, orjson.dumps([*moves_of(self._books.store), *moves])))
+            facts.append((MOVES_FACT, orjson.dumps([*moves_of(self._state.store), *moves])))
         if widened:
             logger.info("The scope takes in %s, where a seed has moved to", ", ".join(sorted(widened)))
-            known = self._books.store.fact(SCOPE_FACT) or b""
+            known = self._state.store.fact(SCOPE_FACT) or b""
             facts.append((SCOPE_FACT, b"\n".join([*known.split(), *(host.encode() for host in widened)])))
         return facts
 
-    def _row(self, item: Found, now: float) -> QueuedPage:
+    def _row(self, item: DiscoveredUrl, now: float) -> QueuedPage:
         address, depth, hops, via, priority, flags, note = item
-        arrival = self._books.next_arrival(self._host(address.host), now)
+        arrival = self._state.next_arrival(self._host(address.host), now)
         if self._less_important is not None and (share := self._less_important(address.url)) is not None:
             priority = by_rank(priority, share)
         return QueuedPage(

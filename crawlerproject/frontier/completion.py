@@ -9,15 +9,15 @@ from dataclasses import replace
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.politeness import Conduct, Ending, Verdict
-from crawlerproject.frontier.robots.responses import RobotsAnswers
-from crawlerproject.frontier.state import Books
+from crawlerproject.frontier.politeness import Consequence, FetchOutcome, HostPoliteness
+from crawlerproject.frontier.robots.responses import RobotsResponses
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.inspection.progress import moment
 from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, PORT_FAILURES, UNSENT_FAILURES
 from crawlerproject.stores.protocols import PageRecord
 
-_AGAIN = Verdict(again=True, give_up=False)
+_AGAIN = Consequence(again=True, give_up=False)
 
 logger = logging.getLogger(__name__)
 
@@ -26,24 +26,29 @@ logger = logging.getLogger(__name__)
 _SERVERS_VIEW_SECONDS = 0.005
 
 
-class Endings:
+class LeaseCompletion:
     """Ends every lease exactly once."""
 
     def __init__(
-        self, books: Books, conduct: Conduct, robots_answers: RobotsAnswers, renders: Renders, rng: random.Random
+        self,
+        state: FrontierState,
+        politeness: HostPoliteness,
+        robots_answers: RobotsResponses,
+        renders: Renders,
+        rng: random.Random,
     ) -> None:
-        self._books = books
-        self._conduct = conduct
+        self._state = state
+        self._politeness = politeness
         self._renders = renders
         self._robots_answers = robots_answers
         self._rng = rng
 
-    def finish(self, lease: Lease, ending: Ending, record: PageRecord, body: bytes, now: float) -> None:
+    def finish(self, lease: Lease, ending: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
         """A lease's end: the page's fate is decided (or it goes back), the host's clock starts.
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
-        self._books.leased -= 1
+        self._state.leased -= 1
         lease.ended = True
         host = lease.host
         host.fetched += 1 if ending.status else 0
@@ -52,30 +57,30 @@ class Endings:
             scheme = lease.row.note.partition(":")[0]
             spare = ending.status is None and host.other_scheme_good(scheme, now)
             if not spare and ending.reason in PORT_FAILURES:
-                spare = self._books.other_scheme_waits(host, scheme)
+                spare = self._state.other_scheme_waits(host, scheme)
             ending = replace(ending, robots=True, other_scheme_good=spare)
         next_address = self._next_address(lease, ending)
-        verdict = _AGAIN if next_address else self._conduct.after(host, ending, now, self._rng)
+        verdict = _AGAIN if next_address else self._politeness.after(host, ending, now, self._rng)
         if lease.is_hub and ending.reason not in UNSENT_FAILURES:
             verdict = replace(verdict, again=False)  # a POST, which may have done its work: never sent twice
         if lease.is_robots and not next_address:
             self._robots_answers.answered(lease, ending, body, now)
         if lease.stored and verdict.again and (next_address or not lease.is_robots):
-            self._books.queue_again(lease.row, host, now)
+            self._state.queue_again(lease.row, host, now)
         elif lease.stored and ending.render:
-            self._books.queue_to_render(lease.row, host, record, ending.render, now)
+            self._state.queue_to_render(lease.row, host, record, ending.render, now)
         elif lease.stored:
-            self._books.decide(lease.row, host, record)
-        self._books.dirty[host.name] = host
-        host.delay_seconds = self._conduct.delay_seconds(host)
+            self._state.decide(lease.row, host, record)
+        self._state.dirty[host.name] = host
+        host.delay_seconds = self._politeness.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
         self._settle(host, verdict, ending)
         self._start_clock(host, now)
         if ending.trouble or lease.is_robots or verdict.parked or host.delay_seconds > before:
             # A promise that grew must survive even a crash within the next beat.
-            self._books.store_now(host)
+            self._state.store_now(host)
 
-    def _next_address(self, lease: Lease, ending: Ending) -> bool:
+    def _next_address(self, lease: Lease, ending: FetchOutcome) -> bool:
         """Whether the address took no connection but the host has another one, which is the next turn's."""
         host = lease.host
         if ending.status is not None or ending.reason not in ADDRESS_FAILURES or not host.spare_addresses:
@@ -85,10 +90,10 @@ class Endings:
         host.address_until = 0.0
         return True
 
-    def _settle(self, host: Host, verdict: Verdict, ending: Ending) -> None:
+    def _settle(self, host: Host, verdict: Consequence, ending: FetchOutcome) -> None:
         """Say what becomes of a host that keeps failing, and do it."""
         if verdict.give_up:
-            self._books.give_up(host)
+            self._state.give_up(host)
             logger.warning("%s is left alone until the next start: its probe failed too (%s)", host.name, ending.reason)
         elif verdict.parked:
             logger.info(
@@ -99,21 +104,21 @@ class Endings:
     def _start_clock(self, host: Host, ended: float) -> None:
         """The host's and its address's pause begin where the answer ended."""
         ended += _SERVERS_VIEW_SECONDS
-        delay = self._conduct.jittered(host.delay_seconds, self._rng)
-        self._books.charge(host, ended, ended + delay)
+        delay = self._politeness.jittered(host.delay_seconds, self._rng)
+        self._state.charge(host, ended, ended + delay)
         next_free = max(host.pace_free, host.held_until)
-        self._books.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
+        self._state.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
         """The end of a render, which is no answer of the host: what is known of the page stays what that said."""
-        self._books.leased -= 1
+        self._state.leased -= 1
         lease.ended = True
         host = lease.host
         if again:
-            self._books.queue_again(lease.row, host, now)
+            self._state.queue_again(lease.row, host, now)
         else:
-            self._books.changes.removed.append(lease.row)
-        self._books.dirty[host.name] = host
+            self._state.changes.removed.append(lease.row)
+        self._state.dirty[host.name] = host
         self._left_browser(host, now)
 
     def put_back(self, lease: Lease, now: float) -> None:
@@ -127,15 +132,15 @@ class Endings:
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing; its address may be asked for again ``until`` then."""
         host = self._taken_back(lease)
-        self._books.workbench.defer(host, now, until, work=host.waiting_urls > 0 or not lease.stored)
+        self._state.workbench.defer(host, now, until, work=host.waiting_urls > 0 or not lease.stored)
 
     def _taken_back(self, lease: Lease) -> Host:
-        self._books.leased -= 1
+        self._state.leased -= 1
         lease.ended = True
         host = lease.host
         if lease.stored:
             host.taken.discard(lease.row.arrival)
-            self._books.waits(host, 1)
+            self._state.waits(host, 1)
         return host
 
     def _left_browser(self, host: Host, now: float) -> None:
@@ -143,5 +148,5 @@ class Endings:
         host.rendering = False
         if host.stage in (Stage.WAITING, Stage.IDLE):
             next_free = max(now, host.pace_free, host.rest_until, host.held_until)
-            self._books.workbench.wait(host, next_free, work=host.waiting_urls > 0 and not host.given_up)
+            self._state.workbench.wait(host, next_free, work=host.waiting_urls > 0 and not host.given_up)
         self._renders.ended(now)

@@ -16,7 +16,7 @@ from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_SITEMAP
 _KEPT = 4096
 
 
-class Found(NamedTuple):
+class DiscoveredUrl(NamedTuple):
     """A link, redirect target or seed that has met no gate yet."""
 
     address: Address
@@ -32,15 +32,15 @@ class Found(NamedTuple):
         """The key under which it waits."""
         return stranger_key(self.address.key) if self.flags & FLAG_STRANGER else self.address.key
 
-    def behind(self) -> Found:
+    def behind(self) -> DiscoveredUrl:
         """The same, found on a page that repeats another."""
         address, depth, hops, via, priority, flags, note = self
-        return Found(address, depth, hops, via, after_duplicate(priority), flags, note)
+        return DiscoveredUrl(address, depth, hops, via, after_duplicate(priority), flags, note)
 
 
-def seed_found(address: Address) -> Found:
+def seed_found(address: Address) -> DiscoveredUrl:
     """One of the operator's seeds."""
-    return Found(address, 0, "", "", SEED, FLAG_SEED)
+    return DiscoveredUrl(address, 0, "", "", SEED, FLAG_SEED)
 
 
 def strangers(host: str, other: str) -> bool:

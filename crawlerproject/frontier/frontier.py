@@ -12,25 +12,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.admission import Intake, LessImportant
-from crawlerproject.frontier.completion import Endings
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.admission import Admission, LessImportant
+from crawlerproject.frontier.completion import LeaseCompletion
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.holds import PAUSED, Holds
-from crawlerproject.frontier.hosts.domain_counts import DomainDesk
+from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.on_disk import Counts, Shelf
-from crawlerproject.frontier.hosts.paging import Shelving
+from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk
+from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.leasing import Lookup, Turns, never
+from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
 from crawlerproject.frontier.messages import Letter, Links, RobotsWanted
-from crawlerproject.frontier.ownership import Alone, Territory
-from crawlerproject.frontier.politeness import Conduct, Ending
-from crawlerproject.frontier.robots.cache import RobotsDesk
-from crawlerproject.frontier.robots.responses import RobotsAnswers
-from crawlerproject.frontier.state import Books, unsure_until
-from crawlerproject.frontier.subrequests import Embeds
+from crawlerproject.frontier.ownership import HostOwnership, SoleOwner
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.robots.responses import RobotsResponses
+from crawlerproject.frontier.state import FrontierState, unsure_until
+from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.clock_set_back import Longest
@@ -53,14 +53,14 @@ class Frontier:
         store: FrontierStore,
         workbench: Workbench[Host],
         gates: Gates,
-        conduct: Conduct,
-        robots: RobotsDesk,
+        politeness: HostPoliteness,
+        robots: RobotsCache,
         *,
         rng: random.Random,
         started_at: float,
         clean_start: bool,
         renders: Renders | None = None,
-        territory: Territory | None = None,
+        ownership: HostOwnership | None = None,
         less_important: LessImportant | None = None,
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
         longest: Longest | None = None,
@@ -72,112 +72,112 @@ class Frontier:
         ``longest``: how far ahead a stored moment may lie; None: what is stored is believed.
         """
         self.workbench = workbench
-        shelf = Shelf(store, max_hosts_in_memory) if isinstance(store, DueStore) else None
+        on_disk = HostsOnDisk(store, max_hosts_in_memory) if isinstance(store, DueStore) else None
         self.renders = renders or Renders(store, workbench, rng)
-        self.books = Books(
+        self.state = FrontierState(
             store,
             workbench,
             robots,
-            start_delay_seconds=conduct.start_delay_seconds,
+            start_delay_seconds=politeness.start_delay_seconds,
             max_ports=gates.max_ports_per_host,
             now=started_at,
             longest=longest,
-            territory=territory or Alone(unsure_until(store, started_at, clean_start=clean_start)),
-            shelf=shelf,
+            ownership=ownership or SoleOwner(unsure_until(store, started_at, clean_start=clean_start)),
+            on_disk=on_disk,
             holds=holds,
         )
-        self._shelving = Shelving(self.books, shelf) if shelf is not None else None
+        self._paging = HostPaging(self.state, on_disk) if on_disk is not None else None
         self._started_at, self._clean_start = started_at, clean_start
-        self.embeds = Embeds(self.books, gates)
+        self.embeds = Subrequests(self.state, gates)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
-        domain_of = bounded_domain if territory is None else registered_domain
-        self.domains = DomainDesk(store, gates.max_hosts_per_domain, domain_of)
-        self._intake = Intake(self.books, gates, self.domains, less_important)
-        robots_answers = self._robots_answers = RobotsAnswers(self.books, gates, conduct, rng)
-        self._turns = Turns(self.books, gates, self.renders, self.embeds, robots_answers.refused)
-        self._endings = Endings(self.books, conduct, robots_answers, self.renders, rng)
+        domain_of = bounded_domain if ownership is None else registered_domain
+        self.domains = DomainHostCounts(store, gates.max_hosts_per_domain, domain_of)
+        self._admission = Admission(self.state, gates, self.domains, less_important)
+        robots_answers = self._robots_answers = RobotsResponses(self.state, gates, politeness, rng)
+        self._issuer = LeaseIssuer(self.state, gates, self.renders, self.embeds, robots_answers.refused)
+        self._endings = LeaseCompletion(self.state, politeness, robots_answers, self.renders, rng)
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
-        if self._shelving is not None:
-            self._shelving.begin_loading(look_at_all=not self._clean_start)
+        if self._paging is not None:
+            self._paging.begin_loading(look_at_all=not self._clean_start)
         else:
-            self._intake.take_up(self.books.store.hosts_with_work())
+            self._admission.take_up(self.state.store.hosts_with_work())
 
     def load_some(self, count: int) -> bool:
         """Take up so many more of them; whether there may be others. StorageError: call again later."""
-        return self._shelving is not None and self._shelving.load_some(count, self._started_at)
+        return self._paging is not None and self._paging.load_some(count, self._started_at)
 
     @property
     def loading(self) -> bool:
         """Whether hosts of an earlier run are not taken up yet."""
-        return self.books.met is not None
+        return self.state.met is not None
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts with work whose partition has come to us."""
-        self._intake.take_up(names)
+        self._admission.take_up(names)
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
-        return self._intake.let_go(mine) + self.domains.let_go(mine)
+        return self._admission.let_go(mine) + self.domains.let_go(mine)
 
-    def allowed(self, found: Iterable[Found], now: float) -> list[Found]:
+    def allowed(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
-        return self._intake.allowed(found, now, elsewhere=True)
+        return self._admission.allowed(found, now, elsewhere=True)
 
-    def read(self, letter: Letter, now: float) -> None:
+    def read(self, message: Letter, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
-        self.books.now = now
-        if isinstance(letter, Links):
-            self.add(letter.found, now)
-        elif isinstance(letter, RobotsWanted):
-            self._robots_answers.wanted(letter, now)
+        self.state.now = now
+        if isinstance(message, Links):
+            self.add(message.found, now)
+        elif isinstance(message, RobotsWanted):
+            self._robots_answers.wanted(message, now)
         else:
-            self._robots_answers.given(letter, now)
+            self._robots_answers.given(message, now)
 
-    def add(self, found: Iterable[Found], now: float) -> int:
+    def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
-        self.books.now = now
-        return self._intake.add(found, now)
+        self.state.now = now
+        return self._admission.add(found, now)
 
-    def again(self, found: Iterable[tuple[Found, PageRecord]], now: float) -> int:
+    def again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
         """Queue known pages to be visited again, as one atomic change. Returns how many were queued."""
-        return self._intake.again(found, now)
+        return self._admission.again(found, now)
 
     def add_again(self, now: float) -> None:
         """Queue what was found while the store had no room."""
-        self._intake.add_again(now)
+        self._admission.add_again(now)
 
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits.
 
         ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
         """
-        self.books.now = now
-        if self._shelving is not None:
-            self._shelving.tend(now)
-        return self._turns.next(now, enough)
+        self.state.now = now
+        if self._paging is not None:
+            self._paging.tend(now)
+        return self._issuer.next(now, enough)
 
     def wake_at(self) -> float | None:
         """The next moment at which ``next`` may have something; None when nothing waits for time."""
         wake = self.workbench.wake_at()
-        on_disk = self._shelving.wake_at() if self._shelving is not None else inf
+        on_disk = self._paging.wake_at() if self._paging is not None else inf
         return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 
     def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
         """Which of the addresses that the resolver found the host is to be asked at, for ``looked_up``."""
-        return self._turns.address_for(host, addresses, now)
+        return self._issuer.address_for(host, addresses, now)
 
     def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
         """The resolver found the host; a lease when its address is free at once."""
-        return self._turns.looked_up(host, address, address_until, now)
+        return self._issuer.looked_up(host, address, address_until, now)
 
-    def finish(self, lease: Lease, ending: Ending, record: PageRecord, body: bytes, now: float) -> None:
+    def finish(self, lease: Lease, ending: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
         """A lease's end: the page's fate is decided (or it goes back), the host's clock starts.
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
-        self.books.now = now
+        self.state.now = now
         self._endings.finish(lease, ending, record, body, now)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
@@ -198,71 +198,71 @@ class Frontier:
 
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
         """The names and keys that are not asked from now on, with what is said of each; others go on. StorageError."""
-        self.books.now = now
-        holds = self.books.holds
+        self.state.now = now
+        holds = self.state.holds
         before, holds.paused = holds.paused, dict(paused)
         try:
             for name in before.keys() - paused.keys():
-                self.books.let_in(name)
+                self.state.let_in(name)
         except StorageError:
             holds.paused = before
             raise
         for host in list(self.hosts()):
             if not host.given_up and host.stage == Stage.WAITING and holds.pause_of(host.name) is not None:
-                self.books.hold(host, PAUSED)
+                self.state.hold(host, PAUSED)
                 self.workbench.wait(host, host.next_free, work=False)
 
     def take_changes(self) -> Changes:
         """Everything decided since the last call, to be applied once its archive bytes are durable."""
-        return self.books.take_changes()
+        return self.state.take_changes()
 
     def keep_fact(self, name: str, packed: bytes) -> None:
         """Store a fact of the worker's with the next commit, together with all that was decided before."""
-        self.books.changes.facts.append((name, packed))
+        self.state.changes.facts.append((name, packed))
 
     def apply(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Commit ``changes`` and ``facts`` atomically. On StorageError nothing has changed; call again later."""
-        self.books.apply(changes, facts)
+        self.state.apply(changes, facts)
 
     def take_back(self, changes: Changes) -> None:
         """Put changes that could not be committed in front of those that came since."""
-        self.books.take_back(changes)
+        self.state.take_back(changes)
 
     # --- looking on -----------------------------------------------------------------------------
 
     @property
     def waiting_urls(self) -> int:
         """Queued and not leased, of hosts not given up."""
-        return self.books.waiting_urls
+        return self.state.waiting_urls
 
     @property
     def leased(self) -> int:
         """Leases that have not ended."""
-        return self.books.leased
+        return self.state.leased
 
     @property
     def given_up_hosts(self) -> int:
         """Hosts left alone since this start."""
-        return self.books.given_up_hosts
+        return self.state.given_up_hosts
 
     @property
     def refused(self) -> Counter[str]:
         """Refusals by reason since the last ``take_refused``."""
-        return self.books.refused
+        return self.state.refused
 
     def take_refused(self) -> Counter[str]:
         """The refusals since the last call, by reason."""
-        refused, self.books.refused = self.books.refused, Counter()
+        refused, self.state.refused = self.state.refused, Counter()
         return refused
 
     def take_refused_seeds(self) -> list[tuple[str, Reason]]:
         """Seeds that met a gate since the last call, by URL; of very many the first."""
-        refused, self.books.refused_seeds = self.books.refused_seeds, []
+        refused, self.state.refused_seeds = self.state.refused_seeds, []
         return refused
 
     def content_signals(self, url: str) -> tuple[str, ...]:
         """Content-Signal and Content-Usage of the URL's robots.txt, as written; consulted for its lease, so at hand."""
-        return self.books.robots.rules(origin(url)).content_signals
+        return self.state.robots.rules(origin(url)).content_signals
 
     def hosts(self) -> Iterator[Host]:
         """Every host in memory."""
@@ -271,7 +271,7 @@ class Frontier:
     @property
     def on_disk(self) -> Counts:
         """The hosts with work that are not in memory."""
-        return self.books.shelf.counts if self.books.shelf is not None else Counts()
+        return self.state.on_disk.counts if self.state.on_disk is not None else Counts()
 
     def only_rests(self, now: float, patience_seconds: float) -> bool:
         """Whether nothing can be fetched for ``patience_seconds`` because every host with work rests for longer."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.config.user_settings import user_path
 from crawlerproject.config.values import list_of
-from crawlerproject.frontier.discovered import Found, inventor
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.traps.path_shapes import trap
@@ -17,7 +17,7 @@ from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, usele
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
-from crawlerproject.rules.url.scope import Patterns, Scope, Target
+from crawlerproject.rules.url.scope import Patterns, Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.operator_files.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlLists
 from crawlerproject.stores.protocols import (
@@ -59,7 +59,7 @@ class Gates:
         max_urls_per_host: int,
         max_ports_per_host: int = DEFAULT_MAX_PORTS,
         max_hosts_per_domain: int = DEFAULT_MAX_HOSTS,
-        traps: TrapDesk | None = None,
+        traps: TrapModel | None = None,
         hubs: bool = False,
     ) -> None:
         self._hubs = hubs  # whether they may push to us: else nothing is asked of them
@@ -73,7 +73,7 @@ class Gates:
         self._skip_of_sitemaps = of_sitemaps(self.skip_extensions)
         self._traps = traps
 
-    def refusal(self, found: Found, now: float, *, elsewhere: bool = False) -> Reason | None:
+    def refusal(self, found: DiscoveredUrl, now: float, *, elsewhere: bool = False) -> Reason | None:
         """Why a URL may not be queued; None when it may. ``elsewhere``: another worker knows what its host yielded."""
         address = found.address
         seed = bool(found.flags & FLAG_SEED)
@@ -99,7 +99,7 @@ class Gates:
             return Reason.STRANGER
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
-    def refusal_known(self, found: Found, now: float) -> Reason | None:
+    def refusal_known(self, found: DiscoveredUrl, now: float) -> Reason | None:
         """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
         if bad_port(found.address.host):
             return Reason.BAD_PORT
@@ -125,13 +125,13 @@ class Gates:
             return self._list_refusal(row, now)
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
 
-    def _left_out(self, target: Target, flags: int) -> bool:
+    def _left_out(self, target: ScopedUrl, flags: int) -> bool:
         """Whether a pattern, or the options of a seed, keep out what was let in before they were there."""
         if not self.scope.choosy or flags & _ASKED_FOR:
             return False
         return self.scope.place_refusal(target, is_list=bool(flags & FLAG_SITEMAP)) is not None
 
-    def room_refusal(self, found: Found, now: float) -> Reason | None:
+    def room_refusal(self, found: DiscoveredUrl, now: float) -> Reason | None:
         """Why there is no room in its host's queue for a URL that is new, as far as it is not the host's budget."""
         traps = self._traps
         if traps is None or found.flags & (FLAG_SEED | FLAG_RECRAWL):
@@ -144,7 +144,7 @@ class Gates:
             return Reason.SITEMAP_BUDGET
         return None
 
-    def comes_later(self, found: Found) -> bool:
+    def comes_later(self, found: DiscoveredUrl) -> bool:
         """Whether a sitemap comes after the pages that others have named: more are queued than have been earned."""
         wanted = found.flags & (FLAG_SITEMAP | FLAG_SEED | FLAG_RECRAWL) == FLAG_SITEMAP
         return wanted and self._traps is not None and self._traps.lists_ahead(found.address.host)
@@ -158,7 +158,7 @@ class Gates:
         path = target.url.partition("://")[2].partition("?")[0]
         return Reason.EXTENSION if useless(path, self.skip_extensions) else None
 
-    def _stranger_spent(self, host: str, named: Found | QueuedPage, now: float) -> bool:
+    def _stranger_spent(self, host: str, named: DiscoveredUrl | QueuedPage, now: float) -> bool:
         """Whether the domain that named the URL has used up what it may have us ask of the host."""
         domain = inventor(host, named.via, named.flags, named.note)
         return self._traps is not None and self._traps.refuses_stranger(host, domain, now)
@@ -202,7 +202,7 @@ def gates_of(
     settings: BaseSettings,
     scope: str,
     seed_hosts: Iterable[str],
-    traps: TrapDesk | None = None,
+    traps: TrapModel | None = None,
     patterns: Patterns | None = None,
 ) -> Gates:
     """The gates of a crawl with these settings, ``-a scope=``, host keys of seeds, and patterns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.subrequests import Embed
+from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, QueuedPage
 
 
@@ -20,7 +20,7 @@ class Lease:
     delay_seconds: float  # the pause that was promised before this request
     stored: bool = True  # False for a robots.txt that the host's turn made up: it has no queue row
     ended: bool = False
-    embed: Embed | None = None  # the sub-request of a page in the browser that this fetches
+    embed: Subrequest | None = None  # the sub-request of a page in the browser that this fetches
     mark: str = ""  # under which its address is reserved among several workers
 
     @property

@@ -12,9 +12,9 @@ from crawlerproject.frontier.holds import LEFT_ALONE
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.refusals import TurnedDown, is_kept, was_put_last
-from crawlerproject.frontier.state import Books
-from crawlerproject.frontier.subrequests import Embed, Embeds
+from crawlerproject.frontier.refusals import Refusals, is_kept, was_put_last
+from crawlerproject.frontier.state import FrontierState
+from crawlerproject.frontier.subrequests import Subrequest, Subrequests
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import FAILURES
 from crawlerproject.rules.url.urls import parse
@@ -42,19 +42,19 @@ class Lookup(NamedTuple):
     host: Host
 
 
-class Turns:
+class LeaseIssuer:
     """Leases: robots.txt first, then the host's queue in its order."""
 
     def __init__(
         self,
-        books: Books,
+        state: FrontierState,
         gates: Gates,
         renders: Renders,
-        embeds: Embeds,
+        embeds: Subrequests,
         robots_refused: Callable[[QueuedPage, float], None],
     ) -> None:
         """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
-        self._books = books
+        self._state = state
         self._embeds = embeds
         self._gates = gates
         self._renders = renders
@@ -65,11 +65,11 @@ class Turns:
 
         ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
         """
-        while (turn := self._books.workbench.take(now)) is not None:
+        while (turn := self._state.workbench.take(now)) is not None:
             if not turn.address:
-                if self._books.holds and self._held(turn.host):
+                if self._state.holds and self._held(turn.host):
                     self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.held])
-                    self._books.workbench.turn_away(turn.host, now)
+                    self._state.workbench.turn_away(turn.host, now)
                     continue
                 return Lookup(turn.host)
             lease = self._lease(turn.host, turn.address, now)
@@ -83,33 +83,33 @@ class Turns:
         if not left:
             host.dead_addresses, left = frozenset(), list(addresses)
         host.spare_addresses = len(left) - 1
-        return self._books.workbench.least_busy(left, host.address, now)
+        return self._state.workbench.least_busy(left, host.address, now)
 
     def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
         """The resolver found the host; a lease when its address is free at once."""
-        if self._books.workbench.hosts.get(host.name) is not host:
+        if self._state.workbench.hosts.get(host.name) is not host:
             return None  # it went to another worker meanwhile
-        turn = self._books.workbench.found(host, address, address_until, now)
+        turn = self._state.workbench.found(host, address, address_until, now)
         return self._lease(host, turn.address, now) if turn is not None else None
 
     def _lease(self, host: Host, address: str, now: float) -> Lease | None:
         try:
             return self._lease_of(host, address, now)
         except StorageError:  # its queue cannot be read now: the host waits, and is asked another time
-            self._books.workbench.release(host, now, now + UNSTORED_WAIT_SECONDS, work=True)
+            self._state.workbench.release(host, now, now + UNSTORED_WAIT_SECONDS, work=True)
             raise
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
-        if (self._books.holds and self._held(host)) or not self._books.territory.may_ask(host.name) or host.given_up:
+        if (self._state.holds and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.given_up:
             self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
         if host.pace_free > now:  # a robots.txt asked for a longer pause while the host stood in its address's line
-            self._books.workbench.release(host, now, host.pace_free, work=True)
+            self._state.workbench.release(host, now, host.pace_free, work=True)
             return None
         if host.embeds and (lease := self._embed(host, address, now)) is not None:
             return lease
-        down = TurnedDown(self._books, host)
+        down = Refusals(self._state, host)
         act = self._look(host, address, now, down)
         self._renders.kept += down.store()
         for row in down.robots:
@@ -118,11 +118,11 @@ class Turns:
 
     def _held(self, host: Host) -> bool:
         """Whether the host is paused or has had its share, so that it is left with its queue."""
-        if (why := self._books.holds.why(host)) and not host.given_up:
-            self._books.hold(host, why)
+        if (why := self._state.holds.why(host)) and not host.given_up:
+            self._state.hold(host, why)
         return bool(why)
 
-    def _look(self, host: Host, address: str, now: float, down: TurnedDown) -> Callable[[], Lease | None]:
+    def _look(self, host: Host, address: str, now: float, down: Refusals) -> Callable[[], Lease | None]:
         """What the turn comes to, to be done once what it turns down is stored."""
         renders = self._renders
         busy = kept = False  # whether rows wait for the browser, whether all that are left wait for another run
@@ -150,7 +150,7 @@ class Turns:
                     continue
                 if until <= now:
                     return partial(self._robots_first, scheme, host, address, now)
-                rules = self._books.robots.rules(f"{scheme}://{host.name}")
+                rules = self._state.robots.rules(f"{scheme}://{host.name}")
                 if host.left_alone or not rules.allowed(row.url):
                     self._refuse_by_rules(row, host, down, now)
                     continue
@@ -162,7 +162,7 @@ class Turns:
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
-        if down and not self._books.territory.crowded():
+        if down and not self._state.ownership.crowded():
             return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
         if down or down.put_off:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
@@ -177,10 +177,10 @@ class Turns:
                 self._embeds.refuse_first(host, Reason.ROBOTS_UNREACHABLE)
             elif until <= now:
                 return self._robots_first(scheme, host, address, now)
-            elif self._books.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
+            elif self._state.robots.rules(f"{scheme}://{host.name}").seconds_until_open(now):
                 self._embeds.refuse_first(host, Reason.RENDER_PACE)
             elif self._embeds.take(host) is not None:
-                row = _embed_row(embed, host, self._books.next_arrival(host, now))
+                row = _embed_row(embed, host, self._state.next_arrival(host, now))
                 lease = self._lent(row, host, address, now, stored=False)
                 lease.embed = embed
                 return lease
@@ -188,7 +188,7 @@ class Turns:
 
     def _rows(self, host: Host) -> Iterator[QueuedPage]:
         """Rows in order that nobody has: the first, which nearly every turn is about, then some that follow."""
-        taken, store = host.taken, self._books.store
+        taken, store = host.taken, self._state.store
         before = len(taken)
         first = next((row for row in store.head(host.name, before + 1) if row.arrival not in taken), None)
         if first is None:
@@ -202,62 +202,62 @@ class Turns:
         """Nothing that is stored waits for this run. The rows themselves are the truth, whatever was counted."""
         left = host.rows - len(host.taken)
         if kept:
-            self._books.waits(host, host.kept - left)
+            self._state.waits(host, host.kept - left)
             self._renders.kept += left - host.kept
             host.kept = left
         elif not host.unstored and host.waiting_urls:
-            self._books.waits(host, -host.waiting_urls)
+            self._state.waits(host, -host.waiting_urls)
             host.rows, host.kept = len(host.taken), 0
-            self._books.dirty[host.name] = host
+            self._state.dirty[host.name] = host
         self._release(host, now, now + UNSTORED_WAIT_SECONDS if host.unstored else now)
 
     def _release(self, host: Host, now: float, again: float) -> None:
         """Nothing is asked now."""
-        self._books.workbench.release(host, now, again, work=host.waiting_urls > 0)
+        self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
 
     def _pass_by(self, host: Host, now: float) -> None:
         """It was given up while it stood in its address's line; else its partition goes, or may be gone."""
         again = now if host.given_up else now + _LEAVING_SECONDS
-        self._books.workbench.release(host, now, again, work=not host.given_up)
+        self._state.workbench.release(host, now, again, work=not host.given_up)
 
-    def _refuse_by_rules(self, row: QueuedPage, host: Host, down: TurnedDown, now: float) -> None:
+    def _refuse_by_rules(self, row: QueuedPage, host: Host, down: Refusals, now: float) -> None:
         """What a robots.txt forbids that is not committed yet is decided with it: a crash forgets both or neither."""
         if row.url.partition(":")[0] not in host.robots_unstored:
             down.refuse(row, Reason.ROBOTS, now)
             return
-        self._books.refuse(Reason.ROBOTS, row.url, row.flags)
-        self._books.take(row, host)
+        self._state.refuse(Reason.ROBOTS, row.url, row.flags)
+        self._state.take(row, host)
         if row.flags & FLAG_RENDER:
-            self._books.leave_plain(row, host)
+            self._state.leave_plain(row, host)
         else:
-            self._books.decide(row, host, PageRecord(row.url, Reason.ROBOTS, 0, now))
+            self._state.decide(row, host, PageRecord(row.url, Reason.ROBOTS, 0, now))
         if row.flags & FLAG_ROBOTS:
             down.robots.append(row)
         down.put_off = True
 
     def _is_the_hosts_own(self, row: QueuedPage) -> bool:
         """Whether the host itself has named a stranger's URL meanwhile, or it was fetched before."""
-        return not row.flags & FLAG_RENDER and self._books.store.known([row.page_key], [row.host])[0]
+        return not row.flags & FLAG_RENDER and self._state.store.known([row.page_key], [row.host])[0]
 
     def _line_up(self, host: Host, now: float) -> None:
         """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
         if not host.rendering:
             self._renders.line_up(host)
-        self._books.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
+        self._state.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
 
     def _stay_away(self, host: Host, now: float, until: float) -> None:
         """robots.txt names the hours of visits."""
         host.closed_until = until
-        self._books.workbench.release(host, now, until, work=True)
+        self._state.workbench.release(host, now, until, work=True)
 
-    def _others_first(self, scheme: str, host: Host, down: TurnedDown, now: float) -> bool:
+    def _others_first(self, scheme: str, host: Host, down: Refusals, now: float) -> bool:
         """Whether there is something to ask over the other of http and https while this one cannot be reached."""
         if scheme not in down.others:
             good = host.other_scheme_good(scheme, now)
-            down.others[scheme] = good or self._books.other_scheme_waits(host, scheme)
+            down.others[scheme] = good or self._state.other_scheme_waits(host, scheme)
         return down.others[scheme]
 
-    def _put_last(self, row: QueuedPage, down: TurnedDown, now: float) -> None:
+    def _put_last(self, row: QueuedPage, down: Refusals, now: float) -> None:
         """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
         if was_put_last(row, now - UNSTORED_WAIT_SECONDS):
             down.put_off = True  # once a beat: its scheme has some time to come back
@@ -267,13 +267,13 @@ class Turns:
             down.put_last(row, now)
 
     def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease:
-        row = robots_row(host, scheme, self._books.next_arrival(host, now))
+        row = robots_row(host, scheme, self._state.next_arrival(host, now))
         return self._lent(row, host, address, now, stored=False)
 
     def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float) -> Lease:
-        self._books.take(row, host)
+        self._state.take(row, host)
         if row.flags & FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
-            self._books.recent.add([row.page_key])
+            self._state.recent.add([row.page_key])
         lease = self._lent(row, host, address, now, stored=True)
         if row.flags & FLAG_RENDER:
             self._renders.started()
@@ -283,7 +283,7 @@ class Turns:
         return lease
 
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
-        self._books.leased += 1
+        self._state.leased += 1
         return Lease(row, host, address, now, host.promise_seconds, stored)
 
 
@@ -300,7 +300,7 @@ def robots_row(host: Host, scheme: str, arrival: int) -> QueuedPage:
     return QueuedPage(host.name, parse(url).key, url, 0, arrival, 0, "P", "", 0, FLAG_ROBOTS, origin)
 
 
-def _embed_row(embed: Embed, host: Host, arrival: int) -> QueuedPage:
+def _embed_row(embed: Subrequest, host: Host, arrival: int) -> QueuedPage:
     """The row of a sub-request, which no queue holds either."""
     address, page = embed.address, embed.page
     return QueuedPage(host.name, address.key, address.url, 0, arrival, page.depth + 1, "E", page.url)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import UrlRefused, parse
 
@@ -16,7 +16,7 @@ from crawlerproject.rules.url.urls import UrlRefused, parse
 class Links(NamedTuple):
     """URLs found elsewhere."""
 
-    found: Sequence[Found]
+    found: Sequence[DiscoveredUrl]
 
 
 class RobotsWanted(NamedTuple):
@@ -40,15 +40,15 @@ class RobotsGiven(NamedTuple):
 Letter = Links | RobotsWanted | RobotsGiven
 
 
-def pack(letter: Letter) -> bytes:
+def pack(message: Letter) -> bytes:
     """As bytes."""
-    if isinstance(letter, Links):
-        rows = [(item.address.url, *item[1:]) for item in letter.found]
+    if isinstance(message, Links):
+        rows = [(item.address.url, *item[1:]) for item in message.found]
         return orjson.dumps(["links", rows])
-    if isinstance(letter, RobotsWanted):
-        return orjson.dumps(["robots-wanted", *letter])
-    body = b64encode(letter.body).decode()
-    return orjson.dumps(["robots-given", letter.origin, letter.status, body, str(letter.reason)])
+    if isinstance(message, RobotsWanted):
+        return orjson.dumps(["robots-wanted", *message])
+    body = b64encode(message.body).decode()
+    return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
 
 
 def unpack(packed: bytes) -> Letter:
@@ -62,8 +62,8 @@ def unpack(packed: bytes) -> Letter:
     return RobotsGiven(origin, status, b64decode(body), Reason(reason))
 
 
-def _found(row: list[Any]) -> Found | None:
+def _found(row: list[Any]) -> DiscoveredUrl | None:
     try:
-        return Found(parse(str(row[0])), *row[1:])
+        return DiscoveredUrl(parse(str(row[0])), *row[1:])
     except UrlRefused:
         return None

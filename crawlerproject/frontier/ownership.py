@@ -7,7 +7,7 @@ from typing import Protocol
 from crawlerproject.frontier.messages import Letter
 
 
-class Territory(Protocol):
+class HostOwnership(Protocol):
     """What the frontier asks about a host that a page may name."""
 
     doubt_seconds: float
@@ -25,11 +25,11 @@ class Territory(Protocol):
     def unsure_until(self, host: str) -> float:
         """Before this moment (epoch seconds) someone may have asked the host without a trace; 0: nobody has."""
 
-    def send(self, host: str, letter: Letter) -> None:
+    def send(self, host: str, message: Letter) -> None:
         """Tell whoever decides about the host; it arrives once this commit's beat counts, maybe twice."""
 
 
-class Alone:
+class SoleOwner:
     """The only process of its crawl."""
 
     doubt_seconds = 0.0
@@ -53,6 +53,6 @@ class Alone:
         """The start, when the run before did not end in good order."""
         return self._unsure_until
 
-    def send(self, host: str, letter: Letter) -> None:
+    def send(self, host: str, message: Letter) -> None:
         """There is nobody else."""
         raise AssertionError(f"nobody else decides about {host}")

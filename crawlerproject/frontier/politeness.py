@@ -37,7 +37,7 @@ _OTHER_SCHEME_SECONDS = 600.0
 
 
 @dataclass(slots=True, frozen=True)
-class Ending:
+class FetchOutcome:
     """What a lease came to, as far as its host's treatment is concerned."""
 
     reason: Reason
@@ -88,7 +88,7 @@ class Ending:
 
 
 @dataclass(slots=True, frozen=True)
-class Verdict:
+class Consequence:
     """``again``: the page goes back into its queue. ``parked``: the host's breaker has opened.
 
     ``give_up``: the host is left alone until the next start.
@@ -105,7 +105,7 @@ class Paces(Protocol):
     def preset(self, host: str, base: PacePreset, now: float) -> PacePreset: ...
 
 
-class Conduct:
+class HostPoliteness:
     """One crawl's manners towards every host."""
 
     def __init__(self, preset: PacePreset, rests: RestLimits, *, max_failures: int, paces: Paces | None = None) -> None:
@@ -128,7 +128,7 @@ class Conduct:
         """The promised pause, lengthened by chance."""
         return delay + jitter_seconds(delay, rng)
 
-    def after(self, host: Host, ending: Ending, now: float, rng: random.Random) -> Verdict:
+    def after(self, host: Host, ending: FetchOutcome, now: float, rng: random.Random) -> Consequence:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
         self._now = now
         if ending.ttfb_seconds is not None:
@@ -137,9 +137,9 @@ class Conduct:
             if not (ending.robots and ending.location):  # one that has moved is answered for elsewhere, or never
                 host.failures, host.opened = 0, 0
             self._rest(host, after_success(self._of(host), now, self.rests))
-            return Verdict(again=False, give_up=False)
+            return Consequence(again=False, give_up=False)
         if ending.other_scheme_good:
-            return Verdict(again=False, give_up=False)
+            return Consequence(again=False, give_up=False)
         parked = ending.counts and self._failed(host, now, rng)
         give_up = parked and host.opened > 1 and (ending.status is None or ending.robots)
         if ending.status is None:
@@ -147,22 +147,22 @@ class Conduct:
             if failure.host_wide:
                 wait = failure.base_wait_seconds * 2 ** min(max(host.failures, 1) - 1, 10)
                 host.rest_until = max(host.rest_until, now + min(wait, self.rests.max_seconds))
-            return Verdict(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
+            return Consequence(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
         if ending.walled:  # asking again is what walls are against
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
             self._asked(host)
-            return Verdict(again=False, give_up=parked, parked=parked)
+            return Consequence(again=False, give_up=parked, parked=parked)
         if ending.status in _REST_STATUSES:
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
             if ending.asks:
                 self._asked(host)
-            return Verdict(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
-        return Verdict(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
+            return Consequence(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
+        return Consequence(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
 
-    def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Verdict:
+    def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Consequence:
         """The host that should have answered for this host's robots.txt did not: a failure of this one as well."""
         parked = self._failed(host, now, rng)
-        return Verdict(again=False, give_up=parked and host.opened > 1, parked=parked)
+        return Consequence(again=False, give_up=parked and host.opened > 1, parked=parked)
 
     def _failed(self, host: Host, now: float, rng: random.Random) -> bool:
         """One more failure in a row; True when it opened the breaker: the host is parked until its one probe.

@@ -7,7 +7,7 @@ it stand among the taken ones until a commit would make every look at a long que
 from __future__ import annotations
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.state import Books, decided_key
+from crawlerproject.frontier.state import FrontierState, decided_key
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.priority import LAST
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
@@ -27,13 +27,13 @@ def was_put_last(row: QueuedPage, since: float) -> bool:
     return row.tries > 0 and row.priority == LAST and since <= row.arrival / 1_000_000 < _KEPT / 1_000_000
 
 
-class TurnedDown:
+class Refusals:
     """Rows of one host's queue, in one turn; ``store`` makes one atomic change of them."""
 
-    __slots__ = ("_books", "_host", "_kept", "_pages", "_queued", "_refused", "_removed", "others", "put_off", "robots")
+    __slots__ = ("_host", "_kept", "_pages", "_queued", "_refused", "_removed", "_state", "others", "put_off", "robots")
 
-    def __init__(self, books: Books, host: Host) -> None:
-        self._books = books
+    def __init__(self, state: FrontierState, host: Host) -> None:
+        self._state = state
         self._host = host
         self._removed: list[QueuedPage] = []
         self._queued: list[QueuedPage] = []
@@ -63,7 +63,7 @@ class TurnedDown:
     def put_last(self, row: QueuedPage, now: float) -> None:
         """It goes behind all others, with one more try."""
         self._removed.append(row)
-        arrival = self._books.next_arrival(self._host, now)
+        arrival = self._state.next_arrival(self._host, now)
         self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
 
     def keep(self, row: QueuedPage) -> None:
@@ -76,9 +76,9 @@ class TurnedDown:
         """Decide all of it; how many rows were kept. On StorageError nothing has changed: they are met again."""
         if self._removed:
             changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
-            self._books.decide_now(self._host, changes)
-            self._books.waits(self._host, -self._kept)
+            self._state.decide_now(self._host, changes)
+            self._state.waits(self._host, -self._kept)
             self._host.kept += self._kept
             for row, reason in self._refused:
-                self._books.refuse(reason, row.url, row.flags)
+                self._state.refuse(reason, row.url, row.flags)
         return self._kept

@@ -14,10 +14,10 @@ from contextlib import suppress
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.hosts.on_disk import Shelf, place_of
-from crawlerproject.frontier.ownership import Territory
+from crawlerproject.frontier.hosts.on_disk import HostsOnDisk, place_of
+from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.frontier.recent_keys import RecentKeys
-from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import PortsClock, Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.clock_set_back import SLACK_SECONDS, Longest
@@ -62,18 +62,18 @@ def decided_key(row: QueuedPage, reason: str) -> bytes:
     return row.key if reason == Reason.STRANGER else row.page_key
 
 
-class Books:
+class FrontierState:
     """Shared by intake, turns and endings; ``now`` is epoch seconds everywhere."""
 
     def __init__(
         self,
         store: FrontierStore,
         workbench: Workbench[Host],
-        robots: RobotsDesk,
+        robots: RobotsCache,
         *,
         start_delay_seconds: float,
-        territory: Territory,
-        shelf: Shelf | None = None,
+        ownership: HostOwnership,
+        on_disk: HostsOnDisk | None = None,
         max_ports: int = DEFAULT_MAX_PORTS,
         now: float = 0.0,
         longest: Longest | None = None,
@@ -103,14 +103,14 @@ class Books:
         self.changes = Changes()
         self.dirty: dict[str, Host] = {}
         self.copies: dict[str, Host] = {}  # of hosts that are not in memory, while rows for them are queued
-        self.territory = territory
+        self.ownership = ownership
         self._start_delay_seconds = start_delay_seconds
         self._arrival = 0
         self._warned = False
         self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
-        self.shelf = shelf
-        if shelf is not None:
-            self.waiting_urls = shelf.counts.rows
+        self.on_disk = on_disk
+        if on_disk is not None:
+            self.waiting_urls = on_disk.counts.rows
 
     def host(self, name: str) -> Host:
         """The host in memory, taken from the store or made new when it is not there."""
@@ -140,34 +140,34 @@ class Books:
         known = self.workbench.hosts.get(name)
         if known is not None:
             return known
-        shelf = self.shelf
-        if shelf is None or name in self.dirty:
+        on_disk = self.on_disk
+        if on_disk is None or name in self.dirty:
             return self.host(name)
         host = self.stored(name, self.store.host(name))
         loads = self.met is not None and host.rows > 0
-        if host.on_disk or (len(self.workbench.hosts) >= shelf.max_in_memory and not loads):
+        if host.on_disk or (len(self.workbench.hosts) >= on_disk.max_in_memory and not loads):
             return host
         return self._taken_in(host)
 
     def stored(self, name: str, packed: bytes | None) -> Host:
         """A copy of the host as the store has it, or a new one."""
         host = self._unpacked(name, packed)
-        shelf = self.shelf
-        if host.on_disk and (shelf is None or (self.met is not None and not shelf.store.is_due(place_of(host)))):
+        on_disk = self.on_disk
+        if host.on_disk and (on_disk is None or (self.met is not None and not on_disk.store.is_due(place_of(host)))):
             host.on_disk = host.rests_on_disk = False  # a process took it up and did not live to say so
             self.bring_back(host)
         if not host.on_disk:
-            host.listed = shelf is not None and shelf.counts.whole and host.rows > 0
+            host.listed = on_disk is not None and on_disk.counts.whole and host.rows > 0
             self.doubt(host, stored=packed is not None)
         return host
 
     def doubt(self, host: Host, *, stored: bool) -> None:
         """Let a host that comes from the store wait for what the store may not know."""
-        if unsure_until := self.territory.unsure_until(host.name):
+        if unsure_until := self.ownership.unsure_until(host.name):
             host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
             host.pace_free = max(host.pace_free, unsure_until + host.delay_seconds)
         if stored:
-            host.next_free += self.territory.doubt_seconds
+            host.next_free += self.ownership.doubt_seconds
 
     def begin(self, host: Host) -> None:
         """A host from the store has work, in memory from now on."""
@@ -196,21 +196,21 @@ class Books:
 
     def _take_off(self, host: Host) -> None:
         """A host that was on disk is needed in memory."""
-        shelf = self.shelf
-        assert shelf is not None
-        counts = shelf.counted()
+        on_disk = self.on_disk
+        assert on_disk is not None
+        counts = on_disk.counted()
         counts.add(host, -1)
         changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
-        shelf.ready(changes, counts)
+        on_disk.ready(changes, counts)
         host.on_disk = host.rests_on_disk = False
         self.bring_back(host)
         self.doubt(host, stored=True)
         with suppress(StorageError):
             self.store.apply(changes)
-            shelf.stored(changes, counts, [host])
+            on_disk.stored(changes, counts, [host])
             return
         self.changes.due.extend(changes.due)  # there is no room: with the next commit
-        shelf.counts, shelf.unstored = counts, True
+        on_disk.counts, on_disk.unstored = counts, True
         host.listed = True
 
     def knows(self, name: str) -> bool:
@@ -281,8 +281,8 @@ class Books:
 
     def _learn_clock(self, host: Host, clock: PortsClock[Host]) -> None:
         """Take in what one port's state says of the name's clock: its last answer ended before its pause began."""
-        free = host.name_free + self.territory.doubt_seconds if host.name_free else 0.0
-        if unsure_until := self.territory.unsure_until(host.name):  # it may have been this port that was asked
+        free = host.name_free + self.ownership.doubt_seconds if host.name_free else 0.0
+        if unsure_until := self.ownership.unsure_until(host.name):  # it may have been this port that was asked
             free = max(free, unsure_until + host.delay_seconds)
         clock.known += host.known
         if host.rest_until <= host.name_free:  # it was asked for: what fails rests a port alone
@@ -407,7 +407,7 @@ class Books:
         """What held a name's hosts is over: those that it held have work again, as far as the store knows them."""
         first = self._kept(name)
         for key in (name, *(key_of(name, number) for number in first.other_ports)):
-            if not self.territory.mine(key) or not self._kept(key).held:
+            if not self.ownership.mine(key) or not self._kept(key).held:
                 continue
             host = self.host(key)
             self.held_hosts[host.held] -= 1
@@ -466,15 +466,15 @@ class Books:
         if changes or facts:
             self._latest = max(self._latest, self.now)
             changes.facts = [*decided, *facts, (_CLOCK_FACT, repr(self._latest).encode())]
-        shelf, moved = self.shelf, changes.due
-        if shelf is not None:
-            changes.due = moved + shelf.lists(dirty.values())
-            shelf.ready(changes, shelf.counts)
+        on_disk, moved = self.on_disk, changes.due
+        if on_disk is not None:
+            changes.due = moved + on_disk.lists(dirty.values())
+            on_disk.ready(changes, on_disk.counts)
         try:
             if changes:
                 self.store.apply(changes)
-                if shelf is not None:
-                    shelf.stored(changes, shelf.counts, dirty.values())
+                if on_disk is not None:
+                    on_disk.stored(changes, on_disk.counts, dirty.values())
             for origin, _ in changes.robots:
                 self.robots.stored(origin)
         except StorageError:

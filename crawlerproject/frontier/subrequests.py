@@ -18,13 +18,13 @@ from crawlerproject.reasons import Reason
 if TYPE_CHECKING:
     from crawlerproject.frontier.gates import Gates
     from crawlerproject.frontier.hosts.host import Host
-    from crawlerproject.frontier.state import Books
+    from crawlerproject.frontier.state import FrontierState
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.protocols import QueuedPage
 
 
 @dataclass(slots=True, eq=False)
-class Embed:
+class Subrequest:
     """One sub-request, and what is called: first ``refused`` or ``granted``, and after the latter ``answered``."""
 
     address: Address
@@ -39,25 +39,25 @@ class Embed:
     answered: Callable[[Any], None]  # with a Response, or the exception that there is instead
 
 
-class Embeds:
+class Subrequests:
     """Those that wait, by host."""
 
-    def __init__(self, books: Books, gates: Gates) -> None:
-        self._books = books
+    def __init__(self, state: FrontierState, gates: Gates) -> None:
+        self._state = state
         self._gates = gates
-        self._waiting: dict[str, deque[Embed]] = {}
+        self._waiting: dict[str, deque[Subrequest]] = {}
         self._served: set[str] = set()  # hosts whose last turn went to another site's page
 
-    def ask(self, embed: Embed, now: float) -> Reason | None:
+    def ask(self, embed: Subrequest, now: float) -> Reason | None:
         """Wait for a turn; a Reason when it will never come, or not in time. No callback is called from here."""
         address = embed.address
-        if not self._books.territory.may_ask(address.host):
+        if not self._state.ownership.may_ask(address.host):
             return Reason.RENDER_PACE  # another worker's host: its clock is there
         if (refusal := self._gates.embed_refusal(address, now)) is not None:
             return refusal
-        if self._books.too_many_ports(address.host):
+        if self._state.too_many_ports(address.host):
             return Reason.TOO_MANY_PORTS
-        host = self._books.host(address.host)
+        host = self._state.host(address.host)
         if host.given_up:
             return LEFT_ALONE[host.held]
         if -host.robots_until(address.scheme) > now:
@@ -68,34 +68,34 @@ class Embeds:
         free = max(now, host.pace_free, host.rest_until, host.held_until)
         if host.ports is not None:
             free = max(free, host.ports.free_at(host))
-        turns = len(self._waiting.get(host.name, ())) + (host.stage == Stage.IN_FLIGHT)
-        if free + turns * host.delay_seconds > embed.until:
+        issuer = len(self._waiting.get(host.name, ())) + (host.stage == Stage.IN_FLIGHT)
+        if free + issuer * host.delay_seconds > embed.until:
             return Reason.RENDER_PACE
         self._waiting.setdefault(host.name, deque()).append(embed)
         host.embeds += 1
         if host.stage in (Stage.WAITING, Stage.IDLE):
-            self._books.workbench.wait(host, free, work=True)
+            self._state.workbench.wait(host, free, work=True)
         return None
 
-    def ask_again(self, embed: Embed) -> None:
+    def ask_again(self, embed: Subrequest) -> None:
         """Its lease is about to end before anything was sent."""
-        host = self._books.host(embed.address.host)
+        host = self._state.host(embed.address.host)
         self._waiting.setdefault(host.name, deque()).appendleft(embed)
         host.embeds += 1
 
-    def withdraw(self, embed: Embed) -> None:
+    def withdraw(self, embed: Subrequest) -> None:
         """The page does not want it any more. Nothing happens when it does not wait."""
         line = self._waiting.get(embed.address.host)
         if line is not None and embed in line:
             line.remove(embed)
-            self._left(self._books.host(embed.address.host), line)
+            self._left(self._state.host(embed.address.host), line)
 
     def refuse_all(self, host: Host, reason: Reason) -> None:
         """The host is not asked for anything."""
         while (embed := self._pop(host)) is not None:
             embed.refused(reason)
 
-    def next(self, host: Host, now: float) -> Embed | None:
+    def next(self, host: Host, now: float) -> Subrequest | None:
         """The first that is still of use, if this turn of the host is for one; it goes on waiting until ``take``."""
         line = self._waiting.get(host.name)
         while line and line[0].until < now:
@@ -108,7 +108,7 @@ class Embeds:
             return None
         return line[0]
 
-    def take(self, host: Host) -> Embed | None:
+    def take(self, host: Host) -> Subrequest | None:
         """The first has its turn, unless robots.txt forbids it."""
         embed = self._pop(host)
         assert embed is not None  # ``next`` has shown it
@@ -127,13 +127,13 @@ class Embeds:
         if embed is not None:
             embed.refused(reason)
 
-    def _allowed(self, embed: Embed) -> bool:
+    def _allowed(self, embed: Subrequest) -> bool:
         address = embed.address
-        if self._books.host(address.host).left_alone:
+        if self._state.host(address.host).left_alone:
             return False
-        return self._books.robots.allows(address.scheme, address.host, address.url)
+        return self._state.robots.allows(address.scheme, address.host, address.url)
 
-    def _pop(self, host: Host) -> Embed | None:
+    def _pop(self, host: Host) -> Subrequest | None:
         line = self._waiting.get(host.name)
         if not line:
             return None
@@ -141,7 +141,7 @@ class Embeds:
         self._left(host, line)
         return embed
 
-    def _left(self, host: Host, line: deque[Embed]) -> None:
+    def _left(self, host: Host, line: deque[Subrequest]) -> None:
         host.embeds -= 1
         if not line:
             del self._waiting[host.name]

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE, Domains
+from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE, DomainTurns
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.
 _LOOKED_THROUGH = 2_000
@@ -165,7 +165,7 @@ class Workbench(Generic[H]):
         # What an earlier process asked of an address is unknown: after a start every address rests once.
         self._ips_free_from = ips_free_from
         self._ips: dict[str, _IpClock[H]] = {}
-        self._domains: Domains[H] | None = Domains(domain_of) if domain_of is not None else None
+        self._domains: DomainTurns[H] | None = DomainTurns(domain_of) if domain_of is not None else None
         self._heap: list[tuple[float, int, H]] = []
         # Of their own: behind hosts that are long overdue, addresses would neither be served nor forgotten.
         self._ip_heap: list[tuple[float, int, _IpClock[H]]] = []

@@ -15,7 +15,7 @@ from crawlerproject.fetch.http1_head import read_headers
 from crawlerproject.rules.archive.http_heads import EDITED_PREFIX
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
-from crawlerproject.stores.archive.captures import Captures, Found, nearest
+from crawlerproject.stores.archive.captures import Captures, IndexedCapture, nearest
 from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, member_at
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.wire import Wire
@@ -120,7 +120,7 @@ def _original(captures: Captures, revisit: Member) -> Member:
     return captures.record(original)
 
 
-def _render(folder: Path, chosen: Found, all_of_them: list[Found]) -> Member | None:
+def _render(folder: Path, chosen: IndexedCapture, all_of_them: list[IndexedCapture]) -> Member | None:
     """What a browser made of a capture, before there was another; the request log knows where that is."""
     later = [found.row.timestamp for found in all_of_them if found.row.timestamp > chosen.row.timestamp]
     since, until = _iso(chosen.row.timestamp), _iso(min(later)) if later else ""

@@ -24,7 +24,7 @@ from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.gates import Gates, gates_of
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.inspection.why import Why
 from crawlerproject.inspection.worker_folders import together, workers_below
 from crawlerproject.reasons import Reason
@@ -49,7 +49,7 @@ _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 _PATHS = ("NEVERCRAWL_FILE", "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE", "FETCH_CA_FILE")
 
 
-class Onlooker:
+class CrawlView:
     """One look at one crawl folder; ``now`` is the moment of the look. Raises OperatorError when it is none.
 
     A folder with workers' folders in it is a crawl of several: its run is the latest start of any of them.
@@ -103,7 +103,7 @@ class Onlooker:
 
     def gates(self, store: View) -> Gates:
         """The gates of the crawl as it was started."""
-        traps = TrapDesk(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
+        traps = TrapModel(store, TrapAllowFile(self.settings["TRAP_ALLOW_FILE"]))
         include, exclude = (globs(self._arguments.get(name) or []) for name in ("include", "exclude"))
         known = KnownSeeds(store)
         hosts = {*self.run.get("seed_hosts", []), *known.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()}
@@ -179,7 +179,7 @@ def _is_anothers(folder: Path) -> bool:
     return any(path.exists() and not os.access(path, os.R_OK) for path in kept)
 
 
-class LookingCommand(ScrapyCommand):
+class InspectCommand(ScrapyCommand):
     """A command that answers in text, or with ``--json`` for programs; what the operator can mend is one sentence."""
 
     requires_project = True
@@ -214,10 +214,10 @@ class LookingCommand(ScrapyCommand):
         """What the command does."""
         raise NotImplementedError
 
-    def look(self) -> Onlooker:
+    def look(self) -> CrawlView:
         """A look at the crawl that the settings name."""
         assert self.settings is not None
-        return Onlooker(self.settings)
+        return CrawlView(self.settings)
 
 
 def one_argument(args: list[str], what: str, example: str) -> str:

@@ -64,7 +64,7 @@ def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
     state = host_state(host, now, leased=leased)
     mean = sum(host.samples) / len(host.samples) if host.samples else None
     free_in = max(0.0, max(host.next_free, host.rest_until) - now)
-    turns = host.rows * (host.delay_seconds + (mean or 0.0)) - host.delay_seconds
+    issuer = host.rows * (host.delay_seconds + (mean or 0.0)) - host.delay_seconds
     return HostRow(
         host.name,
         state,
@@ -76,7 +76,7 @@ def host_row(host: Host, now: float, *, leased: bool = False) -> HostRow:
         free_in,
         max(0.0, host.rest_until - now),
         host.failures,
-        free_in + max(0.0, turns) if host.rows and state not in _NOT_TO_COME else None,
+        free_in + max(0.0, issuer) if host.rows and state not in _NOT_TO_COME else None,
         host.address,
     )
 

@@ -58,7 +58,7 @@ def for_programs(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Answer:
+class UrlState:
     """What is said of one URL; ``facts`` in the order in which they are read."""
 
     url: str
@@ -71,7 +71,7 @@ class Answer:
         return {"url": self.url, "state": str(self.state), "reason": self.reason or None, **for_programs(self.facts)}
 
 
-def sentences(answer: Answer) -> list[str]:
+def sentences(answer: UrlState) -> list[str]:
     """The answer for a person: the verdict first, one fact a line after it."""
     lines = [answer.url, f"  {answer.state}" + (f" ({answer.reason})" if answer.reason else "")]
     for name, value in answer.facts.items():

@@ -14,7 +14,7 @@ from xxhash import xxh3_64_intdigest
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.reports.warc_check import FileReport, check_file, is_ours
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text
 from crawlerproject.rules.url.urls import UrlRefused, parse
@@ -52,7 +52,7 @@ class Captured:
         self._prints = array("Q")
         self._sorted: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
 
-    def add(self, row: Row) -> None:
+    def add(self, row: CdxjEntry) -> None:
         """Remember a capture."""
         self._prints.extend((_print(row.url, row.status, ""), _print(row.url, row.status, row.digest)))
 
@@ -128,9 +128,9 @@ class Verification:
         self._cdxj(path, rows)
         self._parquet_parts(path, rows)
 
-    def _one(self, path: Path, view: FrontierView | None, until: int | None) -> tuple[FileReport, list[Row]]:
+    def _one(self, path: Path, view: FrontierView | None, until: int | None) -> tuple[FileReport, list[CdxjEntry]]:
         """Read one file; its captures go into ``captured`` and, for the index, into the rows."""
-        rows: list[Row] = []
+        rows: list[CdxjEntry] = []
         ours = is_ours(first_member(path))
         keys: dict[bytes, str] = {}  # to be known
         decided: dict[bytes, str] = {}  # to have a record
@@ -169,7 +169,7 @@ class Verification:
         keys.clear()
         decided.clear()
 
-    def _cdxj(self, warc: Path, rows: list[Row]) -> None:
+    def _cdxj(self, warc: Path, rows: list[CdxjEntry]) -> None:
         stem = warc.name.removesuffix(WARC_SUFFIX)
         index = self.folder / "index" / f"{stem}.cdxj"
         if not index.exists():
@@ -186,7 +186,7 @@ class Verification:
         what = f"{more} lines without a capture, {less} captures without a line" if more or less else "is not sorted"
         self.found.problems.append(f"{index.name}: {what}; scrapy index makes it again")
 
-    def _parquet_parts(self, warc: Path, rows: list[Row]) -> None:
+    def _parquet_parts(self, warc: Path, rows: list[CdxjEntry]) -> None:
         from crawlerproject.stores.index.parquet_tables import read_part  # Arrow: not before it is needed
 
         if not (self.folder / "index" / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():

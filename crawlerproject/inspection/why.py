@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from crawlerproject.frontier.discovered import Found, inventor, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.holds import LIMITED, PAUSED, Holds
 from crawlerproject.frontier.hosts.domain_counts import stored_hosts
@@ -19,7 +19,7 @@ from crawlerproject.frontier.learned.certificates import bad_certificate
 from crawlerproject.frontier.learned.hubs import read_hubs
 from crawlerproject.inspection.host_state import LEFT_ALONE, host_state, pace_source
 from crawlerproject.inspection.progress import human_bytes, human_seconds, moment
-from crawlerproject.inspection.url_state import Answer, Said, State, iso_moment, said_moment
+from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.traps.strangers import stranger_key
@@ -57,7 +57,7 @@ _REFUSALS = frozenset(
 _HELD_STATES = {Reason.PAUSED: PAUSED, Reason.HOST_LIMIT: LIMITED}
 
 
-class Looked(FrontierStore, Protocol):
+class QueueStore(FrontierStore, Protocol):
     """A store that also shows a whole queue."""
 
     def queue(self, host: str) -> Iterator[QueuedPage]: ...
@@ -77,7 +77,7 @@ class Why:
 
     def __init__(
         self,
-        store: Looked,
+        store: QueueStore,
         gates: Gates,
         token: str,
         now: float,
@@ -94,12 +94,12 @@ class Why:
         self._holds = holds or Holds()
         self._halted = halted
 
-    def url(self, text: str, via: Via | None = None) -> Answer:
+    def url(self, text: str, via: Via | None = None) -> UrlState:
         """The state of one absolute URL."""
         try:
             address = parse(text)
         except UrlRefused as refused:
-            return Answer(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
+            return UrlState(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
         excluded = self._excluded(address)
         record = self._store.page(address.key) or self._store.page(stranger_key(address.key))
         row, place = self._row(address)
@@ -119,7 +119,7 @@ class Why:
                 answer.state, answer.reason = State.REFUSED, Reason.NEVERCRAWL
         return answer
 
-    def embedded(self, last: PageRecord, page: str) -> Answer:
+    def embedded(self, last: PageRecord, page: str) -> UrlState:
         """What became of a file that ``page`` wanted in the browser, of which no more is kept than log and capture."""
         answer = self._decided(parse(last.url), last)
         answer.facts["for"] = Said(f"{page} in the browser", wanted_by=page)
@@ -175,7 +175,7 @@ class Why:
 
     # --- states ---------------------------------------------------------------------------------
 
-    def _queued(self, address: Address, row: QueuedPage, place: int) -> Answer:
+    def _queued(self, address: Address, row: QueuedPage, place: int) -> UrlState:
         host = self._host(address.host)
         lease = self._leases.get(address.host)
         facts: dict[str, Any] = {"depth": row.depth, "via": row.via or None, "tries": row.tries}
@@ -184,26 +184,26 @@ class Why:
             facts["named_by"] = Said(f"only {named_by}, not its own host{later}", named_by=named_by)
         if lease is not None and lease.get("url") == row.url:
             since = said_moment("leased_at", lease.get("since") or 0.0)
-            return Answer(row.url, State.LEASED, "", {**facts, "since": since, "ip": lease.get("address")})
+            return UrlState(row.url, State.LEASED, "", {**facts, "since": since, "ip": lease.get("address")})
         facts |= {"place": place, "before_it": place - 1, **self._clock(host)}
         scheme = address.scheme
         if (held := self._held(host)) is not None:
             facts["rule"] = held[1]
-            return Answer(row.url, State.WAITING, held[0], facts)
+            return UrlState(row.url, State.WAITING, held[0], facts)
         if host.given_up and not host.held:
             facts["rule"] = "the host failed HOST_MAX_FAILURES times in a row and its probe failed too"
-            return Answer(row.url, State.WAITING, Reason.HOST_PARKED, facts)
+            return UrlState(row.url, State.WAITING, Reason.HOST_PARKED, facts)
         if -host.robots_until(scheme) > self._now or (host.robots_until(scheme) < 0 and host.failures):
             facts["rule"] = f"{scheme}://{address.host}/robots.txt could not be had: nothing may be asked for"
-            return Answer(row.url, State.WAITING, Reason.ROBOTS_UNREACHABLE, facts)
+            return UrlState(row.url, State.WAITING, Reason.ROBOTS_UNREACHABLE, facts)
         refusal = self._robots_refusal(address, host)
         if refusal is not None:
             facts["rule"] = refusal
-            return Answer(row.url, State.REFUSED, Reason.ROBOTS, facts)
+            return UrlState(row.url, State.REFUSED, Reason.ROBOTS, facts)
         if host.rest_until > self._now:
             facts["rule"] = "the host rests: it asked to be left alone or failed"
-            return Answer(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
-        return Answer(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
+            return UrlState(row.url, State.RETRY if row.tries else State.WAITING, Reason.RATE_LIMITED, facts)
+        return UrlState(row.url, State.RETRY if row.tries else State.WAITING, "", facts)
 
     def _held(self, host: Host) -> tuple[Reason, str] | None:
         """Why the operator keeps the host from being asked, or the whole crawl."""
@@ -214,21 +214,21 @@ class Why:
             return Reason.HOST_LIMIT, f"the host has had its {limit} ({had}); a start with a higher one goes on"
         return self._halted
 
-    def _decided(self, address: Address, record: PageRecord) -> Answer:
+    def _decided(self, address: Address, record: PageRecord) -> UrlState:
         facts: dict[str, Any] = {"time": said_moment("decided_at", record.fetched_at), "status": record.status or None}
         reason = Reason(record.reason) if record.reason in set(Reason) else None
         if reason in ANSWERED:
-            return Answer(record.url, State.DONE, record.reason, facts)
+            return UrlState(record.url, State.DONE, record.reason, facts)
         if reason in _REFUSALS:
             facts["rule"] = self._rule(reason, address)
-            return Answer(record.url, State.REFUSED, record.reason, facts)
-        return Answer(record.url, State.FAILED, record.reason, facts)
+            return UrlState(record.url, State.REFUSED, record.reason, facts)
+        return UrlState(record.url, State.FAILED, record.reason, facts)
 
-    def _unseen(self, address: Address, via: Via | None) -> Answer:
+    def _unseen(self, address: Address, via: Via | None) -> UrlState:
         """What would become of the URL if it were found now (as a link of ``via``, else one level below a seed)."""
         if via is not None and via.nofollow:
             rule = f"{via.url} asks that this link be not followed"
-            return Answer(address.url, State.REFUSED, Reason.NOFOLLOW, {"rule": rule, "via": via.url})
+            return UrlState(address.url, State.REFUSED, Reason.NOFOLLOW, {"rule": rule, "via": via.url})
         depth = via.depth + 1 if via is not None else 1
         refusal = self._gates.refusal(_found(address, depth, via), self._now)
         if refusal is None:
@@ -241,16 +241,16 @@ class Why:
             elif sum(port.known for port in ports) >= self._gates.max_urls_per_host:
                 refusal = Reason.BUDGET
             elif (robots := self._robots_refusal(address, host)) is not None:
-                return Answer(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
+                return UrlState(address.url, State.REFUSED, Reason.ROBOTS, {"rule": robots})
         if refusal is not None:
             facts: dict[str, Any] = {"rule": self._rule(refusal, address, depth)}
             if via is not None:
                 facts["via"] = via.url
-            return Answer(address.url, State.REFUSED, refusal, facts)
+            return UrlState(address.url, State.REFUSED, refusal, facts)
         hint = "no seed, no page fetched so far and no redirect leads there; every gate would let it in"
         if via is None:
             hint += " (--via PAGE asks as a link of that page)"
-        return Answer(address.url, State.NEVER_SEEN, "", {"rule": hint})
+        return UrlState(address.url, State.NEVER_SEEN, "", {"rule": hint})
 
     # --- the rules' own words -------------------------------------------------------------------
 
@@ -405,11 +405,13 @@ def _bound(text: str, setting: str, limit: int, value: int | None = None) -> Sai
     return Said(text, rule=text, setting=setting, limit=limit, value=value)
 
 
-def _found(address: Address, depth: int, via: Via | None) -> Found:
+def _found(address: Address, depth: int, via: Via | None) -> DiscoveredUrl:
     """The URL as it would be found on a page."""
     if via is None:
-        return Found(address, depth, "L", "", 0)
-    return Found(address, depth, "L", via.url, 0, FLAG_STRANGER if strangers(address.host, host_key(via.url)) else 0)
+        return DiscoveredUrl(address, depth, "L", "", 0)
+    return DiscoveredUrl(
+        address, depth, "L", via.url, 0, FLAG_STRANGER if strangers(address.host, host_key(via.url)) else 0
+    )
 
 
 _SYNTAX: dict[Reason, str] = {

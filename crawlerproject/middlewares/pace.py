@@ -23,7 +23,7 @@ from scrapy.statscollectors import StatsCollector
 from crawlerproject.config.pace import ip_seconds_of, preset_of, rest_limits_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.resolver import Resolved, resolver_for
-from crawlerproject.middlewares.host_clocks import Moments
+from crawlerproject.middlewares.host_clocks import HostClocks
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refusal import Refused, refused
 from crawlerproject.reasons import Reason
@@ -79,8 +79,8 @@ class PaceMiddleware:
         self.sleep = sleep
         self.rng = rng or random.Random()
         self.retry_after_max = rests.retry_after_max_seconds
-        self.hosts = Moments(preset, rests, self.rng)
-        self.ips = Moments(preset, rests, self.rng)
+        self.hosts = HostClocks(preset, rests, self.rng)
+        self.ips = HostClocks(preset, rests, self.rng)
         self._entered: dict[Request, _Ticket] = {}
 
     @classmethod

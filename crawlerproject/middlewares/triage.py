@@ -16,7 +16,7 @@ from crawlerproject.reading.reader import NotRead
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import PageFacts, is_html, read_html, read_light_html
 from crawlerproject.rules.rendering.challenge import HEADERS, challenge
-from crawlerproject.rules.rendering.triage import PLAIN, Triage, Verdict, looks_whole, triage
+from crawlerproject.rules.rendering.triage import PLAIN, RenderNeed, Triage, looks_whole, triage
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class TriageMiddleware:
         lease = lease_in(request)
         if lease is not None:
             self._route(meta, lease, (facts.words, links), found)
-        elif found.verdict is not Verdict.PLAIN:
+        elif found.verdict is not RenderNeed.PLAIN:
             logger.info("triage: %s would be rendered: %s", request.url, found)
         return response
 

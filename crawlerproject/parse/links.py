@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crawlerproject.frontier.discovered import Found, inventor, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.url.priority import priority
 from crawlerproject.rules.url.urls import Address, Base
@@ -27,7 +27,7 @@ def redirected_enough(row: QueuedPage) -> bool:
     return row.hops.endswith(HOP_REDIRECT * MAX_REDIRECTS)
 
 
-def redirected(row: QueuedPage, target: Address) -> Found:
+def redirected(row: QueuedPage, target: Address) -> DiscoveredUrl:
     """The target of a redirect: what the page was, it is; in another domain it is named by the one that redirects."""
     flags, note = row.flags & (FLAG_SEED | FLAG_SITEMAP), row.note
     if not flags & FLAG_SEED:
@@ -35,7 +35,7 @@ def redirected(row: QueuedPage, target: Address) -> Found:
         flags |= more
         if not flags & FLAG_SITEMAP:
             note = domain
-    return Found(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, row.priority, flags, note)
+    return DiscoveredUrl(target, row.depth, hops_to(row, HOP_REDIRECT), row.url, row.priority, flags, note)
 
 
 def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
@@ -45,9 +45,9 @@ def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
     return row.flags & (FLAG_STRANGER | FLAG_LISTED), inventor(row.host, row.via, row.flags, row.note)
 
 
-def linked(row: QueuedPage, facts: PageFacts) -> list[Found]:
+def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
     """The links of a page; none when it asks for nofollow."""
-    found: list[Found] = []
+    found: list[DiscoveredUrl] = []
     if facts.nofollow:
         return found
     depth, host, url = row.depth + 1, row.host, row.url
@@ -57,14 +57,16 @@ def linked(row: QueuedPage, facts: PageFacts) -> list[Found]:
         if way is None:
             way = ways[kind] = hops_to(row, kind), priority(depth, kind)
         flags = FLAG_STRANGER if address.host != host and strangers(address.host, host) else 0
-        found.append(Found(address, depth, way[0], url, way[1], flags))
+        found.append(DiscoveredUrl(address, depth, way[0], url, way[1], flags))
     return found
 
 
-def navigated(row: QueuedPage, urls: Iterable[str]) -> list[Found]:
+def navigated(row: QueuedPage, urls: Iterable[str]) -> list[DiscoveredUrl]:
     """Where scripts wanted to go: a redirect in all but name."""
     if redirected_enough(row):
         return []
     base, hops = Base(row.url), hops_to(row, HOP_REDIRECT)
     targets = [target for url in urls if (target := base.join(url)) is not None]
-    return [Found(target, row.depth, hops, row.url, row.priority, *_named_by(row, target)) for target in targets]
+    return [
+        DiscoveredUrl(target, row.depth, hops, row.url, row.priority, *_named_by(row, target)) for target in targets
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from crawlerproject.frontier.discovered import Found, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.rules.feeds.sitemaps import MAX_INDEX_DEPTH, may_list, read_sitemap
 from crawlerproject.rules.feeds.xml_entries import Entry
@@ -24,7 +24,7 @@ _HOP = "M"
 class Listed:
     """What one list brought."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[DiscoveredUrl] = field(default_factory=list)
     changed: list[tuple[Address, float]] = field(default_factory=list)  # since when, epoch seconds
     foreign: int = 0  # entries of hosts that this list may not speak for
     flaw: str = ""
@@ -61,7 +61,7 @@ class Lists:
             address = base.join(entry.url)
             if address is not None:
                 flags = FLAG_STRANGER if strangers(address.host, row.host) else FLAG_LISTED
-                listed.found.append(Found(address, depth, hops, row.url, priority(depth, "E"), flags))
+                listed.found.append(DiscoveredUrl(address, depth, hops, row.url, priority(depth, "E"), flags))
                 if entry.modified and not flags & FLAG_STRANGER:  # of others' pages it knows nothing
                     listed.changed.append((address, entry.modified))
         return listed
@@ -71,7 +71,7 @@ class Lists:
         speaks_for = origin.partition("://")[2] or row.host
         for address in addresses[:MAX_FILES]:
             flags = FLAG_SITEMAP | (FLAG_STRANGER if strangers(address.host, speaks_for) else 0)
-            listed.found.append(Found(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
+            listed.found.append(DiscoveredUrl(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
         return listed
 
 
@@ -83,7 +83,7 @@ def _pages(addresses: list[tuple[Address, Entry]], row: QueuedPage) -> Listed:
         if not may_list(address.host, row.host, declared_by):
             listed.foreign += 1
             continue
-        listed.found.append(Found(address, depth, row.hops + _HOP, row.url, priority(depth, _HOP), FLAG_LISTED))
+        listed.found.append(DiscoveredUrl(address, depth, row.hops + _HOP, row.url, priority(depth, _HOP), FLAG_LISTED))
         if entry.modified:
             listed.changed.append((address, entry.modified))
     return listed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crawlerproject.items import Page
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
-from crawlerproject.runtime.loop_budget import Bursts
+from crawlerproject.runtime.loop_budget import LoopBudget
 
 if TYPE_CHECKING:
     from typing import Self
@@ -27,7 +27,7 @@ class DedupPipeline:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._bursts = Bursts()
+        self._budget = LoopBudget()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -36,7 +36,7 @@ class DedupPipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Compare a Page with what the crawl has; the first pipeline, so what follows is done in the same go."""
-        await self._bursts.room()
+        await self._budget.room()
         if isinstance(item, Page) and item.text is not None:
             scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)
             with scheduler.crawl.poison.reading(item.lease.row):

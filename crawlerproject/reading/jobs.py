@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.parse.links import hops_to, linked
 from crawlerproject.parse.lists import Listed, Lists
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
@@ -53,10 +53,10 @@ class Reading:
     fingerprint: int | None = None
     feed: Feed | None = None  # without its entries
     listed: Listed = field(default_factory=Listed)  # without what comes in parts
-    found: list[Found] = field(default_factory=list)
+    found: list[DiscoveredUrl] = field(default_factory=list)
 
 
-_Read = tuple[Reading, list[Found], list[tuple[Address, float]]]
+_Read = tuple[Reading, list[DiscoveredUrl], list[tuple[Address, float]]]
 
 
 def read(job: Job, body: bytes) -> Iterator[tuple[str, object]]:

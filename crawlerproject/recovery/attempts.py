@@ -94,8 +94,8 @@ class Attempt:
         """Links from a seed. Without a line: a letter each, but for redirects, and one for whatever sitemaps led to."""
         if self.line is not None:
             return int(self.told("depth") or 0)
-        letters = self.hops.replace("R", "")
-        return len(letters.replace("M", "")) + ("MM" in letters)
+        messages = self.hops.replace("R", "")
+        return len(messages.replace("M", "")) + ("MM" in messages)
 
     @property
     def rendered(self) -> bool:

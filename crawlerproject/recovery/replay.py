@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, cast
 
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
-from crawlerproject.crawl.completion.pages import PageEnds
-from crawlerproject.crawl.completion.renders import RenderEnds
+from crawlerproject.crawl.completion.pages import PageCompletion
+from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
-from crawlerproject.frontier.discovered import Found, seed_found, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.frontier.learned.announcements import Announcements
-from crawlerproject.frontier.learned.certificates import CertificateBook
-from crawlerproject.frontier.learned.revisit_queue import Due, again
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.certificates import BadCertificates
+from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.workbench import Stage
@@ -95,7 +95,7 @@ class _Counted:
         self.counts[name] += count
 
 
-class _Ends(PageEnds):
+class _Ends(PageCompletion):
     """Ends pages whose captures are written."""
 
     def __init__(self, crawl: Crawl) -> None:
@@ -107,7 +107,7 @@ class _Ends(PageEnds):
         written = self.written
         if written is None or page.lease.is_render:
             return written
-        original = self._crawl.contents.original(written.digest) if self.repeats else None
+        original = self._crawl.duplicates.original(written.digest) if self.repeats else None
         self._remember(page, written, original)
         return written
 
@@ -115,8 +115,8 @@ class _Ends(PageEnds):
 class Replay:
     """One crawl's frontier as it becomes.
 
-    Has the parts of a ``Crawl`` that ``PageEnds``, ``RenderEnds``, ``Commits`` and ``TotalsBook`` work on: what these
-    come to need of a crawl must be here as well (tests/recovery/test_rebuild.py fails otherwise).
+    Has the parts of a ``Crawl`` that ``PageCompletion``, ``RenderCompletion``, ``Commits`` and ``TotalsBook`` work on:
+    what these come to need of a crawl must be here as well (tests/recovery/test_rebuild.py fails otherwise).
     """
 
     def __init__(self, settings: BaseSettings, folder: Path, store: PlacedStore, resumed: Resumed) -> None:
@@ -168,17 +168,17 @@ class Replay:
         settings, store = self.settings, self.store
         stand = cast("Crawl", self)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        self.traps = TrapDesk(store, allowed)
+        self.traps = TrapModel(store, allowed)
         resumed = self._resumed
         hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         self.gates = gates_of(settings, resumed.scope, hosts, self.traps, resumed.patterns)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
-        self.certificates = CertificateBook(store)
+        self.certificates = BadCertificates(store)
         self.totals, self.troubles = TotalsBook(stand), Troubles(())
-        self.renders = RenderEnds(stand)
+        self.renders = RenderCompletion(stand)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, None, self._now, b"1")
-        self.contents = parts.contents_of(settings, store)
+        self.duplicates = parts.contents_of(settings, store)
         self.revisits = parts.revisits_of(settings, store)
         self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=False)
         self.ends = _Ends(stand)
@@ -233,10 +233,10 @@ class Replay:
         row = QueuedPage(
             address.host, address.key, address.url, 0, 0, attempt.depth, attempt.hops, attempt.via, 0, FLAG_RENDER
         )
-        lease = Lease(row, self.frontier.books.host(address.host), "", self._now, 0.0)
+        lease = Lease(row, self.frontier.state.host(address.host), "", self._now, 0.0)
         self._add((await self.answers.page(lease, attempt, self)).found)
 
-    def _add(self, found: list[Found]) -> int:
+    def _add(self, found: list[DiscoveredUrl]) -> int:
         return sum(
             self.frontier.add(found[start : start + _LINKS_AT_A_TIME], self._now)
             for start in range(0, len(found), _LINKS_AT_A_TIME)
@@ -261,10 +261,10 @@ class Replay:
             address = parse(url)
         except UrlRefused:
             return None
-        books = self.frontier.books
+        state = self.frontier.state
         if hops == _ROBOTS:
-            host = books.host(address.host)
-            row: QueuedPage | None = robots_row(host, address.scheme, books.next_arrival(host, self._now))
+            host = state.host(address.host)
+            row: QueuedPage | None = robots_row(host, address.scheme, state.next_arrival(host, self._now))
             stored = False
         else:
             robots = hops.rstrip("R") == _ROBOTS
@@ -275,13 +275,13 @@ class Replay:
                 row = self._made(attempt, address)
         if row is None:
             return None
-        host = books.host(row.host)
+        host = state.host(row.host)
         host.given_up = False  # it was, until a start
         if stored:
-            books.take(row, host)
+            state.take(row, host)
         if row.flags & FLAG_STRANGER:  # as when it was handed out: the host's own word for it is no news any more
-            books.recent.add([row.page_key])
-        books.leased += 1
+            state.recent.add([row.page_key])
+        state.leased += 1
         member = attempt.capture.member if attempt.capture is not None else None
         ip = str(attempt.told("ip") or (member.field("warc-ip-address") if member else ""))
         lease = Lease(row, host, ip, self._now, host.promise_seconds, stored)
@@ -296,9 +296,9 @@ class Replay:
     def _row(self, url: str, *, robots: bool) -> QueuedPage | None:
         """The row that waits for a URL; what the next commit would store is stored for it."""
         row = self.store.row(url, robots=robots)
-        if row is not None and row.arrival not in self.frontier.books.host(row.host).taken:
+        if row is not None and row.arrival not in self.frontier.state.host(row.host).taken:
             return row
-        if row is None and not self.frontier.books.changes.queued:
+        if row is None and not self.frontier.state.changes.queued:
             return None
         self.commit()
         return self.store.row(url, robots=robots)
@@ -319,26 +319,26 @@ class Replay:
         """A row for a page that is not queued: the page that names it is not known, or it was visited again."""
         record = self.store.page(address.key)
         if record is not None:
-            found, kept = again(Due(0.0, address.key, record, History.unpack(record.history)), self._now)
+            found, kept = again(DueRevisit(0.0, address.key, record, History.unpack(record.history)), self._now)
             return self._queued(found, [(address.key, kept)])
         hops, via, depth = attempt.hops, attempt.via, attempt.depth
         if not hops.strip("R"):
-            return self._queued(Found(address, depth, hops, via, priority(depth, ""), FLAG_SEED), [])
+            return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, ""), FLAG_SEED), [])
         flags = FLAG_STRANGER if via and strangers(address.host, host_key(via)) else 0
-        return self._queued(Found(address, depth, hops, via, priority(depth, hops[-1]), flags), [])
+        return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, hops[-1]), flags), [])
 
-    def _queued(self, found: Found, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
+    def _queued(self, found: DiscoveredUrl, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
         """Queue a page past the gates: it was let in once."""
         address, depth, hops, via, place, flags, note = found
-        books = self.frontier.books
-        if not books.knows(address.host):
+        state = self.frontier.state
+        if not state.knows(address.host):
             self.frontier.domains.taken_up(address.host)
-        host = books.host(address.host)
-        arrival = books.next_arrival(host, self._now)
+        host = state.host(address.host)
+        arrival = state.next_arrival(host, self._now)
         row = QueuedPage(address.host, found.queue_key, address.url, place, arrival, depth, hops, via, 0, flags, note)
         host.rows += 1
         host.known += 0 if pages or flags & FLAG_STRANGER else 1
         self.store.apply(Changes(queued=[row], pages=pages, hosts=[(host.name, host.pack())]))
-        books.waits(host, 1)
-        books.dirty[host.name] = host
+        state.waits(host, 1)
+        state.dirty[host.name] = host
         return row

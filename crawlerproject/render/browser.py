@@ -19,7 +19,7 @@ from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
 from crawlerproject.render.rendered import RenderFailed
-from crawlerproject.render.visit import Visit
+from crawlerproject.render.visit import PageVisit
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -67,7 +67,7 @@ class Browser:
         self._changed = asyncio.Condition()
         self._watch: asyncio.Task[None] | None = None
 
-    async def show(self, visit: Visit, host: str) -> None:
+    async def show(self, visit: PageVisit, host: str) -> None:
         """Let the browser run the page and fill ``visit.rendered``; raises RenderFailed or BrowserMissing."""
         async with self._changed:
             await self._changed.wait_for(lambda: not self._draining)
@@ -92,7 +92,7 @@ class Browser:
         if self._launcher is not None:
             self._launcher.close()
 
-    async def _in_slot(self, handler: PlaywrightHandler, visit: Visit, host: str) -> None:
+    async def _in_slot(self, handler: PlaywrightHandler, visit: PageVisit, host: str) -> None:
         slot = self._free.pop() if self._free else self._new_slot()
         handler.visits[slot.name] = visit
         shown = False
@@ -118,7 +118,7 @@ class Browser:
             handler.visits.pop(slot.name, None)
             await self._leave(handler, slot, shown=shown)
 
-    async def _load(self, handler: PlaywrightHandler, slot: Slot, visit: Visit, host: str) -> Page:
+    async def _load(self, handler: PlaywrightHandler, slot: Slot, visit: PageVisit, host: str) -> Page:
         page = await slot.open(handler.browser, host, visit)
         request = Request(
             visit.rendered.url,
@@ -225,7 +225,7 @@ class Browser:
                 self._draining = True
 
 
-async def _take_picture(page: Page, visit: Visit, seconds: float) -> bool:
+async def _take_picture(page: Page, visit: PageVisit, seconds: float) -> bool:
     """A screenshot, if it comes in time: the page has been read, so without one it counts as rendered all the same."""
     try:
         async with asyncio.timeout(seconds):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from playwright.async_api import Error as PlaywrightError
 
 from crawlerproject.config.chromium import VIEWPORT, WITHOUT_PEERS
-from crawlerproject.render.visit import Visit
+from crawlerproject.render.visit import PageVisit
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Dialog, Page, Route, WebSocketRoute
@@ -33,9 +33,9 @@ class Slot:
         self._origins: set[str] = set()
         self._pages = 0
         self._crashed = False
-        self._visit: Visit | None = None
+        self._visit: PageVisit | None = None
 
-    async def open(self, browser: Browser, host: str, visit: Visit) -> Page:
+    async def open(self, browser: Browser, host: str, visit: PageVisit) -> Page:
         """The page for a visit of ``host``, with nothing in it of another host."""
         if self._pages >= _PAGES or self._crashed:
             await self.discard()

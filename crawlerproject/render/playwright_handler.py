@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
-from crawlerproject.render.visit import Visit
+from crawlerproject.render.visit import PageVisit
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page, Response
@@ -37,7 +37,7 @@ class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc] 
         self.config.launch_options = launch_options
         self.config.browser_type_name = "chromium"
         self.config.target_closed_max_retries = 0  # a page whose browser died goes back to the frontier
-        self.visits: dict[str, Visit] = {}  # by context
+        self.visits: dict[str, PageVisit] = {}  # by context
 
     async def start(self) -> None:
         """Start the driver and the browser."""

@@ -21,10 +21,10 @@ from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds
 from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, embedded
-from crawlerproject.render.visit import WAIT_RULE, Visit
+from crawlerproject.render.visit import WAIT_RULE, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.stores.archive.plain_responses import PlainAnswer, read_answer
+from crawlerproject.stores.archive.plain_responses import PlainResponse, read_answer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -75,7 +75,7 @@ class Renderer:
             embeds = ShellEmbeds(self._crawler, self._cache, self._max_asked)
         times = {"settle_seconds": self._settle_seconds, "timeout_seconds": self._timeout_seconds}
         try:
-            await self._show(Visit(document, embeds, rendered, page_time, **times), host_key(request.url))
+            await self._show(PageVisit(document, embeds, rendered, page_time, **times), host_key(request.url))
         finally:
             embeds.close()
             self._tell(rendered)
@@ -95,7 +95,7 @@ class Renderer:
         if self._browser is not None:
             await self._browser.close()
 
-    async def _show(self, visit: Visit, host: str) -> None:
+    async def _show(self, visit: PageVisit, host: str) -> None:
         try:
             if self._browser is None:
                 self._browser = self._made()
@@ -125,7 +125,7 @@ class Renderer:
     def _stored(self, crawl: Crawl, note: str, rendered: Rendered) -> Embedded:
         """The plain answer, read back from the archive: it is never asked for twice."""
         try:
-            stored = read_answer(crawl.folder / "warc", PlainAnswer.of(note))
+            stored = read_answer(crawl.folder / "warc", PlainResponse.of(note))
         except StorageError as error:
             raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
         rendered.plain_id = stored.record_id

@@ -13,7 +13,7 @@ from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.subrequests import Embed
+from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.page_time import PageTime
@@ -174,12 +174,14 @@ class CrawlEmbeds(PageEmbeds):
         response: Response = outcome
         return response
 
-    def _embed(self, address: Address, headers: dict[str, str], turn: _Turn, answer: asyncio.Future[object]) -> Embed:
+    def _embed(
+        self, address: Address, headers: dict[str, str], turn: _Turn, answer: asyncio.Future[object]
+    ) -> Subrequest:
         own = registered_domain(address.host) == self._site
         most = self._wait_seconds - self._time.waited_seconds
         if not own:
             most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
-        return Embed(
+        return Subrequest(
             address,
             self._lease.row,
             self._crawl.now() + most,

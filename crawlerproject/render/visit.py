@@ -37,7 +37,7 @@ class Blocked(Exception):
     """A sub-request that is not sent; its argument is one word."""
 
 
-class Embeds(Protocol):
+class SubrequestSource(Protocol):
     """Who fetches what a page asks for."""
 
     async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
@@ -47,13 +47,13 @@ class Embeds(Protocol):
         """The page is gone: give back what was borrowed for it."""
 
 
-class Visit:
+class PageVisit:
     """Answers the browser on behalf of one page; ``document`` is its plain answer."""
 
     def __init__(
         self,
         document: Embedded,
-        embeds: Embeds,
+        embeds: SubrequestSource,
         rendered: Rendered,
         time: PageTime,
         *,

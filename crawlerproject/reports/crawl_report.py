@@ -41,7 +41,7 @@ class Count(NamedTuple):
     number: int
 
 
-class Moment(NamedTuple):
+class Interval(NamedTuple):
     """One interval of the crawl."""
 
     time: str
@@ -60,7 +60,7 @@ class CrawlReport:
     hosts: int = 0
     began: str = ""
     ended: str = ""
-    over_time: list[Moment] = field(default_factory=list)
+    over_time: list[Interval] = field(default_factory=list)
     moment_seconds: float = 0.0  # how long each of them is
     statuses: list[Count] = field(default_factory=list)
     errors: list[Count] = field(default_factory=list)
@@ -109,7 +109,7 @@ def _totals(log: DuckDBPyConnection) -> CrawlReport:
     return CrawlReport(**{**row, "began": row["began"] or "", "ended": row["ended"] or ""})
 
 
-def _over_time(log: DuckDBPyConnection) -> tuple[list[Moment], float]:
+def _over_time(log: DuckDBPyConnection) -> tuple[list[Interval], float]:
     """Moments and how long each is, seconds."""
     (span,) = rows(
         log, "SELECT epoch(max(CAST(time AS TIMESTAMPTZ))) - epoch(min(CAST(time AS TIMESTAMPTZ))) AS s FROM a"
@@ -128,7 +128,7 @@ def _over_time(log: DuckDBPyConnection) -> tuple[list[Moment], float]:
         {"points": points},
     )
     width = found[0]["width"]
-    return [Moment(row["time"], row["pages"], row["bytes"], row["rendered"]) for row in found], float(width)
+    return [Interval(row["time"], row["pages"], row["bytes"], row["rendered"]) for row in found], float(width)
 
 
 def _counts(log: DuckDBPyConnection, name: str, where: str, order: str = "count DESC, name") -> list[Count]:

@@ -18,7 +18,7 @@ from crawlerproject.stores.logs.robots_copies import robots_versions
 _NAME = "regexp_replace(host, ':[0-9]+$', '')"
 
 
-class Visit(NamedTuple):
+class Attempt(NamedTuple):
     """One attempt; ``pause_seconds`` since the end of the one before at the same host, None for the first."""
 
     attempt: dict[str, Any]
@@ -50,12 +50,12 @@ class HostStory:
     """Facts for whoever answers a site's owner."""
 
     host: str
-    visits: list[Visit] = field(default_factory=list)
+    visits: list[Attempt] = field(default_factory=list)
     robots_then: list[RobotsVersion] = field(default_factory=list)  # in force at the first visit
     robots_now: list[RobotsVersion] = field(default_factory=list)  # the newest that is known
 
     @property
-    def reached(self) -> list[Visit]:
+    def reached(self) -> list[Attempt]:
         """Those that came to the host; others were refused on our side, or found no way to it."""
         return [visit for visit in self.visits if visit.attempt["ip"]]
 
@@ -100,7 +100,7 @@ def host_story(
         before = ends.get(attempt["host"])
         reached = bool(attempt["ip"])
         pause = (began - before).total_seconds() if before is not None and reached else None
-        story.visits.append(Visit(attempt, pause))
+        story.visits.append(Attempt(attempt, pause))
         if reached:  # what never reached the host disturbed nobody
             ends[attempt["host"]] = max(ended, before or ended)
     _add_robots(story, [log / "robots" for log in logs])

@@ -17,7 +17,7 @@ _MOST_SECONDS = 0.005
 _AT_A_TIME = 8
 
 
-class Bursts:
+class LoopBudget:
     """A burst begins with the first question in a turn of the event loop and ends with that turn."""
 
     def __init__(self, most_seconds: float = _MOST_SECONDS) -> None:

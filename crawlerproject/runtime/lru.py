@@ -10,7 +10,7 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class Recent(Generic[_K, _V]):
+class LruCache(Generic[_K, _V]):
     """At most so many entries."""
 
     def __init__(self, most: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.frontier.discovered import Found, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.robots import RobotsMiddleware
@@ -149,7 +149,7 @@ class PageView:
     def _refusal(self, gates: Gates, url: str) -> str:
         address = parse(url)
         flags = FLAG_STRANGER if strangers(address.host, host_key(self.url)) else 0
-        refusal = gates.refusal(Found(address, 1, "L", self.url, 0, flags), time.time())
+        refusal = gates.refusal(DiscoveredUrl(address, 1, "L", self.url, 0, flags), time.time())
         if refusal is not None:
             return str(refusal)
         rules = self._rules(url)

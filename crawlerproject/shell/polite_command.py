@@ -38,7 +38,7 @@ _REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
 _REDIRECTS_AT = 600
 
 
-class Manners(_Command):
+class PoliteCommandMixin(_Command):
     """Mixed into Scrapy's own commands, before them."""
 
     settings: Settings | None
@@ -77,7 +77,7 @@ class Manners(_Command):
         """Say refusals and failures in one line each on standard error; any of them gives exit status 1."""
         # Scrapy's own parse command wraps callbacks so; nobody here can change that.
         warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
-        told = _Told()
+        told = _RefusalPrinter()
         for name in ("crawlerproject.middlewares.refusal", "crawlerproject.fetch.handler"):
             logging.getLogger(name).addHandler(told)
         super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one
@@ -85,7 +85,7 @@ class Manners(_Command):
             self.exitcode = 1
 
 
-class _Told(logging.Handler):
+class _RefusalPrinter(logging.Handler):
     """Prints each refusal, whatever LOG_LEVEL is."""
 
     def __init__(self) -> None:

@@ -321,7 +321,7 @@ class WebSpider(Spider):
             feed = read_feed(response.body)
             self._take(page, self.lists.of_feed(row, feed, hops_to(row, HOP_LINK)))
         links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-        if self._scheduler.pushes.feed_met(page.lease, links, feed):
+        if self._scheduler.websub.feed_met(page.lease, links, feed):
             self.crawler.stats.inc_value("websub/asked")
 
     def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> Page:
@@ -331,7 +331,7 @@ class WebSpider(Spider):
             target = Base(page.url).join(header(response.headers, b"Location"))
             if target is not None and not redirected_enough(lease.row):
                 page.location, page.error = target.url, ""
-                self._scheduler.pushes.hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
+                self._scheduler.websub.hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
         return page
 
     def _rendered(self, response: Response, lease: Lease, meta: dict[str, Any]) -> Page:

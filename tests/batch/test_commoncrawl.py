@@ -23,7 +23,7 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlerproject.batch.commoncrawl_index import Capture, Filter, read_captures
+from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_captures
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.cdxj import surt_key
@@ -241,7 +241,7 @@ def test_what_is_no_index_is_refused(tmp_path: Path, name: str, data: bytes | No
         list(read_captures(str(tmp_path / name), Distant("", "test", 0.0), Filter()))
 
 
-def read(path: Path, **wanted: Any) -> list[Capture]:
+def read(path: Path, **wanted: Any) -> list[ForeignCapture]:
     """The captures of an index file."""
     return list(read_captures(str(path), Distant("", "test", 0.0), Filter(**wanted)))
 

@@ -168,12 +168,12 @@ def test_what_takes_too_long_is_ended() -> None:
 def test_what_is_read_of_one_is_bounded(pdfs: PdfTexts) -> None:
     """Pages, characters and links."""
     pages = pdf([stream(shown(f"page {number}")) for number in range(MAX_PAGES + 50)])
-    letters = pdf([stream(shown("\n".join(["a" * 1000] * 30)), packed=True)] * 60)
+    messages = pdf([stream(shown("\n".join(["a" * 1000] * 30)), packed=True)] * 60)
     links = pdf(
         [stream(shown("x"))], "t" * 5000, [(f"http://a.test/{number}", (0, 0, 1, 1)) for number in range(12_000)]
     )
 
-    read = [pdfs.read(body, URL) for body in (pages, letters, links)]
+    read = [pdfs.read(body, URL) for body in (pages, messages, links)]
 
     assert all(read), pdfs.failed
     assert len(read[0].text.split("\n")) == MAX_PAGES  # type: ignore[union-attr]

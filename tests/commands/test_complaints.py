@@ -104,14 +104,14 @@ def test_the_letter_has_the_facts(crawled: Running) -> None:
     """Number, pauses, robots.txt and exclusion; and for a host that was never asked, that it was not us."""
     count = sum(bool(row["ip"]) for row in ask(crawled.folder, "requests", "trap.test"))
 
-    letter = scrapy("reply", "trap.test", folder=crawled.folder).stdout
+    message = scrapy("reply", "trap.test", folder=crawled.folder).stdout
     stranger = scrapy("reply", "never-met.example", folder=crawled.folder)
 
-    assert f"made {count:,} requests" in letter
-    assert "never asked again" in letter
-    assert "scrapy never" not in letter + stranger.stdout + stranger.stderr.partition("To put it on the list now:")[0]
+    assert f"made {count:,} requests" in message
+    assert "never asked again" in message
+    assert "scrapy never" not in message + stranger.stdout + stranger.stderr.partition("To put it on the list now:")[0]
     assert 'now: scrapy never never-met.example --why "' in stranger.stderr
-    assert "bot@example.org" in letter
+    assert "bot@example.org" in message
     assert "has not asked never-met.example for anything" in stranger.stdout
 
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import pytest
 from scrapy.utils.project import get_project_settings
 
-from crawlerproject.inspection.crawl_view import Onlooker
-from crawlerproject.inspection.url_state import Answer, State
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.url_state import State, UrlState
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.crawled import ask, scrapy
 from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web
@@ -38,26 +38,26 @@ class Crawled(NamedTuple):
 
     web: RunningWeb
     folder: Path
-    leased: Answer
-    waiting: Answer
+    leased: UrlState
+    waiting: UrlState
     status: dict[str, Any]
     text: str  # of ``scrapy status``, while it ran
     output: str
 
 
-def onlooker(folder: Path) -> Onlooker:
+def view(folder: Path) -> CrawlView:
     """A look in this process, quick enough to meet a page that is on its way."""
     settings = get_project_settings()
     settings.set("CRAWL_DIR", str(folder), "cmdline")
-    return Onlooker(settings)
+    return CrawlView(settings)
 
 
-def seen(folder: Path, state: State) -> Answer:
+def seen(folder: Path, state: State) -> UrlState:
     """The answer for a URL of the slow host that is in this state now."""
     until = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < until:
         if (folder / "frontier" / "CURRENT").exists():
-            crawl = onlooker(folder)
+            crawl = view(folder)
             with crawl.store() as store:
                 why = crawl.why(store)
                 slow = [name for name, _ in store.hosts() if name.startswith("slow.test")]
@@ -143,7 +143,7 @@ def test_why_after_the_crawl(crawled: Crawled) -> None:
     ]
     table += [(url, None, "refused", "host-budget") for url in over if url not in attempted][:1]
     assert deepest in attempted
-    crawl = onlooker(crawled.folder)
+    crawl = view(crawled.folder)
     with crawl.store() as store:
         why = crawl.why(store)
         answers = {url: why.url(url) for url, via, _, _ in table if via is None}
@@ -227,9 +227,9 @@ def test_why_in_machine_form(crawled: Crawled) -> None:
 
     assert [key for key in keys if not re.fullmatch(r"[a-z][a-z0-9_]*", key)] == []
     assert [(answer, found) for answer in answers if (found := numbers_in_prose(answer))] == []
-    moments = [answer[key] for answer in answers for key in answer if key.endswith(("_at", "_until")) and answer[key]]
-    assert len(moments) >= 5
-    assert all(datetime.fromisoformat(moment).tzinfo is not None for moment in moments)
+    clocks = [answer[key] for answer in answers for key in answer if key.endswith(("_at", "_until")) and answer[key]]
+    assert len(clocks) >= 5
+    assert all(datetime.fromisoformat(moment).tzinfo is not None for moment in clocks)
     excluded, delayed = answers[3], answers[5]
     assert (excluded["list_line"], Path(excluded["list_file"]).name) == (1, "nevercrawl.txt")
     assert (delayed["pace_source"], delayed["robots_pause_seconds"], delayed["pace_seconds"]) == ("robots", 2.0, 2.0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.completion.long_pages import LongPages
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.reasons import Reason
@@ -30,7 +30,7 @@ class Taker:
     def _count(self) -> None:
         self.errors += 1
 
-    def add(self, found: list[Found]) -> int:
+    def add(self, found: list[DiscoveredUrl]) -> int:
         """A slice of links, all of them new."""
         self.added += len(found)
         self.said.append(("add", [item.address.url for item in found]))
@@ -63,7 +63,7 @@ class Taker:
 def long_page(name: str, links: int, changed: int = 0) -> Page:
     """A page that names so many URLs."""
     lease: Any = Lease.__new__(Lease)
-    found = [Found(parse(f"http://{name}.test/{number}"), 1, "L", "", 10) for number in range(links)]
+    found = [DiscoveredUrl(parse(f"http://{name}.test/{number}"), 1, "L", "", 10) for number in range(links)]
     return Page(lease, name, Reason.FETCHED, found=found, changed=[(item.address, 1.0) for item in found[:changed]])
 
 
@@ -74,12 +74,12 @@ def long_pages(taker: Taker) -> LongPages:
 
 async def _until_empty(pages: LongPages) -> int:
     """Let the loop turn until all have ended; how many turns that took."""
-    turns = 0
+    issuer = 0
     while len(pages):
         await asyncio.sleep(0.001)
-        turns += 1
-        assert turns < 10_000
-    return turns
+        issuer += 1
+        assert issuer < 10_000
+    return issuer
 
 
 def test_every_link_is_taken_in_once_and_the_end_comes_last() -> None:

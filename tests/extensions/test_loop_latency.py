@@ -10,7 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.spiders import Spider
 from scrapy.statscollectors import MemoryStatsCollector
 
-from crawlerproject.extensions.loop_latency import HELD, WORKED, LoopHolds
+from crawlerproject.extensions.loop_latency import HELD, WORKED, LoopLatency
 
 _HOLD_SECONDS = 0.2
 
@@ -20,7 +20,7 @@ def _longest(hold: Callable[[], None]) -> tuple[float, float]:
     stats = MemoryStatsCollector(Crawler(Spider))
 
     async def run() -> None:
-        holds = LoopHolds(stats)
+        holds = LoopLatency(stats)
         holds.start()
         await asyncio.sleep(0.03)
         hold()

@@ -11,7 +11,7 @@ import pytest
 
 from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.limits import Limits
-from crawlerproject.fetch.pool import Answer, Pool
+from crawlerproject.fetch.pool import Exchanged, Pool
 from crawlerproject.fetch.tls import Certificates, allowed_hosts, iana_cipher, make_context
 from crawlerproject.reasons import Reason
 from tests.fetch.pools import GET, at, failing, pool_with
@@ -24,7 +24,7 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, str]:
     return make_ca(tmp_path_factory.mktemp("ca"))
 
 
-async def fetch_tls(tls: ssl.SSLContext, ca_file: str, host: str = "site.test") -> Answer:
+async def fetch_tls(tls: ssl.SSLContext, ca_file: str, host: str = "site.test") -> Exchanged:
     """One page over TLS, fetched twice; the second answer."""
     pool = pool_with(ca_file)
     try:

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.admission import LessImportant
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.frontier.politeness import Conduct, Ending
-from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -61,7 +61,7 @@ class Bench:
         scope: Scope | None = None,
         less_important: LessImportant | None = None,
         load: bool = True,
-        traps: TrapDesk | None = None,
+        traps: TrapModel | None = None,
         max_urls: int = 50,
         longest: Longest | None = None,
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
@@ -72,13 +72,13 @@ class Bench:
         first = store.fact("ran") is None
         store.apply(Changes(facts=[("ran", b"1")]))
         self.never = Never()
-        self.conduct = Conduct(PRESETS[preset], RestLimits(), max_failures=2)
+        self.politeness = HostPoliteness(PRESETS[preset], RestLimits(), max_failures=2)
         self.frontier = Frontier(
             store,
             Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5, domain_of=domain_of),
             Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=max_urls, traps=traps),
-            self.conduct,
-            RobotsDesk(store, "TestBed", 86400.0),
+            self.politeness,
+            RobotsCache(store, "TestBed", 86400.0),
             rng=random.Random(1),
             started_at=now,
             clean_start=clean,
@@ -92,7 +92,7 @@ class Bench:
 
     def add(self, *urls: str, depth: int = 1, flags: int = 0, priority: int = 10) -> int:
         """Queue links of one page."""
-        found = [Found(parse(url), depth, "L", "http://via.example/", priority, flags) for url in urls]
+        found = [DiscoveredUrl(parse(url), depth, "L", "http://via.example/", priority, flags) for url in urls]
         return self.frontier.add(found, self.now)
 
     def seed(self, *urls: str) -> int:
@@ -112,7 +112,7 @@ class Bench:
     def answer(self, lease: Lease, status: int | None = 200, body: bytes = b"", **more: Any) -> None:
         """End a lease as the web would."""
         reason = more.pop("reason", Reason.FETCHED if status else Reason.DISCONNECTED)
-        ending = Ending(reason, status, 0.1 if status else None, tries=lease.row.tries, **more)
+        ending = FetchOutcome(reason, status, 0.1 if status else None, tries=lease.row.tries, **more)
         record = PageRecord(lease.row.url, reason, status or 0, self.now)
         self.frontier.finish(lease, ending, record, body, self.now)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -30,7 +30,7 @@ def refusal(link: str, gate: Gates | None = None, *, flags: int = 0) -> Reason |
     """What becomes of a link on our page."""
     address = PAGE.join(link)
     assert address is not None
-    return (gate or gates()).refusal(Found(address, 1, "L", PAGE.url, 1, flags), 0.0)
+    return (gate or gates()).refusal(DiscoveredUrl(address, 1, "L", PAGE.url, 1, flags), 0.0)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_a_limit_is_named_as_it_was_written(holds: Holds, spent: dict[str, float
 
 def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> None:
     """Exactly so many pages; its state says so, over a restart too; a start with a higher limit goes on."""
-    bench.frontier.books.holds = Holds(Limits(pages=2))
+    bench.frontier.state.holds = Holds(Limits(pages=2))
     bench.seed(*(f"{A}{number}" for number in range(5)))
     first = drain(bench)
     packed = bench.store.host("a.test")
@@ -129,10 +129,10 @@ def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> N
     kept = Host.unpack("a.test", packed)
 
     again = Bench(bench.store, now=bench.now + 10)
-    again.frontier.books.holds = Holds(Limits(pages=2))
+    again.frontier.state.holds = Holds(Limits(pages=2))
     nothing = drain(again)
     higher = Bench(bench.store, now=again.now + 10)
-    higher.frontier.books.holds = Holds(Limits(pages=4))
+    higher.frontier.state.holds = Holds(Limits(pages=4))
 
     assert (len(first), nothing, len(drain(higher))) == (2, [], 2)
     assert host_state(kept, bench.now) == LIMITED

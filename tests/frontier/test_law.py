@@ -18,8 +18,8 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS, Lookup
-from crawlerproject.frontier.politeness import Conduct
-from crawlerproject.frontier.subrequests import Embed
+from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
@@ -95,14 +95,14 @@ class Schedule:
         self.bench = Bench(self.store, **bounds)
         self.account = Account()
         self.homes = {host: [self.chance.choice(ADDRESSES)] for host in HOSTS}
-        self.lookups: list[Host] = []
+        self.dns_lookups: list[Host] = []
         self.added: set[str] = set()
         self.heard_of: dict[str, float] = {}  # the last answer of a host, or for it, or the start of the process
         self.kind = self.chance.random() < 0.5  # most answers are good
         self.slow: set[str] = set()  # hosts that ever asked for a longer pause
         self.draining = False
         self.shown: list[Lease] = []  # pages in the browser
-        self.wanted: list[Embed] = []  # by these, and neither granted nor refused
+        self.wanted: list[Subrequest] = []  # by these, and neither granted nor refused
         self.embedded = 0  # sub-requests that were sent
         self.open_browser()
 
@@ -130,7 +130,7 @@ class Schedule:
         name = self.chance.choice([self.chance.choice(HOSTS), *met, *met])
         address = parse(f"{self.chance.choice(('http', 'http', 'https'))}://{name}/{self.chance.randrange(99)}.js")
         until = now + self.chance.choice((1.0, 10.0, 60.0, 5000.0))
-        made = Embed(
+        made = Subrequest(
             address,
             page,
             until,
@@ -233,8 +233,8 @@ class Schedule:
 
     def resolve(self) -> None:
         """The resolver answers for one host."""
-        if self.lookups:
-            host = self.lookups.pop(self.chance.randrange(len(self.lookups)))
+        if self.dns_lookups:
+            host = self.dns_lookups.pop(self.chance.randrange(len(self.dns_lookups)))
             until = self.bench.now + self.chance.choice((1.0, 60.0))
             address = self.bench.frontier.address_for(host, self.homes[host.name], self.bench.now)
             lease = self.bench.frontier.looked_up(host, address, until, self.bench.now)
@@ -263,7 +263,7 @@ class Schedule:
             origin: kept for origin, kept in self.account.floors.items() if kept == committed.get(origin)
         }
         self.account.committed_floors = dict(self.account.floors)
-        self.lookups.clear()
+        self.dns_lookups.clear()
         self.shown.clear()
         self.wanted.clear()
         self.bench.now += self.chance.choice((0.001, 1.0, 100.0))  # arrivals count microseconds
@@ -281,7 +281,7 @@ class Schedule:
                 self.no_free_host_waits()
                 return
             if isinstance(turn, Lookup):
-                self.lookups.append(turn.host)
+                self.dns_lookups.append(turn.host)
             else:
                 self.take(turn)
 
@@ -310,10 +310,10 @@ class Schedule:
     def nothing_is_miscounted(self) -> None:
         """What waits is what the frontier says, and what is on disk is due at its moment and nowhere else."""
         frontier, store = self.bench.frontier, self.store
-        known = {*frontier.workbench.hosts, *frontier.books.dirty}
+        known = {*frontier.workbench.hosts, *frontier.state.dirty}
         packed = {name: kept for name in HOSTS if name not in known and (kept := store.host(name)) is not None}
         elsewhere = [Host.unpack(name, kept) for name, kept in packed.items()]
-        away = [host for host in (*elsewhere, *frontier.books.dirty.values()) if host.on_disk]
+        away = [host for host in (*elsewhere, *frontier.state.dirty.values()) if host.on_disk]
         assert {place_of(host) for host in away} == set(store.due(99, Due(IN_MEMORY, "~")))
         assert all(not host.rows or host.given_up or host.on_disk for host in elsewhere)
         assert frontier.on_disk.hosts == len(away)
@@ -349,7 +349,7 @@ class Schedule:
                 self.shown_ends()
             elif self.wanted:
                 self.bench.frontier.embeds.withdraw(self.wanted.pop())
-            elif self.lookups:
+            elif self.dns_lookups:
                 self.resolve()
             elif self.bench.frontier.waiting_urls <= 0:
                 break
@@ -420,9 +420,9 @@ def test_the_schedules_have_pages_in_the_browser() -> None:
 def test_the_law_can_be_broken(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A frontier without its pauses, or without its address clocks, is found out: the test above can fail."""
     if fault == "pause":
-        monkeypatch.setattr(Conduct, "jittered", lambda self, delay, rng: delay - 0.1)
+        monkeypatch.setattr(HostPoliteness, "jittered", lambda self, delay, rng: delay - 0.1)
     elif fault == "ports":
-        monkeypatch.setattr("crawlerproject.frontier.state.Books._share_ports", lambda self, host: None)
+        monkeypatch.setattr("crawlerproject.frontier.state.FrontierState._share_ports", lambda self, host: None)
     else:
         monkeypatch.setattr(
             "crawlerproject.frontier.workbench.Workbench._line_up", lambda self, host, now: self._start(host)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.discovered import Found
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.parse.lists import Lists
 from crawlerproject.reasons import Reason
@@ -38,7 +38,7 @@ class Web:
 
     def __init__(self, new: Callable[[int], bool], store: MemoryStore | None = None, now: float = 1000.0) -> None:
         store = store or MemoryStore()
-        self.desk = TrapDesk(store)
+        self.desk = TrapModel(store)
         self.bench = Bench(store, now=now, traps=self.desk, max_urls=100_000)
         self.new = new
         self.maps: list[str] = []
@@ -47,7 +47,7 @@ class Web:
     def sitemaps(self, count: int, flags: int = FLAG_SITEMAP) -> int:
         """Queue so many sitemaps of an index."""
         addresses = (parse(f"{SITE}/map{number}.xml.gz") for number in range(count))
-        found = [Found(address, 0, "M", SITE + "/index.xml", 2, flags, SITE) for address in addresses]
+        found = [DiscoveredUrl(address, 0, "M", SITE + "/index.xml", 2, flags, SITE) for address in addresses]
         return self.bench.frontier.add(found, self.bench.now)
 
     def crawl(self) -> None:
@@ -64,11 +64,11 @@ class Web:
     def _answer(self, lease: Lease) -> None:
         row = lease.row
         number = int("0" + "".join(filter(str.isdigit, row.url)))
-        found: list[Found] = []
+        found: list[DiscoveredUrl] = []
         marks: tuple[int, ...] = ()
         if row.flags & FLAG_SITEMAP:
             self.maps.append(row.url)
-            found = [Found(parse(f"{SITE}/p/{number}"), 1, "MM", row.url, 6, FLAG_LISTED)]
+            found = [DiscoveredUrl(parse(f"{SITE}/p/{number}"), 1, "MM", row.url, 6, FLAG_LISTED)]
             self.bench.frontier.add(found, self.bench.now)
         elif not row.flags & FLAG_ROBOTS:
             self.pages.append(row.url)
@@ -79,7 +79,7 @@ class Web:
         self.desk.stored()
 
 
-def page(row: QueuedPage, found: list[Found], marks: tuple[int, ...] = (), **more: Any) -> Any:
+def page(row: QueuedPage, found: list[DiscoveredUrl], marks: tuple[int, ...] = (), **more: Any) -> Any:
     """A page as far as the desk looks."""
     lease = SimpleNamespace(row=row, is_robots=bool(row.flags & FLAG_ROBOTS))
     known = {"text_marks": marks, "duplicate": None, "is_feed": False, "found": found, "location": "", **more}
@@ -121,11 +121,13 @@ def test_a_restart_begins_no_new_budget() -> None:
     web.crawl()
     later = Web(lambda number: False, web.bench.store, web.bench.now)
     addresses = [parse(f"{SITE}/more{number}.xml") for number in range(50)]
-    later.bench.frontier.add([Found(a, 0, "M", SITE, 2, FLAG_SITEMAP, SITE) for a in addresses], later.bench.now)
+    later.bench.frontier.add(
+        [DiscoveredUrl(a, 0, "M", SITE, 2, FLAG_SITEMAP, SITE) for a in addresses], later.bench.now
+    )
     later.crawl()
     assert later.maps == []
     assert later.bench.frontier.refused == {Reason.SITEMAP_BUDGET: 50}
-    gates: Any = later.bench.frontier._turns._gates
+    gates: Any = later.bench.frontier._issuer._gates
     known = QueuedPage("a.org", addresses[0].key, addresses[0].url, 2, 1, 0, "M", "", 0, FLAG_SITEMAP | FLAG_RECRAWL)
     assert gates.refusal_again(known, later.bench.now) is None
     assert gates.refusal_again(known._replace(flags=FLAG_SITEMAP), later.bench.now) is Reason.SITEMAP_BUDGET
@@ -151,15 +153,15 @@ def test_the_queue_holds_so_many() -> None:
 def test_a_sitemap_passes_the_gates(url: str, refusal: Reason | None) -> None:
     """Only packed ones are exempt from the useless extensions."""
     web = Web(lambda number: True)
-    gates: Any = web.bench.frontier._turns._gates
+    gates: Any = web.bench.frontier._issuer._gates
     gates.skip_extensions = frozenset({"gz", "mp4", "iso"})
     gates._skip_of_sitemaps = frozenset({"mp4", "iso"})
-    assert gates.refusal(Found(parse(url), 0, "M", SITE, 2, FLAG_SITEMAP, SITE), 0.0) is refusal
+    assert gates.refusal(DiscoveredUrl(parse(url), 0, "M", SITE, 2, FLAG_SITEMAP, SITE), 0.0) is refusal
 
 
 def test_endless_feeds_end() -> None:
     """Each lists something else and names no page with a text of its own."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(FIRST_LISTS + FIRST_PAGES + 200):
         url = f"{SITE}/feed?n={number}"
         if desk.refuses("a.org", url, 0.0):
@@ -170,7 +172,7 @@ def test_endless_feeds_end() -> None:
 
 def test_a_feed_that_names_new_pages_goes_on() -> None:
     """One new page in ten feeds."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(1000):
         assert not desk.refuses("a.org", f"{SITE}/feed?n={number}", 0.0)
         desk.learn(page(row(f"{SITE}/feed?n={number}"), [], (number + 5,), is_feed=True), b"")
@@ -187,7 +189,7 @@ def row(url: str, flags: int = 0, note: str = "") -> QueuedPage:
     return QueuedPage(address.host, address.key, url, 2, 1, 0, "P", "", 0, flags, note)
 
 
-def flags_of(found: list[Found]) -> list[int]:
+def flags_of(found: list[DiscoveredUrl]) -> list[int]:
     """Of each."""
     return [item.flags for item in found]
 
@@ -217,11 +219,11 @@ def test_a_feed_speaks_for_its_domain() -> None:
 
 def test_a_sitemap_for_a_sibling_is_not_charged() -> None:
     """What its pages yield is known at the other host; one that lists nothing is."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     kept = row("http://maps.a.org/1.xml", FLAG_SITEMAP, "http://www.a.org")
     address: Address = parse("http://www.a.org/1")
     for _ in range(100):
-        desk.learn(page(kept, [Found(address, 1, "M", kept.url, 6)]), b"")
+        desk.learn(page(kept, [DiscoveredUrl(address, 1, "M", kept.url, 6)]), b"")
     assert not desk.refuses_list("maps.a.org", 0.0)
     for _ in range(FIRST_LISTS):
         desk.learn(page(kept, []), b"")

@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
@@ -75,7 +75,7 @@ def long_queue(count: int = ROWS, *, flags: int = 0, scheme: str = "http") -> Co
 
 def first_robots(bench: Bench, body: bytes = b"") -> None:
     """Answer the host's robots.txt, unless an earlier process did."""
-    if bench.frontier.books.host(HOST).robots_until("http") <= bench.now:
+    if bench.frontier.state.host(HOST).robots_until("http") <= bench.now:
         bench.through_robots(body)
 
 
@@ -94,7 +94,7 @@ def disallow(bench: Bench) -> Reason:
 def trap(bench: Bench) -> Reason:
     """The budget of the rows' template is spent."""
     first_robots(bench)
-    traps = bench.frontier._turns._gates._traps = TrapDesk(bench.store)
+    traps = bench.frontier._issuer._gates._traps = TrapModel(bench.store)
     for number in range(60):
         traps.heard(HOST, url(number), new=False)
     return Reason.TRAP
@@ -114,10 +114,10 @@ def flags_for(cause: Cause) -> int:
     return FLAG_HUB if cause is no_hubs else 0
 
 
-def drained(bench: Bench, *, turns: int = 10_000) -> list[Lease]:
+def drained(bench: Bench, *, issuer: int = 10_000) -> list[Lease]:
     """Have turns until nothing is left to be done now, or at once; what was leased, which is left in flight."""
     leases = []
-    for _ in range(turns):
+    for _ in range(issuer):
         lease = bench.next()
         if lease is not None:
             leases.append(lease)
@@ -142,13 +142,13 @@ def test_every_row_is_refused_with_its_reason_and_read_but_twice(cause: Cause) -
     assert store.rows_read <= MOST_READS * ROWS
     assert bench.frontier.take_refused() == {reason: ROWS}
     assert bench.frontier.waiting_urls == 0
-    assert bench.frontier.books.changes.removed == []  # none waits for a commit
+    assert bench.frontier.state.changes.removed == []  # none waits for a commit
     assert [store.decided[parse(url(number)).key] for number in range(ROWS)] == [1] * ROWS
     packed = store.host(HOST)
     assert packed is not None
     assert Host.unpack(HOST, packed).rows == 0
     store.queue = lambda host: iter(store.head(host, ROWS))  # type: ignore[attr-defined]  # as a view has it
-    why = Why(store, bench.frontier._turns._gates, "TestBed", bench.now)  # type: ignore[arg-type]
+    why = Why(store, bench.frontier._issuer._gates, "TestBed", bench.now)  # type: ignore[arg-type]
     assert {why.url(url(number)).reason for number in range(0, ROWS, 99)} == {reason}
 
 
@@ -197,7 +197,7 @@ def test_a_crash_at_any_change_loses_none_and_decides_none_twice(cause: Cause) -
         assert bench.frontier.waiting_urls + sum(store.decided.values()) == rows
         store.changes_left = 1
         with pytest.raises(StorageError):
-            drained(bench, turns=3)
+            drained(bench, issuer=3)
             store.apply(Changes(facts=[("end", b"")]))  # its last change was allowed
         store.changes_left = -1
         now, crashes = bench.now + 100.0, crashes + 1
@@ -336,7 +336,7 @@ def test_pages_of_a_scheme_that_cannot_be_reached_go_last_at_a_few_reads_each() 
     store = long_queue()
     bench = Bench(store)
     bench.seed(f"https://{HOST}/good")
-    host = bench.frontier.books.host(HOST)
+    host = bench.frontier.state.host(HOST)
     [good] = [row for row in store.head(HOST, 2 * ROWS) if row.url.startswith("https")]
     store.apply(Changes(removed=[good], queued=[good._replace(priority=20)]))
     host.robots_until_http, host.robots_until_https = -(bench.now + 9e5), bench.now + 9e5
@@ -363,7 +363,7 @@ def test_pages_of_a_scheme_that_cannot_be_reached_go_last_at_a_few_reads_each() 
 
 
 def _allowing(bench: Bench) -> bytes:
-    outcome = bench.frontier.books.robots.answered(f"https://{HOST}", 200, b"", Reason.FETCHED, bench.now)
+    outcome = bench.frontier.state.robots.answered(f"https://{HOST}", 200, b"", Reason.FETCHED, bench.now)
     assert outcome.record is not None
     return outcome.record
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier import state as books
+from crawlerproject.frontier import state as state
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
 from tests.frontier.conftest import Bench
@@ -50,8 +50,8 @@ def test_that_was_excluded_while_it_waited(bench: Bench) -> None:
 def test_of_very_many_the_first_are_kept(bench: Bench) -> None:
     """A file of a million excluded seeds takes no memory to speak of; all are counted."""
     bench.never.list = Exclusion.parse(["excluded.test"])[0]
-    many = books._REFUSED_SEEDS + 5
+    many = state._REFUSED_SEEDS + 5
     bench.seed(*(f"http://excluded.test/{number}" for number in range(many)))
 
-    assert len(bench.frontier.take_refused_seeds()) == books._REFUSED_SEEDS
+    assert len(bench.frontier.take_refused_seeds()) == state._REFUSED_SEEDS
     assert bench.frontier.refused[Reason.NEVERCRAWL] == many

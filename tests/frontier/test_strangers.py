@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.discovered import Found, inventor
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.messages import Links, pack, unpack
-from crawlerproject.frontier.politeness import Ending
+from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.page import PageFacts
@@ -38,18 +38,20 @@ EVIL = "http://www.evil.org/page"
 def bench() -> Bench:
     """A frontier that learns."""
     store = MemoryStore()
-    return Bench(store, traps=TrapDesk(store))
+    return Bench(store, traps=TrapModel(store))
 
 
 def strange(bench: Bench, *paths: str, via: str = EVIL, priority: int = 10) -> int:
     """Queue links of a page of another domain."""
-    found = [Found(parse(SITE + path), 1, "L", via, priority, FLAG_STRANGER) for path in paths]
+    found = [DiscoveredUrl(parse(SITE + path), 1, "L", via, priority, FLAG_STRANGER) for path in paths]
     return bench.frontier.add(found, bench.now)
 
 
 def own(bench: Bench, *paths: str, priority: int = 10) -> int:
     """Queue links of the host's own page."""
-    return bench.frontier.add([Found(parse(SITE + path), 9, "L", SITE + "/", priority) for path in paths], bench.now)
+    return bench.frontier.add(
+        [DiscoveredUrl(parse(SITE + path), 9, "L", SITE + "/", priority) for path in paths], bench.now
+    )
 
 
 def crawl(bench: Bench, status: int = 200) -> list[str]:
@@ -103,7 +105,7 @@ def test_what_the_host_names_later_is_its_own(bench: Bench) -> None:
 def test_both_in_one_batch(bench: Bench) -> None:
     """In a fleet links of many pages come together: the host's own word counts, whichever comes first."""
     address = parse(SITE + "/1")
-    both = [Found(address, 1, "L", EVIL, 10, FLAG_STRANGER), Found(address, 1, "L", SITE + "/", 10)]
+    both = [DiscoveredUrl(address, 1, "L", EVIL, 10, FLAG_STRANGER), DiscoveredUrl(address, 1, "L", SITE + "/", 10)]
     bench.frontier.add(both, bench.now)
     assert bench.frontier.workbench.hosts["a.org"].known == 1
     assert crawl(bench) == ["/1"]
@@ -128,7 +130,7 @@ def test_strangers_do_not_use_up_a_hosts_budget(bench: Bench) -> None:
 
 def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
     """The stranger's budget is spent when its turn comes: that is no word about the page."""
-    desk: Any = bench.frontier._turns._gates._traps
+    desk: Any = bench.frontier._issuer._gates._traps
     strange(bench, "/1")
     for number in range(FIRST_PAGES):
         desk.learn(page(f"/{number}", Reason.HTTP_ERROR, 404), b"")
@@ -162,7 +164,7 @@ def page(path: str, reason: Reason, status: int | None, flags: int = FLAG_STRANG
 
 def test_errors_teach_nothing_about_the_host() -> None:
     """A thousand dead links, hanging ones and ones that repeat: the template of the host stands."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(1000):
         desk.learn(page(f"/article/{number}", Reason.HTTP_ERROR, 404), b"")
         desk.learn(page(f"/article/{number}", Reason.FIRST_BYTE_TIMEOUT, None), b"")
@@ -173,7 +175,7 @@ def test_errors_teach_nothing_about_the_host() -> None:
 
 def test_a_hanging_page_costs_who_named_it() -> None:
     """A host that cannot be reached does not."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES):
         desk.learn(page(f"/{number}", Reason.CONNECT_REFUSED, None), b"")
     assert not desk.refuses_stranger("a.org", "evil.org", 0.0)
@@ -184,7 +186,7 @@ def test_a_hanging_page_costs_who_named_it() -> None:
 
 def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> None:
     """A stranger names every article at another address first: the articles themselves are no repeats."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(1, 301):
         shown = page(f"/article/{number}?x=1", Reason.FETCHED, 200, text_marks=(number,))
         desk.learn(shown, b"")
@@ -206,8 +208,8 @@ def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> Non
 )
 def test_the_breaker_counts_a_host_that_does_not_answer(reason: Reason, status: int | None, counts: bool) -> None:
     """A dead host is asked no oftener because other sites link to it; its answers to such links count for nothing."""
-    assert Ending(reason, status, stranger=True).counts is counts
-    assert Ending(reason, status).counts
+    assert FetchOutcome(reason, status, stranger=True).counts is counts
+    assert FetchOutcome(reason, status).counts
 
 
 # --- who named it ---------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ def row(url: str, flags: int = 0, note: str = "", via: str = EVIL) -> QueuedPage
     return QueuedPage(address.host, address.key, url, 7, 1, 1, "L", via, 0, flags, note)
 
 
-def named_by(found: Found) -> str:
+def named_by(found: DiscoveredUrl) -> str:
     """The domain that is charged."""
     return inventor(found.address.host, found.via, found.flags, found.note)
 
@@ -262,10 +264,10 @@ def test_a_moved_sitemap_keeps_whom_it_speaks_for() -> None:
 
 def test_it_travels_in_letters() -> None:
     """And letters of versions that knew of no strangers are read."""
-    found = [Found(parse(SITE + "/1"), 1, "L", EVIL, 9, FLAG_STRANGER, "evil.org")]
+    found = [DiscoveredUrl(parse(SITE + "/1"), 1, "L", EVIL, 9, FLAG_STRANGER, "evil.org")]
     assert unpack(pack(Links(found))) == Links(found)
     old = b'["links",[["http://a.org/1",1,"L","http://b.org/",9,0,""]]]'
-    assert unpack(old) == Links([Found(parse(SITE + "/1"), 1, "L", "http://b.org/", 9)])
+    assert unpack(old) == Links([DiscoveredUrl(parse(SITE + "/1"), 1, "L", "http://b.org/", 9)])
 
 
 def test_the_lease_of_a_strangers_page_names_the_page(bench: Bench) -> None:
@@ -279,17 +281,17 @@ def test_the_lease_of_a_strangers_page_names_the_page(bench: Bench) -> None:
 
 def test_strangers_take_up_half_of_a_names_ports_and_of_a_domains_hosts(bench: Bench) -> None:
     """And no host twice, however many of its URLs they name."""
-    ports = [Found(parse(f"http://a.org:{9000 + n}/"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(8)]
+    ports = [DiscoveredUrl(parse(f"http://a.org:{9000 + n}/"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(8)]
     assert bench.frontier.add(ports, bench.now) == 4
-    assert bench.frontier.add([Found(parse("http://a.org:8008/"), 1, "L", SITE, 9)], bench.now) == 1
+    assert bench.frontier.add([DiscoveredUrl(parse("http://a.org:8008/"), 1, "L", SITE, 9)], bench.now) == 1
     assert bench.frontier.refused == {Reason.TOO_MANY_PORTS: 4}
 
     bench.frontier.domains._max_hosts = 10
     urls = [f"http://h{n}.b.org/{path}" for n in range(20) for path in "xyz"]
-    named = [Found(parse(url), 1, "L", EVIL, 9, FLAG_STRANGER) for url in urls]
+    named = [DiscoveredUrl(parse(url), 1, "L", EVIL, 9, FLAG_STRANGER) for url in urls]
     assert bench.frontier.add(named[:30], bench.now) == 15
     assert bench.frontier.add(named, bench.now) == 0
-    more = [Found(parse(f"http://h{n}.b.org/more"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(20)]
+    more = [DiscoveredUrl(parse(f"http://h{n}.b.org/more"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(20)]
     assert bench.frontier.add(more, bench.now) == 5
-    own = [Found(parse(f"http://own{n}.b.org/"), 1, "L", "http://b.org/", 9) for n in range(20)]
+    own = [DiscoveredUrl(parse(f"http://own{n}.b.org/"), 1, "L", "http://b.org/", 9) for n in range(20)]
     assert bench.frontier.add(own, bench.now) == 5

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.subrequests import Embed
+from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
@@ -25,9 +25,9 @@ class Heard:
         self.granted = 0
         self.answers: list[Any] = []
 
-    def embed(self, url: str, until: float, *, own: bool = False) -> Embed:
+    def embed(self, url: str, until: float, *, own: bool = False) -> Subrequest:
         """A sub-request that reports here."""
-        return Embed(
+        return Subrequest(
             parse(url),
             PAGE,
             until,

@@ -35,7 +35,7 @@ class NameServer(asyncio.DatagramProtocol):
 
     def __init__(self) -> None:
         self.questions: Counter[str] = Counter()
-        self.moments: list[float] = []
+        self.clocks: list[float] = []
         self.transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -47,7 +47,7 @@ class NameServer(asyncio.DatagramProtocol):
         query = dns.message.from_wire(data)
         name = query.question[0].name.to_text().lower().rstrip(".")
         self.questions[name] += 1
-        self.moments.append(time.monotonic())
+        self.clocks.append(time.monotonic())
         answer = dns.message.make_response(query)
         answer.flags |= dns.flags.RA
         address = FARM_ADDRESS if name.endswith(FARM) else LATE_ADDRESS
@@ -135,7 +135,7 @@ def test_names_of_many_domains_are_looked_up_at_the_rate_that_is_set(tmp_path: P
         )
 
         assert server.questions == Counter(names)
-        moments = server.moments
-        assert max(sum(start <= moment < start + 1.0 for moment in moments) for start in moments) <= 2 * rate + 1
-        assert moments[-1] - moments[0] >= (sites - rate) / rate - 0.2
+        clocks = server.clocks
+        assert max(sum(start <= moment < start + 1.0 for moment in clocks) for start in clocks) <= 2 * rate + 1
+        assert clocks[-1] - clocks[0] >= (sites - rate) / rate - 0.2
         web.assert_undisturbed()

@@ -16,7 +16,7 @@ import pytest
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.http1 import MAX_HEAD_BYTES, ResponseReader
-from crawlerproject.fetch.pool import Answer
+from crawlerproject.fetch.pool import Exchanged
 from crawlerproject.reasons import Reason
 from tests.fetch.pools import GET, at, pool_with
 from tests.fetch.servers import make_ca, run, server_tls
@@ -156,7 +156,7 @@ def test_tls_records_of_one_byte_are_given_up(tmp_path: Path) -> None:
     """The reader sees content only: 23 bytes of TLS around each byte are counted below it."""
     ca = make_ca(tmp_path)
 
-    async def fetch(port: int) -> Answer:
+    async def fetch(port: int) -> Exchanged:
         pool = pool_with(ca[2])
         try:
             return await pool.fetch(at(port, tls=True), GET)

@@ -20,7 +20,7 @@ from crawlerproject.batch.plans import write_plan
 from crawlerproject.config.crawl_file import CRAWL_FILE
 from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.inspection.crawl_view import Onlooker
+from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.wacz import write_wacz
 from crawlerproject.stores.atomic_files import replace_file, write_whole
@@ -312,7 +312,7 @@ def test_another_user_is_told_so(reachable: Path) -> None:
     if not child:  # pragma: no cover
         os.setuid(NOBODY)
         try:
-            Onlooker(settings)
+            CrawlView(settings)
         except OperatorError as error:
             os._exit(0 if "is closed to this user" in str(error) else 2)
         except BaseException:
@@ -330,7 +330,7 @@ def test_who_looks_on_takes_the_password_from_the_settings(tmp_path: Path) -> No
         settings = get_project_settings()
         settings.set("CRAWL_DIR", str(tmp_path), "cmdline")
         settings.set("STATE_URL", configured, "project")
-        return str(Onlooker(settings).settings["STATE_URL"])
+        return str(CrawlView(settings).settings["STATE_URL"])
 
     assert seen(f"redis://:{SECRET}@a.test/0") == f"redis://:{SECRET}@a.test/0"
     assert seen("rocksdb:") == "redis://:***@a.test/0"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from crawlerproject.fetch.pool import Answer
+from crawlerproject.fetch.pool import Exchanged
 from tests.fetch.pools import GET, at, pool_with
 from tests.fetch.servers import make_ca, server_tls
 
@@ -84,10 +84,10 @@ def server(wire: bytes, end: Callable[[Any], None], tls: ssl.SSLContext | None) 
         thread.join(10)
 
 
-def fetched(loop: Loop, wire: bytes, end: Callable[[Any], None], tls: tuple[ssl.SSLContext, str] | None) -> Answer:
+def fetched(loop: Loop, wire: bytes, end: Callable[[Any], None], tls: tuple[ssl.SSLContext, str] | None) -> Exchanged:
     """One answer through the crawler's own pool."""
 
-    async def main(port: int) -> Answer:
+    async def main(port: int) -> Exchanged:
         pool = pool_with(tls[1] if tls else "")
         try:
             return await asyncio.wait_for(pool.fetch(at(port, tls=tls is not None), GET), 10)

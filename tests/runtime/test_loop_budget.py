@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 
-from crawlerproject.runtime.loop_budget import Bursts
+from crawlerproject.runtime.loop_budget import LoopBudget
 
 
 def test_a_burst_ends_and_the_next_turn_has_its_own() -> None:
     """After its time no more is done in this turn; in the next one it is."""
 
     async def run() -> tuple[list[bool], bool]:
-        bursts = Bursts(most_seconds=0.02)
-        answers = [bursts.over()]
+        budget = LoopBudget(most_seconds=0.02)
+        answers = [budget.over()]
         until = time.monotonic() + 0.03
         while time.monotonic() < until:
             pass
-        answers.append(bursts.over())
+        answers.append(budget.over())
         await asyncio.sleep(0)
-        return answers, bursts.over()
+        return answers, budget.over()
 
     assert asyncio.run(run()) == ([False, True], False)
 
@@ -29,10 +29,10 @@ def test_who_has_no_room_waits_in_line() -> None:
     done: list[tuple[int, int]] = []
 
     async def run() -> None:
-        bursts, turn = Bursts(most_seconds=0.005), 0
+        budget, turn = LoopBudget(most_seconds=0.005), 0
 
         async def work(number: int) -> None:
-            await bursts.room()
+            await budget.room()
             until = time.monotonic() + 0.001
             while time.monotonic() < until:
                 pass
@@ -44,20 +44,20 @@ def test_who_has_no_room_waits_in_line() -> None:
             await asyncio.sleep(0)
 
     asyncio.run(run())
-    turns = [turn for _, turn in done]
+    issuer = [turn for _, turn in done]
 
     assert [number for number, _ in done] == list(range(20))
-    assert max(turns.count(turn) for turn in turns) <= 10  # at first five or six, then eight at a time
+    assert max(issuer.count(turn) for turn in issuer) <= 10  # at first five or six, then eight at a time
 
 
 def test_a_place_in_line_may_be_given_up() -> None:
     """Who was cancelled while waiting holds up nobody."""
 
     async def run() -> list[int]:
-        bursts, done = Bursts(most_seconds=0.0), list[int]()
+        budget, done = LoopBudget(most_seconds=0.0), list[int]()
 
         async def work(number: int) -> None:
-            await bursts.room()
+            await budget.room()
             done.append(number)
 
         tasks = [asyncio.create_task(work(number)) for number in range(5)]

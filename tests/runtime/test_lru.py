@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from crawlerproject.runtime.lru import Recent
+from crawlerproject.runtime.lru import LruCache
 
 
 def test_what_was_used_stays() -> None:
     """Setting, getting and asking with ``use`` count; being looked for with ``in`` does not."""
-    table: Recent[str, int] = Recent(3)
+    table: LruCache[str, int] = LruCache(3)
     for number, key in enumerate("abc"):
         table[key] = number
     assert "a" in table
@@ -22,7 +22,7 @@ def test_what_was_used_stays() -> None:
 
 def test_some_are_forgotten_on_purpose() -> None:
     """Every entry of such a key, no other."""
-    table: Recent[int, str] = Recent(9)
+    table: LruCache[int, str] = LruCache(9)
     for number in range(9):
         table[number] = str(number)
     table.forget(lambda number: number % 2 == 0)

@@ -178,9 +178,9 @@ class DueContract:
 
     def test_hosts_are_due_in_the_order_of_moments_and_names(self, store: DueStore) -> None:
         """Whatever the order in which they came; a place that is asked for is not among those behind it."""
-        moments = [(3_000_000_000_000_000, "b"), (7, "ü.example"), (7, "a"), (2**63, "z"), (IN_MEMORY, "m"), (256, "c")]
-        store.apply(Changes(due=[(host, None, at) for at, host in moments]))
-        places = sorted(Due(at, host) for at, host in moments)
+        clocks = [(3_000_000_000_000_000, "b"), (7, "ü.example"), (7, "a"), (2**63, "z"), (IN_MEMORY, "m"), (256, "c")]
+        store.apply(Changes(due=[(host, None, at) for at, host in clocks]))
+        places = sorted(Due(at, host) for at, host in clocks)
         assert store.due(99, Due(IN_MEMORY, "")) == places
         assert store.due(2, Due(IN_MEMORY, "")) == places[:2]
         assert store.due(99, Due(7, "a")) == places[2:]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from crawlerproject.fleet.worker import Fleet
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.messages import RobotsWanted, pack
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.store import RedisStore
 from tests.frontier.conftest import Bench
@@ -26,7 +26,7 @@ class Worker:
 
     def __init__(self, store: RedisStore, folder: Path) -> None:
         self.store = store
-        self.ahead = AheadStore(store)
+        self.ahead = BufferedStore(store)
         part = RedisFleet(store.link, store.crawl, store.worker, LEASE_MS)
         seconds = LEASE_MS / 1000
         self.fleet = Fleet(
@@ -35,12 +35,12 @@ class Worker:
         self.fleet.begin()
         self.bench = Bench(cast("Any", self.ahead))
         self.frontier = self.bench.frontier
-        self.frontier.books.territory = self.fleet
+        self.frontier.state.ownership = self.fleet
 
     async def take_all(self) -> None:
         """Report until every partition is held."""
         while len(self.store.held) < self.store.partitions:
-            await self.fleet.turn(self.frontier, TrapDesk(self.ahead), idle=False)
+            await self.fleet.turn(self.frontier, TrapModel(self.ahead), idle=False)
 
     async def read(self) -> None:
         """What a beat does before its commit begins."""
@@ -54,7 +54,7 @@ class Worker:
     def inbox(self) -> list[bytes]:
         """The letters that would be there for the next holder."""
         partition = self.store.partition(HOST)
-        return self.store.letters([partition], 9).get(partition, [])
+        return self.store.messages([partition], 9).get(partition, [])
 
 
 def test_a_letter_stays_until_what_came_of_it_is_stored(server: RedisServer, tmp_path: Path) -> None:

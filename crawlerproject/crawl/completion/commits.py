@@ -35,7 +35,7 @@ class Commits:
         """Apply a commit whose archive bytes are durable by now."""
         crawl = self._crawl
         crawl.frontier.apply(changes, facts)
-        crawl.contents.stored(changes)
+        crawl.duplicates.stored(changes)
         crawl.traps.stored()
         crawl.frontier.domains.stored()
         crawl.certificates.stored()

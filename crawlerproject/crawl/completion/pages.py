@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.crawl.progress.troubles import GOOD
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.politeness import Ending
+from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crawlerproject.items import Page
 
 
-class PageEnds:
+class PageCompletion:
     """Ends pages of a crawl, one call each of ``finish`` or ``put_back``."""
 
     def __init__(self, crawl: Crawl) -> None:
@@ -30,10 +30,10 @@ class PageEnds:
 
     def repeated(self, page: Page) -> Duplicate | None:
         """What a page repeats: another's payload, what it names as canonical, or nearly another's text."""
-        row, contents = page.lease.row, self._crawl.contents
+        row, duplicates = page.lease.row, self._crawl.duplicates
         if page.payload:
             page.digest = payload_digest(page.payload)
-            exact = contents.exact(page.digest, page.url)
+            exact = duplicates.exact(page.digest, page.url)
             if exact is not None:
                 return exact
         if page.canonical is not None and page.canonical.key != row.page_key:
@@ -41,7 +41,7 @@ class PageEnds:
         if page.fingerprint is None:
             return None
         try:
-            return contents.near(Fingerprint(row.host, page.fingerprint, row.page_key))
+            return duplicates.near(Fingerprint(row.host, page.fingerprint, row.page_key))
         except StorageError:
             return None  # a page that is not compared is archived like any other
 
@@ -112,23 +112,23 @@ class PageEnds:
 
     def _original(self, page: Page, digest: bytes) -> Original | None:
         """The capture that this one need not repeat."""
-        contents = self._crawl.contents
+        duplicates = self._crawl.duplicates
         if page.status == 304:
             before = self._crawl.store.page(page.lease.row.page_key)
-            original = contents.original(before.digest) if before else None
+            original = duplicates.original(before.digest) if before else None
             return original and original._replace(profile=NOT_MODIFIED)
         if page.to_render is not None:
             return None  # the browser is given this very record
-        return contents.original(digest) if page.payload else None
+        return duplicates.original(digest) if page.payload else None
 
     def _remember(self, page: Page, written: Written, original: Original | None) -> None:
         """Let later pages refer to this one."""
-        contents, changes = self._crawl.contents, self._crawl.frontier.books.changes
+        duplicates, changes = self._crawl.duplicates, self._crawl.frontier.state.changes
         row = page.lease.row
         if page.payload and original is None:
-            contents.add_payload(written.digest, Original(written.record_id, page.url, written.date), changes)
+            duplicates.add_payload(written.digest, Original(written.record_id, page.url, written.date), changes)
         if page.fingerprint is not None and page.duplicate is None:
-            contents.add_fingerprint(Fingerprint(row.host, page.fingerprint, row.page_key), page.url, changes)
+            duplicates.add_fingerprint(Fingerprint(row.host, page.fingerprint, row.page_key), page.url, changes)
 
     def _end(self, page: Page, written: Written | None) -> None:
         crawl, wire, lease = self._crawl, page.wire, page.lease
@@ -146,7 +146,7 @@ class PageEnds:
             crawl.tallies.answered(page.status, wire.ttfb_seconds if wire else None)
         digest = written.digest if written else b""
         crawl.archive.attempt(_attempt(page, written, now), now)
-        ending = Ending(
+        ending = FetchOutcome(
             page.reason,
             None if page.unusable else page.status,
             wire.ttfb_seconds if wire else None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Completion:
+class PagePipeline:
     """Takes one Page for every lease; finds those of which a middleware of the project left none."""
 
     def __init__(self, scheduler: FrontierScheduler) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.archive.rendered_records import Render
-from crawlerproject.stores.archive.plain_responses import PlainAnswer
+from crawlerproject.stores.archive.plain_responses import PlainResponse
 from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _TRIES = 3
 
 
-class RenderEnds:
+class RenderCompletion:
     """As ``PageEnds``, for pages in the browser."""
 
     def __init__(self, crawl: Crawl) -> None:
@@ -44,7 +44,7 @@ class RenderEnds:
             return ""
         if why := self._crawl.frontier.renders.closed:
             self.no_browser(why)
-        return PlainAnswer(written.filename, written.offset, written.length, *page.to_render).note()
+        return PlainResponse(written.filename, written.offset, written.length, *page.to_render).note()
 
     def write(self, page: Page) -> Written | None:
         """Archive what the browser made of a page; StorageError without room."""
@@ -86,7 +86,7 @@ class RenderEnds:
         short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
         if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
             # Without all of its files it says nothing of what its template gains.
-            plain = PlainAnswer.of(row.note)
+            plain = PlainResponse.of(row.note)
             renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
         if page.text_marks and crawl.traps.learn_rendered(row, page.text_marks):
             crawl.frontier.domains.yielded(row.host)

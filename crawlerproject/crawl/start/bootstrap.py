@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from crawlerproject.frontier import messages as letters
+from crawlerproject.frontier import messages as messages
 from crawlerproject.frontier.learned.revisit_queue import again, by_depth, by_rank, due
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.stores.index.ranks import RANKED_PAGES, Ranks
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _REVISITS_AT_A_TIME = 1000
 
 
-def read_letters(crawl: Crawl) -> None:
+def read_messages(crawl: Crawl) -> None:
     """What a fleet's workers wrote to each other and nobody had read when its frontier was copied to this disk."""
     store = crawl.store
     for partition in range(int(store.fact(LETTERS_FACT) or 0)):
         name = f"{LETTERS_FACT}/{partition}"
         packed = store.fact(name)
-        for letter in orjson.loads(packed) if packed else ():
-            crawl.frontier.read(letters.unpack(orjson.dumps(letter)), crawl.now())
+        for message in orjson.loads(packed) if packed else ():
+            crawl.frontier.read(messages.unpack(orjson.dumps(message)), crawl.now())
         if packed:
             crawl.frontier.keep_fact(name, b"")
 

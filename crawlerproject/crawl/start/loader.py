@@ -34,7 +34,7 @@ def stop_for_damage(crawler: Crawler, error: FrontierDamaged) -> None:
     deferred_from_coro(engine.close_spider_async(reason="frontier_damaged"))
 
 
-class Loader:
+class QueueLoader:
     """Until it is done the crawl is not over; ``wake`` is told whenever there may be more to do."""
 
     def __init__(

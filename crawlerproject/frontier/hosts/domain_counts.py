@@ -20,7 +20,7 @@ _KEPT = 50_000
 _STORED_FROM = 16
 
 
-class DomainDesk:
+class DomainHostCounts:
     """Answers "may this domain have another host?" and counts."""
 
     def __init__(

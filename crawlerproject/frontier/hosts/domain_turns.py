@@ -45,7 +45,7 @@ class _Domain(Generic[H]):
         self.back_seconds = _FIRST_SECONDS
 
 
-class Domains(Generic[H]):
+class DomainTurns(Generic[H]):
     """Only of domains that have a host at the resolver or in line. Moments are epoch seconds."""
 
     def __init__(self, domain_of: Callable[[str], str]) -> None:

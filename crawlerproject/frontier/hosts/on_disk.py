@@ -62,7 +62,7 @@ class Counts:
         return cls(*_COUNTS.unpack(packed)) if packed else cls()
 
 
-class Shelf:
+class HostsOnDisk:
     """The counts and the lists. A change of them goes through ``Changes``: made ready, applied, then ``stored``."""
 
     def __init__(self, store: DueStore, max_in_memory: int) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from crawlerproject.frontier.learned.revisit_queue import Due, again
+from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import Address
@@ -37,13 +37,13 @@ class Announcements:
         believed = [found for address, at in pages if (found := self._known(address, at, now)) is not None]
         if self._recrawl:
             return self._frontier.again((again(page, now) for page in believed), now)
-        self._frontier.books.changes.pages.extend(
+        self._frontier.state.changes.pages.extend(
             (page.key, page.record._replace(history=page.history.pack())) for page in believed
         )
         return len(believed)
 
-    def _known(self, address: Address, changed_at: float, now: float) -> Due | None:
-        if changed_at > now + _AHEAD_SECONDS or not self._frontier.books.territory.mine(address.host):
+    def _known(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:
+        if changed_at > now + _AHEAD_SECONDS or not self._frontier.state.ownership.mine(address.host):
             return None
         record: PageRecord | None = self._store.page(address.key)
         if record is None:
@@ -55,4 +55,4 @@ class Announcements:
         if not host.believes_lastmod or self._believed[address.host] >= _CREDIT + 2 * host.lastmod_kept:
             return None
         self._believed[address.host] += 1
-        return Due(0.0, address.key, record, history._replace(announced=1.0))
+        return DueRevisit(0.0, address.key, record, history._replace(announced=1.0))

@@ -20,7 +20,7 @@ def bad_certificate(store: FrontierStore, host: str) -> tuple[str, float] | None
     return str(what), float(at)
 
 
-class CertificateBook:
+class BadCertificates:
     """Notes bad certificates as pages end, and takes the note back when the host has mended it."""
 
     def __init__(self, store: FrontierStore) -> None:

@@ -17,7 +17,7 @@ from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class NearBits:
     """Bits in which the fingerprints of near duplicates may differ."""
 
     within_host: int
@@ -41,10 +41,10 @@ class _Unstored(NamedTuple):
     url: str
 
 
-class Contents:
+class DuplicateIndex:
     """Finds what a page repeats. What is added reaches the store with the next commit."""
 
-    def __init__(self, store: ContentStore, reach: Reach) -> None:
+    def __init__(self, store: ContentStore, reach: NearBits) -> None:
         self._store = store
         self._reach = reach
         self._payloads: dict[bytes, Original] = {}  # not in the store yet

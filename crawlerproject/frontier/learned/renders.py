@@ -11,7 +11,7 @@ import orjson
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.rendering.render_gain import Gain, pays, template, worth_a_render
-from crawlerproject.rules.rendering.triage import Verdict
+from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.stores.protocols import FrontierStore
 
 # Hosts whose history is in memory; the others' is in the store. About 1 KB each.
@@ -76,9 +76,9 @@ class Renders:
 
     # --- which pages ----------------------------------------------------------------------------
 
-    def wanted(self, url: str, host: str, verdict: Verdict) -> bool:
+    def wanted(self, url: str, host: str, verdict: RenderNeed) -> bool:
         """Whether a page shall be rendered; a yes is taken from the budgets of its host and of the crawl."""
-        if self.mode == "never" or (self.mode != "always" and verdict is Verdict.PLAIN):
+        if self.mode == "never" or (self.mode != "always" and verdict is RenderNeed.PLAIN):
             return False
         history = self._history(host)
         if history.granted >= self._max_per_host or self._granted >= self._max_per_crawl:
@@ -101,7 +101,7 @@ class Renders:
             return False
         history = self._history(host)
         gain = history.gains.get(self._name(history, template(url)), Gain())
-        return not worth_a_render(Verdict.RENDER, gain, gain, self._rng.random())
+        return not worth_a_render(RenderNeed.RENDER, gain, gain, self._rng.random())
 
     def learned(self, url: str, host: str, plain: tuple[int, int], rendered: tuple[int, int]) -> bool:
         """Take in what a render found; (words, links) each. Whether it paid."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.rules.revisits.change_rate import TIERS, longest_wait_days, score, unpacked
 from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
@@ -38,7 +38,7 @@ _GONE_SHARE = 0.1
 _PRIORITY = SEED + 1
 
 
-class Due(NamedTuple):
+class DueRevisit(NamedTuple):
     """A known page to be visited again."""
 
     score: float
@@ -54,13 +54,13 @@ class Importance(NamedTuple):
     longest_days: float
 
 
-def again(page: Due, now: float) -> tuple[Found, PageRecord]:
+def again(page: DueRevisit, now: float) -> tuple[DiscoveredUrl, PageRecord]:
     """The page on its way into its queue, and its record, which says that it waits there."""
     history = page.history
     priority = SEED if history.announced else _PRIORITY
     flags = FLAG_RECRAWL | (FLAG_SITEMAP if history.kind == SITEMAP else 0)
     depth, hops = (0, "M" * history.depth) if history.kind == SITEMAP else (history.depth, "")
-    found = Found(parse(page.record.url), depth, hops, "", priority, flags, history.origin)
+    found = DiscoveredUrl(parse(page.record.url), depth, hops, "", priority, flags, history.origin)
     return found, page.record._replace(history=history._replace(queued_at=now).pack())
 
 
@@ -91,7 +91,7 @@ def due(
     budget: int | None,
     recent_seconds: float,
     importance: Callable[[str, History], Importance] = by_depth,
-) -> list[Due]:
+) -> list[DueRevisit]:
     """The best ``budget`` visits (all that are worth something without one), the best first. Memory: the budget's."""
     best: list[tuple[float, bytes, PageRecord, History]] = []
     for found in _scored(pages, host_of, now, recent_seconds, importance):
@@ -99,7 +99,7 @@ def due(
             heapq.heappush(best, found)
         elif best and found > best[0]:
             heapq.heapreplace(best, found)
-    return [Due(*found) for found in sorted(best, reverse=True)]
+    return [DueRevisit(*found) for found in sorted(best, reverse=True)]
 
 
 def _scored(

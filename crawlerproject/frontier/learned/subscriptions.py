@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import orjson
 from xxhash import xxh3_128_digest
 
-from crawlerproject.frontier.discovered import Found, strangers
+from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.frontier.learned.hubs import Hubs
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
-from crawlerproject.rules.feeds.websub import Answer, Subscription, asking, hub_and_topic, pushed, verified
+from crawlerproject.rules.feeds.websub import HubReply, Subscription, asking, hub_and_topic, pushed, verified
 from crawlerproject.rules.page.links import HOP_LINK
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.priority import SEED
@@ -108,7 +108,7 @@ class Subscriptions:
         subscription = self._by_topic[row.note]
         return asking(subscription, self._public_url + subscription.token)
 
-    def verify(self, token: str, asked: Mapping[str, str], now: float) -> Answer:
+    def verify(self, token: str, asked: Mapping[str, str], now: float) -> HubReply:
         """Answer a hub's question."""
         old = self._by_topic.get(self._by_token.get(token, ""))
         new, answer = verified(old, asked, now)
@@ -123,22 +123,22 @@ class Subscriptions:
 
     def push(
         self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str], now: float
-    ) -> tuple[Answer, list[Found], list[tuple[Address, float]]]:
+    ) -> tuple[HubReply, list[DiscoveredUrl], list[tuple[Address, float]]]:
         """What a hub pushed: its entries, to come before all else in their hosts' queues, and when they changed."""
         subscription = self._by_topic.get(self._by_token.get(token, ""))
         answer = pushed(subscription, body, signature, links, now)
         if subscription is None or answer.refused:
             return answer, [], []
         if not is_feed(content_type, body):
-            return Answer(415, refused=f"no feed ({content_type[:80] or 'no type'})"), [], []
+            return HubReply(415, refused=f"no feed ({content_type[:80] or 'no type'})"), [], []
         feed, base = read_feed(body), Base(subscription.topic)
         hops = (subscription.hops + HOP_LINK)[-_MAX_HOPS:]
-        found: list[Found] = []
+        found: list[DiscoveredUrl] = []
         changed: list[tuple[Address, float]] = []
         for entry in feed.entries:
             if (address := base.join(entry.url)) is not None:
                 flags = FLAG_STRANGER if strangers(address.host, host_key(subscription.topic)) else FLAG_LISTED
-                found.append(Found(address, subscription.depth + 1, hops, subscription.topic, SEED, flags))
+                found.append(DiscoveredUrl(address, subscription.depth + 1, hops, subscription.topic, SEED, flags))
                 if not flags & FLAG_STRANGER:  # of others' pages it knows nothing
                     changed.append((address, entry.modified or now))
         return answer, found, changed
@@ -180,7 +180,7 @@ class Subscriptions:
         mark = xxh3_128_digest(f"{address.url}\0{topic}".encode())
         address = address._replace(key=address.key[:_HOST_KEY_BYTES] + mark)
         self._hubs.asked(host_name(address.host), _domain(topic), address.key, now)
-        found = Found(address, 0, hops, topic, SEED, FLAG_HUB, topic)
+        found = DiscoveredUrl(address, 0, hops, topic, SEED, FLAG_HUB, topic)
         self._frontier.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
 
     def _keep(self, subscription: Subscription) -> None:

@@ -35,7 +35,7 @@ _READ = frozenset({Reason.FETCHED, Reason.RENDERED})
 _URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.BAD_RESPONSE, Reason.HEADER_TOO_LARGE})
 
 
-class TrapDesk:
+class TrapModel:
     """Answers "is this a trap?" and learns from every page. ``now`` is epoch seconds."""
 
     def __init__(self, store: FrontierStore, allow: TrapAllowFile | None = None) -> None:

@@ -37,7 +37,7 @@ class RobotsOutcome(NamedTuple):
     record: bytes | None  # to be stored
 
 
-class RobotsDesk:
+class RobotsCache:
     """Answers "may we?" for one product token."""
 
     def __init__(self, store: FrontierStore, token: str, ttl_seconds: float) -> None:

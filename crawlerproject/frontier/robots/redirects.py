@@ -8,7 +8,7 @@ import orjson
 
 from crawlerproject.frontier.discovered import strangers
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.state import Books
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.redirects import MOST_ASKED, sent_on
 from crawlerproject.rules.url.hosts import host_key
@@ -23,8 +23,8 @@ _KEPT = 1_000
 class RobotsRedirects:
     """Counts on both sides: where a host sends us, and what a domain has us ask of a host. ``now`` is epoch seconds."""
 
-    def __init__(self, books: Books, gates: Gates) -> None:
-        self._books = books
+    def __init__(self, state: FrontierState, gates: Gates) -> None:
+        self._state = state
         self._gates = gates
         self._sent: OrderedDict[str, dict[str, float]] = OrderedDict()  # by host
         # By host asked and domain that sends: until when is counted, and how many. Of this run.
@@ -37,15 +37,15 @@ class RobotsRedirects:
             return refusal
         known = self._sent.get(sender)
         if known is None:
-            known = orjson.loads(self._books.store.fact(FACT_PREFIX + sender) or b"{}")
-        sent = sent_on(known, target.url, now, self._books.robots.ttl_seconds)
+            known = orjson.loads(self._state.store.fact(FACT_PREFIX + sender) or b"{}")
+        sent = sent_on(known, target.url, now, self._state.robots.ttl_seconds)
         if sent is None:
             return Reason.ROBOTS_REDIRECT
         self._sent[sender] = sent
         if len(self._sent) > _KEPT:
             self._sent.popitem(last=False)
         # With the commit that holds the redirect: what a crash forgets was not asked for.
-        self._books.changes.facts.append((FACT_PREFIX + sender, orjson.dumps(sent)))
+        self._state.changes.facts.append((FACT_PREFIX + sender, orjson.dumps(sent)))
         return None
 
     def refusal_here(self, via: str, target: Address, now: float) -> Reason | None:
@@ -57,7 +57,7 @@ class RobotsRedirects:
         name = target.host, bounded_domain(sender)
         until, count = self._asked.get(name, (0.0, 0))
         if until <= now:
-            until, count = now + self._books.robots.ttl_seconds, 0
+            until, count = now + self._state.robots.ttl_seconds, 0
         if count >= MOST_ASKED:
             return Reason.ROBOTS_REDIRECT
         self._asked[name] = until, count + 1

@@ -11,9 +11,9 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.messages import RobotsGiven, RobotsWanted
-from crawlerproject.frontier.politeness import Conduct, Ending
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.redirects import RobotsRedirects
-from crawlerproject.frontier.state import Books
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import MAX_REDIRECTS
@@ -27,17 +27,17 @@ logger = logging.getLogger(__name__)
 _REDIRECTED_ROBOTS_SECONDS = 120.0
 
 
-class RobotsAnswers:
+class RobotsResponses:
     """Rules taken in, redirects followed as pages of their own hosts, unreachable ones put off."""
 
-    def __init__(self, books: Books, gates: Gates, conduct: Conduct, rng: random.Random) -> None:
-        self._books = books
-        self._redirects = RobotsRedirects(books, gates)
-        self._conduct = conduct
+    def __init__(self, state: FrontierState, gates: Gates, politeness: HostPoliteness, rng: random.Random) -> None:
+        self._state = state
+        self._redirects = RobotsRedirects(state, gates)
+        self._politeness = politeness
         self._rng = rng
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
 
-    def answered(self, lease: Lease, ending: Ending, body: bytes, now: float) -> None:
+    def answered(self, lease: Lease, ending: FetchOutcome, body: bytes, now: float) -> None:
         """Take in an answer, or the failure to get one."""
         origin, status = lease.row.note, ending.status
         target = _target(ending.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
@@ -49,29 +49,29 @@ class RobotsAnswers:
             # anything is allowed; but the owner has some, so that doubt means no.
             status, asked = None, None  # a failure of the origin's, though this host has answered well
         name = origin.partition("://")[2]
-        if name == lease.host.name or self._books.territory.mine(name):
+        if name == lease.host.name or self._state.ownership.mine(name):
             answer = RobotsGiven(origin, status, body, ending.reason)
             self._take_in(answer, now, asked=asked, other_good=ending.other_scheme_good)
         else:
-            self._books.territory.send(name, RobotsGiven(origin, status, body, ending.reason))
+            self._state.ownership.send(name, RobotsGiven(origin, status, body, ending.reason))
 
-    def given(self, letter: RobotsGiven, now: float) -> None:
+    def given(self, message: RobotsGiven, now: float) -> None:
         """Another worker fetched a robots.txt for a host of ours."""
-        self._take_in(letter, now, asked=None)
+        self._take_in(message, now, asked=None)
 
-    def wanted(self, letter: RobotsWanted, now: float) -> None:
+    def wanted(self, message: RobotsWanted, now: float) -> None:
         """A host of another worker has its robots.txt at a host of ours."""
-        target = _target(letter.target)
+        target = _target(message.target)
         if target is None:
             return
         if (
-            self._books.too_many_ports(target.host, stranger=strangers(host_key(letter.via), target.host))
-            or self._books.host(target.host).given_up
-            or self._refused(letter.origin, target, self._redirects.refusal_here(letter.via, target, now))
+            self._state.too_many_ports(target.host, stranger=strangers(host_key(message.via), target.host))
+            or self._state.host(target.host).given_up
+            or self._refused(message.origin, target, self._redirects.refusal_here(message.via, target, now))
         ):
-            self._give_up(letter.origin, now)
+            self._give_up(message.origin, now)
         else:
-            self._queue(letter.origin, target, letter.hops, letter.via, now)
+            self._queue(message.origin, target, message.hops, message.via, now)
 
     def refused(self, row: QueuedPage, now: float) -> None:
         """A robots.txt was redirected to where its turn showed that it may not be asked for."""
@@ -81,48 +81,48 @@ class RobotsAnswers:
     def _give_up(self, origin: str, now: float) -> None:
         """Nobody answers for the origin: it waits, as for any robots.txt that cannot be reached."""
         name, answer = origin.partition("://")[2], RobotsGiven(origin, None, b"", Reason.ROBOTS_UNREACHABLE)
-        if self._books.territory.mine(name):
+        if self._state.ownership.mine(name):
             self._take_in(answer, now, asked=None)
         else:
-            self._books.territory.send(name, answer)
+            self._state.ownership.send(name, answer)
 
     def _refused(self, origin: str, target: Address, refusal: Reason | None) -> bool:
         if refusal is None:
             return False
-        self._books.refused[refusal] += 1
+        self._state.refused[refusal] += 1
         logger.info("%s/robots.txt is not asked for at %s, where it was redirected: %s", origin, target.url, refusal)
         return True
 
     def _take_in(self, answer: RobotsGiven, now: float, *, asked: Host | None, other_good: bool = False) -> None:
         """What an answer does to the host it speaks for; ``asked`` is the one that was asked, unless another's."""
         origin, status, body, reason = answer
-        outcome = self._books.robots.answered(origin, status, body, Reason(reason), now)
+        outcome = self._state.robots.answered(origin, status, body, Reason(reason), now)
         scheme, _, name = origin.partition("://")
-        host = self._books.host(name)
+        host = self._state.host(name)
         self._redirected.pop(origin, None)
         spare = host.other_scheme_good(scheme, now) or (other_good and host is asked)
-        ask_again = 0.0 if outcome.usable else self._conduct.robots_unreachable(host, now, self._rng, spare=spare)
+        ask_again = 0.0 if outcome.usable else self._politeness.robots_unreachable(host, now, self._rng, spare=spare)
         host.set_robots_until(scheme, outcome.good_until if outcome.usable else -ask_again)
         if outcome.usable:
             self._floor(host, scheme, outcome.floor_seconds, now)
         if outcome.record is not None:
-            self._books.changes.robots.append((origin, outcome.record))
+            self._state.changes.robots.append((origin, outcome.record))
             host.robots_unstored |= {scheme}
         if host is not asked:
-            if not outcome.usable and self._conduct.robots_failed_elsewhere(host, now, self._rng).give_up:
-                self._books.give_up(host)
+            if not outcome.usable and self._politeness.robots_failed_elsewhere(host, now, self._rng).give_up:
+                self._state.give_up(host)
                 logger.warning("%s is left alone until the next start: nobody answers for its robots.txt", name)
             self._wake(host)
-        self._books.dirty[host.name] = host
-        self._books.store_now(host)
+        self._state.dirty[host.name] = host
+        self._state.store_now(host)
 
     def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
-        mine = self._books.territory.mine(target.host)
-        if mine and self._books.too_many_ports(target.host, stranger=strangers(waits.name, target.host)):
+        mine = self._state.ownership.mine(target.host)
+        if mine and self._state.too_many_ports(target.host, stranger=strangers(waits.name, target.host)):
             return False
-        host = self._books.host(target.host) if mine else None
+        host = self._state.host(target.host) if mine else None
         # No answer can come before that host may be asked.
         answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS
         if self._redirected.get(origin, 0.0) <= now or lease.stored:
@@ -134,7 +134,7 @@ class RobotsAnswers:
                 self._queue(origin, target, hops, lease.row.url, now)
             else:
                 wanted = RobotsWanted(origin, target.url, hops, lease.row.url)
-                self._books.territory.send(target.host, wanted)
+                self._state.ownership.send(target.host, wanted)
         if not lease.stored:
             # Within the host it is the next turn's page, once a commit has stored it.
             waits.held_until = now + UNSTORED_WAIT_SECONDS if host is waits else answered_by
@@ -142,7 +142,7 @@ class RobotsAnswers:
 
     def _may_follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         refusal = self._redirects.refusal(lease.host.name, target, now)
-        if refusal is None and self._books.territory.mine(target.host):
+        if refusal is None and self._state.ownership.mine(target.host):
             refusal = self._redirects.refusal_here(lease.row.url, target, now)
         return not self._refused(origin, target, refusal)
 
@@ -150,29 +150,29 @@ class RobotsAnswers:
         """Take in the pause that the owner asks for: http and https share a clock, so the longer of their two."""
         before = host.delay_seconds
         other = "http" if scheme == "https" else "https"
-        floor_seconds = max(floor_seconds, self._books.robots.floor_seconds(f"{other}://{host.name}"))
+        floor_seconds = max(floor_seconds, self._state.robots.floor_seconds(f"{other}://{host.name}"))
         host.floor_seconds = floor_seconds
-        host.delay_seconds = self._conduct.delay_seconds(host)
+        host.delay_seconds = self._politeness.delay_seconds(host)
         if host.delay_seconds > before:
             host.pace_free = max(host.pace_free, now + host.delay_seconds)
 
     def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
-        host = self._books.host(target.host)
-        key, arrival = parse(origin + "/robots.txt").key, self._books.next_arrival(host, now)
+        host = self._state.host(target.host)
+        key, arrival = parse(origin + "/robots.txt").key, self._state.next_arrival(host, now)
         row = QueuedPage(host.name, key, target.url, 0, arrival, 0, hops, via, 0, FLAG_ROBOTS, origin)
         # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
-        self._books.changes.queued.append(row)
+        self._state.changes.queued.append(row)
         host.unstored += 1
-        self._books.dirty[host.name] = host
-        self._books.waits(host, 1)
-        self._books.workbench.add(host)
+        self._state.dirty[host.name] = host
+        self._state.waits(host, 1)
+        self._state.workbench.add(host)
 
     def _wake(self, host: Host) -> None:
         """Let a host that waited for another's robots.txt go on, at its own pace."""
         host.held_until = 0.0
         if host.stage in (Stage.WAITING, Stage.IDLE):
             work = host.waiting_urls > 0 and not host.given_up
-            self._books.workbench.wait(host, max(host.pace_free, host.rest_until), work=work)
+            self._state.workbench.wait(host, max(host.pace_free, host.rest_until), work=work)
 
 
 def _target(location: str) -> Address | None:

@@ -22,7 +22,7 @@ EMPTY_DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 _STATUS = re.compile(rb"\S+\s+(\d{3})")
 
 
-class Row(NamedTuple):
+class CdxjEntry(NamedTuple):
     """What the index says of one capture, and the span of the capture in its file."""
 
     start: int  # first byte of the capture (its request)
@@ -39,9 +39,9 @@ class Row(NamedTuple):
     truncated: str
 
 
-def row_of_capture(info: CaptureInfo, start: int) -> Row:
+def row_of_capture(info: CaptureInfo, start: int) -> CdxjEntry:
     """The row of a capture written at ``start``."""
-    return Row(
+    return CdxjEntry(
         start=start,
         end=start + info.total,
         url=info.url,
@@ -57,14 +57,14 @@ def row_of_capture(info: CaptureInfo, start: int) -> Row:
     )
 
 
-def row_of_member(member: Member) -> Row:
+def row_of_member(member: Member) -> CdxjEntry:
     """The row of a response or revisit record read from a file; its span is that of the one member."""
     head = member.block.partition(b"\r\n\r\n")[0]
     found = _STATUS.match(head)
     status = int(found[1]) if found else 0
     url = member.field("warc-target-uri").strip("<>")
     revisit = member.kind == "revisit"
-    return Row(
+    return CdxjEntry(
         start=member.offset,
         end=member.end,
         url=url,
@@ -80,7 +80,7 @@ def row_of_member(member: Member) -> Row:
     )
 
 
-def line(row: Row, filename: str) -> bytes:
+def line(row: CdxjEntry, filename: str) -> bytes:
     """The index line ``SURT YYYYmmddHHMMSS {json}`` without a line end; numbers are strings, as there."""
     fields = {
         "url": row.url,
@@ -98,13 +98,13 @@ def line(row: Row, filename: str) -> bytes:
     return b"%b %b %b" % (surt_key(row.url).encode(), row.timestamp.encode(), orjson.dumps(present))
 
 
-def parse(index_line: bytes) -> tuple[Row, str] | None:
+def parse(index_line: bytes) -> tuple[CdxjEntry, str] | None:
     """The row and the WARC's name of an index line, its span that of the record; None when it is none of ours."""
     try:
         _, timestamp, text = index_line.split(b" ", 2)
         fields = orjson.loads(text)
         offset, length = int(fields["offset"]), int(fields["length"])
-        row = Row(
+        row = CdxjEntry(
             start=offset,
             end=offset + length,
             url=fields["url"],
@@ -134,15 +134,15 @@ def surt_key(url: str) -> str:
     return key.replace(" ", "%20").replace("\n", "%0A")
 
 
-def pack(row: Row) -> bytes:
+def pack(row: CdxjEntry) -> bytes:
     """The row as one line of the journal."""
     return orjson.dumps(row._asdict()) + b"\n"
 
 
-def unpack(journal_line: bytes) -> Row | None:
+def unpack(journal_line: bytes) -> CdxjEntry | None:
     """The row of a journal line; None for a torn or foreign one."""
     try:
-        return Row(**orjson.loads(journal_line))
+        return CdxjEntry(**orjson.loads(journal_line))
     except (ValueError, TypeError):
         return None
 

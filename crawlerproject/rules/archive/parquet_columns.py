@@ -12,7 +12,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, Row, surt_key
+from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, CdxjEntry, surt_key
 from crawlerproject.rules.archive.warc_members import Member
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Url(NamedTuple):
     query: str | None
 
 
-def subset_of(row: Row) -> str:
+def subset_of(row: CdxjEntry) -> str:
     """Which of SUBSETS a capture belongs to: ``warc`` has bodies of pages, and nothing else."""
     if _parts(row.url).path == "/robots.txt":
         return "robotstxt"
@@ -88,7 +88,7 @@ def crawl_of(warcinfo: Member | None, otherwise: str) -> str:
     return quote((found[1].strip(b" \t").decode("utf-8", "replace") if found else "") or otherwise or "crawl", safe="")
 
 
-def columns(row: Row, filename: str) -> tuple[object, ...]:
+def columns(row: CdxjEntry, filename: str) -> tuple[object, ...]:
     """The values of COLUMNS for one capture; ``fetch_time`` has whole seconds, as Common Crawl's has."""
     url = _parts(row.url)
     segment = _SEGMENT.search(filename)

@@ -50,7 +50,7 @@ class Subscription(NamedTuple):
         return self.lease_until - (self.lease_until - self.verified_at) / 10
 
 
-class Answer(NamedTuple):
+class HubReply(NamedTuple):
     """What a hub is told; ``refused`` is the reason for the log when it is an error."""
 
     status: int
@@ -87,40 +87,42 @@ def hub_and_topic(url: str, header: Iterable[str], hubs: list[str], own: str) ->
 
 def verified(
     subscription: Subscription | None, asked: Mapping[str, str], now: float
-) -> tuple[Subscription | None, Answer]:
+) -> tuple[Subscription | None, HubReply]:
     """A hub's question whether a subscription is wanted, or its word that there will be none (5.2, 5.3).
 
     The subscription afterwards, and the answer; a refusal changes nothing.
     """
     if subscription is None:
-        return None, Answer(404, refused="nobody subscribes here")
+        return None, HubReply(404, refused="nobody subscribes here")
     topic, mode, challenge = asked.get("hub.topic", ""), asked.get("hub.mode", ""), asked.get("hub.challenge", "")
     if topic != subscription.topic:
-        return subscription, Answer(404, refused=f"unknown topic {topic[:200]!r}")
+        return subscription, HubReply(404, refused=f"unknown topic {topic[:200]!r}")
     if mode == "denied":
         denied = asked.get("hub.reason", "")[:200] or "without a reason"
-        return subscription._replace(denied=denied, verified_at=0.0, lease_until=0.0), Answer(200)
+        return subscription._replace(denied=denied, verified_at=0.0, lease_until=0.0), HubReply(200)
     if mode != "subscribe":
-        return subscription, Answer(404, refused=f"intent {mode[:40]!r} is none of ours")
+        return subscription, HubReply(404, refused=f"intent {mode[:40]!r} is none of ours")
     lease = asked.get("hub.lease_seconds", "")
     if not challenge or not (lease.isascii() and lease.isdigit() and 0 < len(lease) < 12 and int(lease)):
-        return subscription, Answer(404, refused="a challenge and a lease in seconds are needed")
+        return subscription, HubReply(404, refused="a challenge and a lease in seconds are needed")
     until = now + min(int(lease), MAX_LEASE_SECONDS)
-    return subscription._replace(verified_at=now, lease_until=until, denied=""), Answer(200, challenge)
+    return subscription._replace(verified_at=now, lease_until=until, denied=""), HubReply(200, challenge)
 
 
-def pushed(subscription: Subscription | None, body: bytes, signature: str, links: Iterable[str], now: float) -> Answer:
+def pushed(
+    subscription: Subscription | None, body: bytes, signature: str, links: Iterable[str], now: float
+) -> HubReply:
     """Whether what was pushed is the topic's, and the hub's own."""
     if subscription is None:
-        return Answer(404, refused="nobody subscribes here")
+        return HubReply(404, refused="nobody subscribes here")
     if not subscription.live(now):
-        return Answer(410, refused="no subscription is verified")
+        return HubReply(410, refused="no subscription is verified")
     if not signed(body, signature, subscription.secret):
-        return Answer(403, refused="the signature is not the hub's" if signature else "there is no signature")
+        return HubReply(403, refused="the signature is not the hub's" if signature else "there is no signature")
     topic = link_header(links)[1]
     if topic and topic != subscription.topic:
-        return Answer(403, refused=f"unknown topic {topic[:200]!r}")
-    return Answer(202)
+        return HubReply(403, refused=f"unknown topic {topic[:200]!r}")
+    return HubReply(202)
 
 
 def signed(body: bytes, signature: str, secret: str) -> bool:

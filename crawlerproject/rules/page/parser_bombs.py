@@ -123,11 +123,11 @@ def _most_open(text: NDArray[np.uint8], places: NDArray[np.intp]) -> int:
     names = places + 1
     ends = text[names] == _CLOSES
     names += ends
-    letter = _LETTERS[text[names]]
-    codes = letter.astype(np.uint32)
+    message = _LETTERS[text[names]]
+    codes = message.astype(np.uint32)
     for further in range(1, _LETTERS_COMPARED):
-        letter = _LETTERS[text[names + further]] * (letter > 0).view(np.uint8)
-        codes = (codes << 8 | letter).astype(np.uint32)
+        message = _LETTERS[text[names + further]] * (message > 0).view(np.uint8)
+        codes = (codes << 8 | message).astype(np.uint32)
     for taken_out in range(_NESTED_ROUNDS):
         inner = np.flatnonzero(~ends[:-1] & ends[1:] & (codes[:-1] == codes[1:]))
         if not inner.size:

@@ -13,7 +13,7 @@ _NUMBERS = frozenset(PacePreset._fields)
 _FIXED = "delay_seconds"
 
 
-class Problem(NamedTuple):
+class SkippedLine(NamedTuple):
     """A line that is skipped."""
 
     line: int
@@ -31,7 +31,7 @@ class HostPaces:
         return len(self._hosts)
 
     @classmethod
-    def parse(cls, lines: Iterable[str]) -> tuple[Self, list[Problem]]:
+    def parse(cls, lines: Iterable[str]) -> tuple[Self, list[SkippedLine]]:
         """The paces of a file's lines, and the lines that say nothing usable; ``#`` begins a comment."""
         hosts: dict[str, dict[str, Any]] = {}
         problems = []
@@ -42,7 +42,7 @@ class HostPaces:
             try:
                 hosts[_pattern(words[0])] = _numbers(words[1:])
             except ValueError as error:
-                problems.append(Problem(number, line.strip(), str(error)))
+                problems.append(SkippedLine(number, line.strip(), str(error)))
         return cls(hosts), problems
 
     def preset(self, host: str, base: PacePreset) -> PacePreset:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from crawlerproject.rules.rendering.triage import Verdict
+from crawlerproject.rules.rendering.triage import RenderNeed
 
 # A render pays when it finds a fifth more words, or links that the plain answer lacks (facts of our measurements:
 # whole pages gain nothing at all, shells gain everything; anything between would do).
@@ -57,12 +57,12 @@ def pays(plain_words: int, plain_links: int, words: int, links: int) -> bool:
     return more_words or (links >= plain_links + _MIN_NEW_LINKS and links > plain_links * _MIN_GAIN)
 
 
-def worth_a_render(verdict: Verdict, gain: Gain, host: Gain, chance: float) -> bool:
+def worth_a_render(verdict: RenderNeed, gain: Gain, host: Gain, chance: float) -> bool:
     """The decision for one page; ``gain`` of its template, ``host`` of all its host's, ``chance`` in [0, 1)."""
-    if verdict is Verdict.PLAIN:
+    if verdict is RenderNeed.PLAIN:
         return False
     if gain.unpaid_in_a_row >= _PROVEN:
         return chance < PROBE_SHARE
-    if verdict is Verdict.RENDER or gain.paid:
+    if verdict is RenderNeed.RENDER or gain.paid:
         return True
     return host.paid > 0 or gain.rendered < _TRIALS or chance < _DOUBT_SHARE

@@ -61,7 +61,7 @@ _EXECUTED = frozenset(
 )
 
 
-class Verdict(StrEnum):
+class RenderNeed(StrEnum):
     """What the plain answer alone tells."""
 
     PLAIN = "plain"
@@ -73,7 +73,7 @@ class Verdict(StrEnum):
 class Triage:
     """The verdict and the signals that made it, in words for the metadata record and the shell."""
 
-    verdict: Verdict
+    verdict: RenderNeed
     score: int = 0
     signals: tuple[str, ...] = ()
 
@@ -81,7 +81,7 @@ class Triage:
         return f"{self.verdict} (score {self.score}: {', '.join(self.signals) or 'no signal'})"
 
 
-PLAIN = Triage(Verdict.PLAIN)
+PLAIN = Triage(RenderNeed.PLAIN)
 
 
 def looks_whole(words: int, links: int) -> bool:
@@ -119,7 +119,9 @@ def triage(body: bytes, content_type: str | None) -> Triage:
         "framework's mark": bool(_FRAMEWORK.search(body)),
     }
     score = sum(_WEIGHTS[name] for name, found in signals.items() if found)
-    verdict = Verdict.RENDER if score >= RENDER_SCORE else Verdict.UNSURE if score >= UNSURE_SCORE else Verdict.PLAIN
+    verdict = (
+        RenderNeed.RENDER if score >= RENDER_SCORE else RenderNeed.UNSURE if score >= UNSURE_SCORE else RenderNeed.PLAIN
+    )
     return Triage(verdict, score, tuple(name for name, found in signals.items() if found))
 
 

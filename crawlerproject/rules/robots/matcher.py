@@ -51,7 +51,7 @@ _INDEX_PAGE = "/index.html"
 _ADDRESSES = ("http://", "https://")
 
 
-class Verdict(Enum):
+class PathAccess(Enum):
     """What the rules say of a path. DOUBT: finding out would cost too much, and doubt means no."""
 
     ALLOW = "allow"
@@ -101,7 +101,7 @@ class Matcher:
         self._scan = sum(pattern.scan for pattern in self._patterns)
         self._pieces: Pieces | None = None
 
-    def verdict(self, path: str) -> Verdict:
+    def verdict(self, path: str) -> PathAccess:
         """What the longest rule says that matches ``path`` (as ``spelled`` returns it)."""
         rank = self._ranks[bisect_right(self._edges, path)]
         if self._exact:
@@ -117,9 +117,9 @@ class Matcher:
                 if pattern.needle in path and _matches(pattern, path):
                     rank = pattern.rank
                     break
-        return Verdict.ALLOW if rank & 1 or not rank else Verdict.DENY
+        return PathAccess.ALLOW if rank & 1 or not rank else PathAccess.DENY
 
-    def _of_many(self, path: str, rank: int, budget: int) -> Verdict:
+    def _of_many(self, path: str, rank: int, budget: int) -> PathAccess:
         """The verdict when not all patterns can be tried; ``rank`` is the best of the others."""
         patterns = self._patterns
         if self._pieces is None:
@@ -127,7 +127,7 @@ class Matcher:
         before = bisect_right(patterns, -rank - 1, key=lambda pattern: -pattern.rank)
         places = self._pieces.found(path, before, budget // _CALL)
         if places is None:
-            return Verdict.DOUBT
+            return PathAccess.DOUBT
         length = len(path)
         for place in places:
             pattern = patterns[place]
@@ -136,16 +136,16 @@ class Matcher:
                 continue
             budget -= length
             if budget < 0:
-                return Verdict.DOUBT
+                return PathAccess.DOUBT
             if pattern.needle not in path:
                 continue
             budget -= pattern.calls + pattern.scan * length
             if budget < 0:
-                return Verdict.DOUBT
+                return PathAccess.DOUBT
             if _matches(pattern, path):
                 rank = pattern.rank
                 break
-        return Verdict.ALLOW if rank & 1 or not rank else Verdict.DENY
+        return PathAccess.ALLOW if rank & 1 or not rank else PathAccess.DENY
 
 
 def spelled(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from crawlerproject.rules.archive.payload_type import payload_type
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS, LONGEST_SECONDS
-from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, Verdict, rule_matches, spelled
+from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, PathAccess, rule_matches, spelled
 from crawlerproject.rules.robots.parser import MAX_BYTES, RobotsText, Rule, VisitTime, read_robots_text
 
 # RFC 9309 2.3.1.2: "crawlers SHOULD follow at least five consecutive redirects".
@@ -69,17 +69,17 @@ class RobotsRules:
 
     def allowed(self, url: str) -> bool:
         """Whether ``url`` (absolute http(s), or path and query) may be fetched; robots.txt itself always."""
-        return self.verdict(url) is Verdict.ALLOW
+        return self.verdict(url) is PathAccess.ALLOW
 
-    def verdict(self, url: str) -> Verdict:
+    def verdict(self, url: str) -> PathAccess:
         """As ``allowed``; DOUBT when the rules would cost too much to try (``robots_matcher``)."""
         if self._matcher is None and not self.left_alone:
-            return Verdict.ALLOW
+            return PathAccess.ALLOW
         path = _path_of(url)
         if path.partition("?")[0] == "/robots.txt":
-            return Verdict.ALLOW
+            return PathAccess.ALLOW
         if self._matcher is None or self.left_alone:
-            return Verdict.DENY
+            return PathAccess.DENY
         return self._matcher.verdict(spelled(path))
 
     @property
@@ -156,7 +156,7 @@ def refusing_line(body: bytes, token: str, url: str) -> str:
         delay, rate = rules.crawl_delay_seconds or 0.0, rules.request_rate_seconds or 0.0
         wish = f"Crawl-delay: {delay:g}" if delay >= rate else f"Request-rate: one in {rate:g} s"
         return f"{wish}: beyond {LEAVE_ALONE_SECONDS / 86_400:.0f} days, that is to be left alone"
-    if rules.verdict(url) is Verdict.DOUBT:
+    if rules.verdict(url) is PathAccess.DOUBT:
         return "wildcard rules that would take too long to try on this address: doubt means no"
     rule = deciding_rule(body, token, url)
     if rule is None or rule.allow:

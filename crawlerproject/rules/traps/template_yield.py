@@ -102,7 +102,7 @@ class Yield:
         return self.left <= 0
 
 
-class Lists:
+class ListYield:
     """What the sitemaps and feeds of one host gave. Those that were fetched live on the pages that they named."""
 
     __slots__ = ("fetched", "named", "new", "refused")
@@ -138,7 +138,7 @@ class HostYields:
         self.host = Yield(HOST_FIRST_PAGES)
         self.shapes = 0  # links refused by rules/traps/path_shapes.py, for their shape alone
         self.example = ""  # one of them
-        self.lists = Lists()
+        self.lists = ListYield()
         self._tables: tuple[dict[str, Yield], ...] = ({}, {}, {})
         self._spent = 0  # templates without a budget
         self._marks = Marks()
@@ -220,7 +220,7 @@ class HostYields:
         yields.host = Yield(*numbers)
         yields.shapes, yields.example = shapes, example
         if lists:
-            yields.lists = Lists(*lists[0])
+            yields.lists = ListYield(*lists[0])
         for table, rows in zip(yields._tables, tables, strict=True):
             table.update({name: Yield(*numbers) for name, *numbers in rows})
         yields._marks = Marks.unpack(packed[_HEAD.size + length :])

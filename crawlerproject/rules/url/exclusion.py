@@ -13,7 +13,7 @@ _MOST_CHARACTERS = 254  # with a root dot; of a longer text, which names no host
 _NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
 
 
-class Problem(NamedTuple):
+class UnusableLine(NamedTuple):
     """A line that could not be used; ``line`` counts from 1."""
 
     line: int
@@ -30,7 +30,7 @@ class Exclusion:
         self._lines: dict[str, int] = dict(lines or {})  # domain or IP address -> line it stands on
 
     @classmethod
-    def parse(cls, lines: Iterable[str]) -> tuple[Exclusion, list[Problem]]:
+    def parse(cls, lines: Iterable[str]) -> tuple[Exclusion, list[UnusableLine]]:
         """Read lines of one domain or IP address each, ``#`` comments; bad ones are returned as problems."""
         found: dict[str, int] = {}
         problems = []
@@ -42,7 +42,7 @@ class Exclusion:
             if domain:
                 found.setdefault(domain, number)
             else:
-                problems.append(Problem(number, text[:100], "is neither a domain nor an IP address"))
+                problems.append(UnusableLine(number, text[:100], "is neither a domain nor an IP address"))
         return cls(found), problems
 
     def __or__(self, other: Exclusion) -> Exclusion:

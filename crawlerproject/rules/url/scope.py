@@ -25,7 +25,7 @@ _KEPT = 65_536
 _NAMED = 3
 
 
-class Target(Protocol):
+class ScopedUrl(Protocol):
     """What of an address matters here."""
 
     @property
@@ -139,7 +139,7 @@ class Scope:
         """Whether seeds with rules of their own say what of the host belongs to the crawl."""
         return self._governing(host) is not None
 
-    def refusal(self, address: Target, depth: int, *, is_list: bool = False) -> Reason | None:
+    def refusal(self, address: ScopedUrl, depth: int, *, is_list: bool = False) -> Reason | None:
         """Why the address does not belong to the crawl; None when it does. ``is_list``: it is a sitemap."""
         if depth > self.max_depth:
             return Reason.DEPTH
@@ -149,7 +149,7 @@ class Scope:
             return None if self.mode == "any" else self._mode_refusal(address.host)
         return self.place_refusal(address, is_list=is_list)
 
-    def place_refusal(self, address: Target, *, is_list: bool = False) -> Reason | None:
+    def place_refusal(self, address: ScopedUrl, *, is_list: bool = False) -> Reason | None:
         """The part of ``refusal`` that is about hosts, paths and patterns."""
         places = self._governing(address.host)
         if is_list:  # it lies where its site has it, and names pages, each of which is judged
@@ -161,7 +161,7 @@ class Scope:
             return self._mode_refusal(address.host)
         return None if places.takes(url) else Reason.SCOPE
 
-    def why(self, address: Target) -> str:
+    def why(self, address: ScopedUrl) -> str:
         """What of mode, patterns and seeds keeps the address out, in words; "" when nothing does."""
         if self.place_refusal(address) is None:
             return ""

@@ -18,7 +18,7 @@ _BARE = re.compile(r"(?:[^\s:/?#@]+\.[^\s:/?#@]+|localhost|\[[0-9A-Fa-f:.]+\])(?
 _OPTIONS = re.compile(r"\s(?=[a-z_]{1,20}=)")
 
 
-class Problem(NamedTuple):
+class BadSeed(NamedTuple):
     """A line that names no address, or one that is never asked."""
 
     line_number: int  # from 1
@@ -30,11 +30,11 @@ class Seeds(NamedTuple):
     """What a list of seeds says."""
 
     addresses: list[Address]  # in order, each key once
-    problems: list[Problem]
+    problems: list[BadSeed]
     options: dict[str, str]  # by the seed's URL: ``key=value``, separated by blanks; seeds that have any
 
 
-def read_seeds(text_lines: Iterable[str]) -> tuple[list[Address], list[Problem]]:
+def read_seeds(text_lines: Iterable[str]) -> tuple[list[Address], list[BadSeed]]:
     """As ``seeds_of``, without what lines say beside their URLs."""
     return seeds_of(text_lines)[:2]
 
@@ -45,7 +45,7 @@ def seeds_of(text_lines: Iterable[str]) -> Seeds:
     A bare ``example.org`` is taken as ``https://example.org``, the way a browser's address bar does today.
     """
     seeds: dict[bytes, Address] = {}
-    problems: list[Problem] = []
+    problems: list[BadSeed] = []
     options: dict[str, str] = {}
     for number, line in enumerate(text_lines, 1):
         text, *rest = _OPTIONS.split(_without_comment(line), maxsplit=1)
@@ -54,10 +54,10 @@ def seeds_of(text_lines: Iterable[str]) -> Seeds:
         try:
             address = parse(f"https://{text}" if _BARE.fullmatch(text) else text)
         except UrlRefused as refused:
-            problems.append(Problem(number, text, refused.reason))
+            problems.append(BadSeed(number, text, refused.reason))
         else:
             if bad_port(address.host):
-                problems.append(Problem(number, text, Reason.BAD_PORT))
+                problems.append(BadSeed(number, text, Reason.BAD_PORT))
             else:
                 address = seeds.setdefault(address.key, address)
                 if rest:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import REVISIT_MIME, Row
+from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.urls import UrlRefused, parse
@@ -20,11 +20,11 @@ from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 CDXJ_SUFFIX = ".cdxj"
 
 
-class Found(NamedTuple):
+class IndexedCapture(NamedTuple):
     """One capture, as the index has it."""
 
     filename: str  # without ".open"
-    row: Row
+    row: CdxjEntry
 
 
 class Captures:
@@ -34,22 +34,22 @@ class Captures:
         self._warcs = folder / "warc"
         self._index = folder / "index"
 
-    def of_url(self, url: str) -> list[Found]:
+    def of_url(self, url: str) -> list[IndexedCapture]:
         """All captures whose key is that of ``url`` (scheme, www. and the order of the query do not matter), by time.
 
         Raises OperatorError when ``url`` is none.
         """
         key, host = _key_and_host(url)
-        found: dict[tuple[str, int], Found] = {}
+        found: dict[tuple[str, int], IndexedCapture] = {}
         # Journals first: one that is closed meanwhile is then found among the closed ones.
         for journal in sorted(self._index.glob(f"*{JOURNAL_SUFFIX}")):
             filename = f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
             for row in _journal_rows(journal, key, host):
-                found[filename, row.offset] = Found(filename, row)
+                found[filename, row.offset] = IndexedCapture(filename, row)
         for index in sorted(self._index.glob(f"*{CDXJ_SUFFIX}")):
             for line in lines_of_key(index, key):
                 if (parsed := cdxj.parse(line)) is not None:
-                    found[parsed[1], parsed[0].offset] = Found(parsed[1], parsed[0])
+                    found[parsed[1], parsed[0].offset] = IndexedCapture(parsed[1], parsed[0])
         return sorted(found.values(), key=lambda capture: (capture.row.timestamp, capture.filename, capture.row.offset))
 
     def unindexed(self) -> list[str]:
@@ -59,7 +59,7 @@ class Captures:
         closed = sorted(path.name for path in self._warcs.glob(f"*{WARC_SUFFIX}"))
         return [name for name in closed if name.removesuffix(WARC_SUFFIX) not in names]
 
-    def record(self, capture: Found) -> Member:
+    def record(self, capture: IndexedCapture) -> Member:
         """The response or revisit record itself. Raises OperatorError when the index does not tell the truth."""
         path = self._warcs / capture.filename
         if not path.exists():
@@ -75,7 +75,7 @@ class Captures:
             raise OperatorError(f"The index names {capture.row.url} in {where}, but another record is there.")
         return member
 
-    def original(self, revisit: Member) -> Found | None:
+    def original(self, revisit: Member) -> IndexedCapture | None:
         """The capture whose body a revisit stands for; None when this archive does not have it."""
         url, date = revisit.field("warc-refers-to-target-uri"), revisit.field("warc-refers-to-date")
         timestamp = re.sub(r"\D", "", date)[:14]
@@ -88,7 +88,7 @@ class Captures:
         return next(iter(exact or [found for found in same if digest and found.row.digest == digest]), None)
 
 
-def nearest(captures: list[Found], timestamp: str) -> Found:
+def nearest(captures: list[IndexedCapture], timestamp: str) -> IndexedCapture:
     """The last capture within ``timestamp``, digits from the year on, as many as are known; or the nearest to it.
 
     Raises OperatorError when it is no time.
@@ -128,7 +128,7 @@ def lines_of_key(index: Path, key: str) -> Iterator[bytes]:
             yield line
 
 
-def _journal_rows(journal: Path, key: str, host: bytes) -> Iterator[Row]:
+def _journal_rows(journal: Path, key: str, host: bytes) -> Iterator[CdxjEntry]:
     try:
         file = journal.open("rb")
     except FileNotFoundError:  # closed a moment ago: its index is there now

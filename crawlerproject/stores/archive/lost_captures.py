@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.digests import sha1_of
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.priority import SEED
@@ -18,7 +18,7 @@ from crawlerproject.stores.logs.request_log import log_files, read_rows
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 
-class Lost(NamedTuple):
+class LostCapture(NamedTuple):
     """A capture that was committed and is gone."""
 
     url: str
@@ -41,12 +41,12 @@ class PageStore(Protocol):
     def apply(self, changes: Changes) -> None: ...
 
 
-def lost_of_row(row: Row) -> Lost:
+def lost_of_row(row: CdxjEntry) -> LostCapture:
     """The capture of an index row."""
-    return Lost(row.url, sha1_of(row.digest))
+    return LostCapture(row.url, sha1_of(row.digest))
 
 
-class Place(NamedTuple):
+class Discovery(NamedTuple):
     """How a page was found."""
 
     depth: int = 0
@@ -54,9 +54,9 @@ class Place(NamedTuple):
     via: str = ""
 
 
-def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Place]:
+def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Discovery]:
     """How pages were found, by the request log; the newest days are read first, and no more than is needed."""
-    places: dict[str, Place] = {}
+    places: dict[str, Discovery] = {}
     wanted = set(urls)
     for path in reversed(log_files(log_folder)):
         if not wanted:
@@ -64,7 +64,7 @@ def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Place]:
         with suppress(OSError, ValueError):  # what is not known of a page does not keep it from being fetched
             for row in read_rows(path):
                 if row is not None and row["url"] in wanted:
-                    places[str(row["url"])] = Place(int(str(row["depth"])), str(row["hop"]), str(row["via"]))
+                    places[str(row["url"])] = Discovery(int(str(row["depth"])), str(row["hop"]), str(row["via"]))
         wanted -= places.keys()
     return places
 
@@ -74,7 +74,7 @@ Counted = Callable[[PageStore, Changes], None]
 
 
 def rows_lost(
-    store: PageStore, log_folder: Path, rows: list[Row], kept: OpenFile | None, now: float, counted: Counted
+    store: PageStore, log_folder: Path, rows: list[CdxjEntry], kept: OpenFile | None, now: float, counted: Counted
 ) -> int:
     """The open file was found shorter than committed: queue the pages of ``rows`` again and commit what is ``kept``."""
     places = places_of(log_folder, (row.url for row in rows))
@@ -88,7 +88,7 @@ def try_again(store: PageStore, log_folder: Path, now: float, counted: Counted) 
     pages = [(key, record) for key, record in store.pages() if record.reason == Reason.POISON]
     places = places_of(log_folder, (record.url for _, record in pages))
     for key, record in pages:
-        host, place = parse(record.url).host, places.get(record.url, Place())
+        host, place = parse(record.url).host, places.get(record.url, Discovery())
         changes.queued.append(QueuedPage(host, key, record.url, SEED, arrival - len(changes.queued), *place))
         changes.pages.append((key, PageRecord(record.url, Reason.LOST, 0, now)))
     counted(store, changes)
@@ -99,8 +99,8 @@ def try_again(store: PageStore, log_folder: Path, now: float, counted: Counted) 
 
 def fetch_again(
     store: PageStore,
-    lost: Iterable[Lost],
-    places: Mapping[str, Place],
+    lost: Iterable[LostCapture],
+    places: Mapping[str, Discovery],
     now: float,
     facts: list[tuple[str, bytes]],
     counted: Counted,
@@ -128,7 +128,7 @@ def fetch_again(
             continue
         queued.add(key)
         # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
-        changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Place())))
+        changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Discovery())))
         changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
     counted(store, changes)
     if changes:

@@ -11,7 +11,7 @@ from crawlerproject.rules.archive.warc_members import Member, walk
 OPEN_SUFFIX = ".open"
 
 
-class PlainAnswer(NamedTuple):
+class PlainResponse(NamedTuple):
     """The place of a response record, and what the page said without a browser."""
 
     filename: str
@@ -25,7 +25,7 @@ class PlainAnswer(NamedTuple):
         return " ".join(map(str, self))
 
     @classmethod
-    def of(cls, note: str) -> PlainAnswer:
+    def of(cls, note: str) -> PlainResponse:
         """What ``note`` wrote; StorageError when it is something else."""
         filename, *numbers = note.rsplit(" ", 4)
         if len(numbers) != 4 or not all(number.isdigit() for number in numbers):
@@ -33,7 +33,7 @@ class PlainAnswer(NamedTuple):
         return cls(filename, *map(int, numbers))
 
 
-class StoredAnswer(NamedTuple):
+class StoredResponse(NamedTuple):
     """A response record as it was written: its id, its HTTP head and its body, Content-Encoding kept."""
 
     record_id: str
@@ -42,7 +42,7 @@ class StoredAnswer(NamedTuple):
     body: bytes
 
 
-def read_answer(folder: Path, place: PlainAnswer) -> StoredAnswer:
+def read_answer(folder: Path, place: PlainResponse) -> StoredResponse:
     """Read one response record of ``folder``'s WARC files; StorageError when it is not there any more."""
     member = None
     for path in (folder / f"{place.filename}{OPEN_SUFFIX}", folder / place.filename):
@@ -58,4 +58,4 @@ def read_answer(folder: Path, place: PlainAnswer) -> StoredAnswer:
     if not isinstance(member, Member) or member.kind != "response":
         raise StorageError(f"the plain answer is not at {place.offset:,} of {place.filename} any more")
     head, _, body = member.block.partition(b"\r\n\r\n")
-    return StoredAnswer(member.field("warc-record-id"), member.field("warc-date"), head, body)
+    return StoredResponse(member.field("warc-record-id"), member.field("warc-date"), head, body)

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import whole_length
 from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, members
 from crawlerproject.stores.archive.warc_writer import OpenFile
@@ -35,7 +35,7 @@ class Recovery:
     messages: list[str] = field(default_factory=list)  # for the log, one sentence each
 
 
-RowsLost = Callable[[list[Row], OpenFile | None], int]
+RowsLost = Callable[[list[CdxjEntry], OpenFile | None], int]
 """Told which committed captures a power loss took and what of the open file is kept; how many pages come back."""
 
 

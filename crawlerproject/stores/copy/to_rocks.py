@@ -116,8 +116,8 @@ def _partition_rows(store: HeldStore, partition: int) -> Iterator[Row]:
             yield from ((tables.QUEUE, prefix + place, packed) for place, packed in packed_rows(member))
     for member in store.members(keys.prints):
         yield from _print_rows(member[:_KEY], member[_KEY:])
-    if letters := store.link.call("LRANGE", [keys.inbox], 0, -1):
-        yield FACTS, f"{LETTERS_FACT}/{partition}".encode(), b"[" + b",".join(letters) + b"]"
+    if messages := store.link.call("LRANGE", [keys.inbox], 0, -1):
+        yield FACTS, f"{LETTERS_FACT}/{partition}".encode(), b"[" + b",".join(messages) + b"]"
 
 
 def _print_rows(key: bytes, page: bytes) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive import cdxj
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, Progress, first_member, members
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
@@ -41,12 +41,12 @@ class CdxjFiles:
         self.folder = folder
         self._parquet = parquet
         folder.mkdir(parents=True, exist_ok=True)
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[CdxjEntry]] = {}
         self._unwritten: dict[str, bytes] = {}
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cdxj")
         self._running: list[tuple[Path, Future[list[str]]]] = []
 
-    def append(self, filename: str, row: Row) -> None:
+    def append(self, filename: str, row: CdxjEntry) -> None:
         """Remember the row of a capture in WARC ``filename``; on disk after the next ``flush``."""
         self._rows.setdefault(filename, []).append(row)
 
@@ -71,7 +71,7 @@ class CdxjFiles:
         rows = _journal_rows(journal) if journal.exists() else []
         return max((row.start for row in rows if row.start <= before), default=0)
 
-    def journal_between(self, filename: str, start: int, end: int) -> list[Row]:
+    def journal_between(self, filename: str, start: int, end: int) -> list[CdxjEntry]:
         """The rows of captures that lie within a span of an open WARC, each once."""
         journal = self._journal(filename)
         rows = _journal_rows(journal) if journal.exists() else []
@@ -157,7 +157,7 @@ class CdxjFiles:
                 os.close(descriptor)
         del self._unwritten[filename]
 
-    def _write_index(self, warc: Path, rows: list[Row]) -> None:
+    def _write_index(self, warc: Path, rows: list[CdxjEntry]) -> None:
         if self._parquet is not None:
             self._parquet.write(warc, first_member(warc), rows)
         # Sorted in pieces: one long sort would hold Python's lock, and with it the crawl beside it.
@@ -178,12 +178,12 @@ class CdxjFiles:
         return True
 
 
-def _journal_rows(journal: Path) -> list[Row]:
+def _journal_rows(journal: Path) -> list[CdxjEntry]:
     with journal.open("rb") as file:
         return [row for line in file if (row := cdxj.unpack(line)) is not None]
 
 
-def _chain(rows: Iterable[Row], warc: Path) -> list[Row] | None:
+def _chain(rows: Iterable[CdxjEntry], warc: Path) -> list[CdxjEntry] | None:
     """The rows whose spans follow each other from the warcinfo to the end of the file; None when one is missing."""
     by_start = {row.start: row for row in rows}  # the latest wins: an offset is used again after a cut
     first = first_member(warc)
@@ -200,7 +200,7 @@ def _chain(rows: Iterable[Row], warc: Path) -> list[Row] | None:
     return chain if position == length else None
 
 
-def _read_rows(warc: Path, progress: Progress | None = None) -> tuple[list[Row], list[str]]:
+def _read_rows(warc: Path, progress: Progress | None = None) -> tuple[list[CdxjEntry], list[str]]:
     """Rows read from the WARC itself up to its first flaw, and that flaw as a sentence."""
     rows, messages = [], []
     for member in members(warc, progress=progress):

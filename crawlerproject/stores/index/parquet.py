@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.parquet_columns import crawl_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX
@@ -26,7 +26,7 @@ class ParquetFiles:
         self.folder = folder
         self.crawl = crawl
 
-    def write(self, warc: Path, first: Member | None, rows: Iterable[Row]) -> None:
+    def write(self, warc: Path, first: Member | None, rows: Iterable[CdxjEntry]) -> None:
         """Write the parts of one closed WARC, whose first record is ``first``, in place of earlier ones."""
         # Arrow takes a tenth of a second to import, which a crawl need not spend before its first file is full.
         from crawlerproject.stores.index.parquet_tables import written
@@ -40,7 +40,7 @@ class ParquetFiles:
             if path not in parts:
                 path.unlink()
 
-    def build(self, filename: str, first: Member | None, rows: Iterable[Row]) -> dict[Path, pa.Table]:
+    def build(self, filename: str, first: Member | None, rows: Iterable[CdxjEntry]) -> dict[Path, pa.Table]:
         """What the parts of one WARC must hold, by their paths. Raises StorageError for a file beyond 2 GiB."""
         from crawlerproject.stores.index.parquet_tables import tables_of
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject.errors import StorageError
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.parquet_columns import COLUMNS, MAX_OFFSET, columns, subset_of
 
 _TYPES: dict[str, pa.DataType] = {
@@ -24,7 +24,7 @@ SCHEMA = pa.schema([pa.field(name, _TYPES[kind], nullable) for name, kind, nulla
 _ROWS_AT_ONCE = 1024
 
 
-def tables_of(filename: str, rows: Iterable[Row]) -> dict[str, pa.Table]:
+def tables_of(filename: str, rows: Iterable[CdxjEntry]) -> dict[str, pa.Table]:
     """By subset, what the parts of one WARC must hold. Raises StorageError for a file beyond 2 GiB."""
     waiting: dict[str, list[tuple[object, ...]]] = {}
     batches: dict[str, list[pa.RecordBatch]] = {}

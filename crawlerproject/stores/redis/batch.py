@@ -73,7 +73,7 @@ class Part:
     hosts: dict[str, bytes] = field(default_factory=dict)
     robots: dict[str, bytes] = field(default_factory=dict)
     prints: list[bytes] = field(default_factory=list)
-    letters: int = 0  # read from the inbox: they go with this beat
+    messages: int = 0  # read from the inbox: they go with this beat
 
     def bundle(self) -> None:
         """Put together what is queued, of hosts that nobody has at hand."""
@@ -99,7 +99,7 @@ class Part:
         for host in (*(host for host, _ in gone), *(host for host, _ in removed), *members):
             number.setdefault(host, str(len(number) + 1).encode())
         numbers = (gone, removed, members, self.keys, self.pages, self.hosts, self.robots, self.prints)
-        arguments = [str(self.letters).encode(), *(str(len(each)).encode() for each in numbers), b"".join(self.new)]
+        arguments = [str(self.messages).encode(), *(str(len(each)).encode() for each in numbers), b"".join(self.new)]
         for host, place in (*gone, *removed):
             arguments += number[host], place
         for host, some in members.items():

@@ -12,14 +12,14 @@ from threading import Lock, RLock
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.runtime.lru import Recent
+from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
 from crawlerproject.stores.redis.batch import host_of_fact
-from crawlerproject.stores.redis.fingerprints import Prints
+from crawlerproject.stores.redis.fingerprints import RedisFingerprints
 from crawlerproject.stores.redis.host_fields import HostFields
 from crawlerproject.stores.redis.known_urls import KnownLinks
 from crawlerproject.stores.redis.pending import Pending
-from crawlerproject.stores.redis.queue_heads import MEMBERS, Heads
+from crawlerproject.stores.redis.queue_heads import MEMBERS, QueueHeads
 from crawlerproject.stores.redis.queue_members import Place
 from crawlerproject.stores.redis.store import Granted, RedisStore
 from crawlerproject.stores.row_codec import unpack_record
@@ -34,7 +34,7 @@ _ROWS_A_BEAT = 10_000
 _STATES = 100_000
 
 
-class AheadStore:
+class BufferedStore:
     """A ``FrontierStore``; ``sync`` sends what was applied and may run in another thread, all else in one thread."""
 
     def __init__(self, store: RedisStore) -> None:
@@ -43,11 +43,11 @@ class AheadStore:
         self._sending = Lock()  # one beat at a time
         self._pending = Pending()
         self._flying: Pending | None = None  # being sent; sent again just so when that failed
-        self.heads = Heads()
+        self.heads = QueueHeads()
         self.links = KnownLinks()
-        self._hosts: Recent[str, bytes | None] = Recent(_STATES)
+        self._hosts: LruCache[str, bytes | None] = LruCache(_STATES)
         self._fields = HostFields(self._waiting, lambda host: store.partition(host) in store.held)
-        self._prints = Prints(store, self._waiting)
+        self._prints = RedisFingerprints(store, self._waiting)
 
     # --- partitions -----------------------------------------------------------------------------
 
@@ -241,16 +241,16 @@ class AheadStore:
         while not self.heads.is_open(row, self._waiting()):
             self._ask_for_head(row.host, MEMBERS)
 
-    def post(self, partition: int, letter: bytes) -> None:
+    def post(self, partition: int, message: bytes) -> None:
         """Send a letter with the next ``sync``, before anything of that beat counts."""
         with self._lock:
-            self._pending.letters_out.append((partition, letter))
+            self._pending.letters_out.append((partition, message))
 
-    def letters(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
+    def messages(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
         """Unread letters of partitions whose earlier ones are settled; they go with the next ``sync``."""
         with self._lock:
             waiting = set(self._pending.letters_read) | set(self._flying.letters_read if self._flying else ())
-        return self.store.letters([p for p in partitions if p not in waiting], limit)
+        return self.store.messages([p for p in partitions if p not in waiting], limit)
 
     def letters_read(self, partition: int, count: int) -> None:
         """So many letters of a partition are answered by what was applied since."""

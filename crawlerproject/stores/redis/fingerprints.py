@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 
 from crawlerproject.errors import StorageError
-from crawlerproject.runtime.lru import Recent
+from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Fingerprint, Near
 from crawlerproject.stores.redis.pending import Pending
@@ -16,11 +16,11 @@ from crawlerproject.stores.redis.store import RedisStore
 _PAGES = 1_000
 
 
-class Prints:
+class RedisFingerprints:
     """Not safe for threads."""
 
     def __init__(self, store: RedisStore, waiting: Callable[[], Sequence[Pending]]) -> None:
-        self.hosts: Recent[bytes, str] = Recent(_PAGES)  # page that was near -> its host
+        self.hosts: LruCache[bytes, str] = LruCache(_PAGES)  # page that was near -> its host
         self._store = store
         self._waiting = waiting
         self._at_hand = self._fresh()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from crawlerproject.rules.url.scope import registered_domain
-from crawlerproject.runtime.lru import Recent
+from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.batch import DOMAIN_FACT, fields_of, host_of_fact, host_of_field
 from crawlerproject.stores.redis.pending import Pending
@@ -21,7 +21,7 @@ class HostFields:
         """``waiting``: what Redis does not have yet, the oldest first; ``held``: whether a host is ours alone."""
         self._waiting = waiting
         self._held = held
-        self._at_hand: Recent[str, bytes | None] = Recent(_FIELDS)
+        self._at_hand: LruCache[str, bytes | None] = LruCache(_FIELDS)
 
     def missing(self, hosts: Iterable[str]) -> list[str]:
         """Fields of these hosts that Redis must be asked for; others' hosts are left out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crawlerproject.runtime.lru import Recent
+from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.pending import Pending
 from crawlerproject.stores.redis.seen_filter import SeenFilter
@@ -18,7 +18,7 @@ class KnownLinks:
 
     def __init__(self) -> None:
         self.filter = SeenFilter()
-        self._known: Recent[bytes, None] = Recent(_KEYS)
+        self._known: LruCache[bytes, None] = LruCache(_KEYS)
         self._new: set[bytes] = set()  # not known as of the last ``learn``
 
     def has(self, key: bytes, waiting: Sequence[Pending]) -> bool:

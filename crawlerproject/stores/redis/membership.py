@@ -15,7 +15,7 @@ from crawlerproject.stores.redis.keys import address_key, fleet_keys
 _CLOCK_TRIES = 8
 
 
-class Told(NamedTuple):
+class FleetStatus(NamedTuple):
     """What a report is answered with; times are the store's."""
 
     now: float  # epoch seconds
@@ -53,7 +53,7 @@ class RedisFleet:
         self.lease_ms = lease_ms
         self._keys = fleet_keys(crawl)
 
-    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> Told:
+    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> FleetStatus:
         """Report for the first time. Raises NameTaken when one goes by this name that is none of ``lives_before``."""
         told = self._report(life, lives_before, Report(False, 0, "{}"), partitions)
         if told is None:
@@ -73,11 +73,11 @@ class RedisFleet:
         doubt_seconds = (time.monotonic() - asked) / 2
         return Epoch(seconds + micros / 1e6 - asked - doubt_seconds, doubt_seconds)
 
-    def report(self, life: str, report: Report, partitions: int) -> Told | None:
+    def report(self, life: str, report: Report, partitions: int) -> FleetStatus | None:
         """Report, and hear how the others are; None when another goes by this name now."""
         return self._report(life, (), report, partitions)
 
-    def _report(self, life: str, lives_before: Sequence[str], report: Report, partitions: int) -> Told | None:
+    def _report(self, life: str, lives_before: Sequence[str], report: Report, partitions: int) -> FleetStatus | None:
         keys = self._keys
         answer = self.link.call(
             scripts.REPORT,
@@ -94,7 +94,7 @@ class RedisFleet:
             ",".join(map(str, report.left)),
         )
         now, known, workers, quiet, activity, rank, done = map(int, answer)
-        return Told(now / 1000, workers, bool(quiet), activity, rank, bool(done)) if known else None
+        return FleetStatus(now / 1000, workers, bool(quiet), activity, rank, bool(done)) if known else None
 
     def free(self, partitions: int, now: float) -> list[int]:
         """Partitions that no worker alive at ``now`` (store time, epoch seconds) is known to hold. One round trip."""

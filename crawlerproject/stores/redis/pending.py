@@ -116,7 +116,7 @@ class Pending:
         for (host, value), key in self.prints.items():
             part(host).prints.append(pack_print(Fingerprint(host, value, key)))
         for number, read in self.letters_read.items():
-            parts.setdefault(number, Part()).letters = read
+            parts.setdefault(number, Part()).messages = read
         return parts
 
     def _open(self, host: str, bundles: dict[bytes, list[QueuedPage]], part: Part) -> None:

@@ -28,7 +28,7 @@ class _Head:
     to: Place | None  # up to where all are among them; None: there are no others
 
 
-class Heads:
+class QueueHeads:
     """Not safe for threads. ``waiting`` is always what is not yet written in Redis, the oldest first."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ _PAGES_AT_A_TIME = 1000
 _MEMBERS_AT_A_TIME = 1000
 
 
-class RedisQuestions:
+class RedisReader:
     """Answers from Redis; blocking. Raises StorageError."""
 
     def __init__(self, link: RedisLink, crawl: str, worker: str, partitions: int) -> None:
@@ -176,7 +176,7 @@ class RedisQuestions:
         value = self._field_bytes(payloads_key(self.crawl, digest), digest)
         return unpack_original(value) if value else None
 
-    def letters(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
+    def messages(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
         """The oldest letters in the partitions' inboxes, empty inboxes left out."""
         calls = [Call("LRANGE", [self._keys[p].inbox], [0, limit - 1]) for p in partitions]
         return {p: found for p, found in zip(partitions, self.link.many(calls), strict=True) if found}

@@ -20,7 +20,7 @@ from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.batch import Arguments, Part, cut, host_of_fact
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import COPYING, PartitionKeys, fleet_keys, payloads_key, worker_keys
-from crawlerproject.stores.redis.reader import RedisQuestions
+from crawlerproject.stores.redis.reader import RedisReader
 from crawlerproject.stores.row_codec import pack_original
 
 # The layout of everything in Redis; 2: queues have bundles, page records are those of rocks.FORMAT 2.
@@ -39,7 +39,7 @@ class Granted(NamedTuple):
     unsure_until: float  # store time until which one that did not may have asked without a trace; 0.0: there was none
 
 
-class RedisStore(RedisQuestions):
+class RedisStore(RedisReader):
     """Keeps for one worker. Blocking; a change needs the partitions of all it changes, asking needs none.
 
     Raises OperatorError when it is made, StorageError afterwards; ``LeaseLost`` when another took over.
@@ -139,9 +139,9 @@ class RedisStore(RedisQuestions):
                 calls.append(Call("HSETNX", [key], [digest, pack_original(original)]))
         self.link.many(calls)
 
-    def post(self, letters: Iterable[tuple[int, bytes]]) -> None:
+    def post(self, messages: Iterable[tuple[int, bytes]]) -> None:
         """Put letters into inboxes, whoever holds their partitions. One may arrive twice."""
-        self.link.many([Call("RPUSH", [self._keys[p].inbox], [letter]) for p, letter in letters])
+        self.link.many([Call("RPUSH", [self._keys[p].inbox], [message]) for p, message in messages])
 
     def apply(self, changes: Changes) -> None:
         """Apply all of it atomically; as durable as this Redis makes what it has answered for."""

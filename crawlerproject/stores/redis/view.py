@@ -17,7 +17,7 @@ from crawlerproject.stores.redis.store import RedisStore, require_format
 _AT_A_TIME = 1000
 
 
-class AtWork(NamedTuple):
+class ActiveWorker(NamedTuple):
     """A worker that has joined and not left, and what it said last."""
 
     name: str
@@ -49,7 +49,7 @@ class RedisView(RedisStore):
         for keys in self._keys:
             yield from self._fields(keys.robots, prefix)
 
-    def workers(self) -> list[AtWork]:
+    def workers(self) -> list[ActiveWorker]:
         """Those that have joined and not left, by name."""
         keys = fleet_keys(self.crawl)
         names = sorted(self.link.call("ZRANGE", [keys.seen], 0, -1))
@@ -60,7 +60,7 @@ class RedisView(RedisStore):
         said = self.link.call("HMGET", [keys.info], *names)
         now = int(seconds) + int(micros) / 1e6
         return [
-            AtWork(name.decode(), max(0.0, now - float(at) / 1000), orjson.loads(info or b"{}"))
+            ActiveWorker(name.decode(), max(0.0, now - float(at) / 1000), orjson.loads(info or b"{}"))
             for name, at, info in zip(names, seen, said, strict=True)
             if at is not None
         ]

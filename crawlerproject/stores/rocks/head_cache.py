@@ -21,7 +21,7 @@ _REFUSALS = 1_000_000
 Row = tuple[bytes, bytes]  # queue key, packed row
 
 
-class RowsAhead:
+class QueueHeadCache:
     """Bounded; told of every change of the queues."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:

@@ -15,7 +15,7 @@ from crawlerproject.stores.protocols import Changes, Due, Near, PageRecord, Queu
 from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks.fingerprints import RocksFingerprints
 from crawlerproject.stores.rocks.folder import damaged, make_folder, opening_error, other_version
-from crawlerproject.stores.rocks.head_cache import ROWS_AHEAD, Row, RowsAhead
+from crawlerproject.stores.rocks.head_cache import ROWS_AHEAD, QueueHeadCache, Row
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
@@ -62,7 +62,7 @@ class RocksStore:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
         self._heads: OrderedDict[str, bytes] = OrderedDict()  # host -> a key with nothing queued before it
-        self._ahead = RowsAhead()
+        self._ahead = QueueHeadCache()
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
         self._fingerprints = RocksFingerprints(lambda: self._tables.prints)

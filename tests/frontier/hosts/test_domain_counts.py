@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier.hosts.domain_counts import FACT_PREFIX, DomainDesk
+from crawlerproject.frontier.hosts.domain_counts import FACT_PREFIX, DomainHostCounts
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.domain_hosts import PAGES_A_HOST
 from crawlerproject.stores.memory import MemoryStore
@@ -84,7 +84,7 @@ def test_a_restart_forgets_no_big_domain() -> None:
 
 def test_small_domains_cost_no_write() -> None:
     """Nearly all domains have a handful of hosts."""
-    desk = DomainDesk(MemoryStore(), 1000)
+    desk = DomainHostCounts(MemoryStore(), 1000)
     for number in range(10):
         desk.taken_up(f"h{number}.small.example")
     assert desk.facts() == []
@@ -97,7 +97,7 @@ def test_small_domains_cost_no_write() -> None:
 def test_counts_in_a_commit_that_failed_are_in_the_next() -> None:
     """Until the store has them."""
     store = MemoryStore()
-    desk = DomainDesk(store, 10)
+    desk = DomainHostCounts(store, 10)
     for number in range(20):
         desk.taken_up(f"h{number}.farm.example")
     lost = desk.facts()
@@ -107,12 +107,12 @@ def test_counts_in_a_commit_that_failed_are_in_the_next() -> None:
     desk.stored()
 
     assert desk.facts() == []
-    assert DomainDesk(store, 10).full("z.farm.example")
+    assert DomainHostCounts(store, 10).full("z.farm.example")
 
 
 def test_a_domain_that_leaves_is_forgotten_once_it_is_stored() -> None:
     """In a fleet another worker counts from now on."""
-    desk = DomainDesk(MemoryStore(), 10)
+    desk = DomainHostCounts(MemoryStore(), 10)
     for number in range(20):
         desk.taken_up(f"h{number}.farm.example")
 

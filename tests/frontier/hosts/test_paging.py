@@ -122,7 +122,7 @@ def test_what_was_promised_to_a_host_survives_the_disk() -> None:
     assert bench.store.is_due(place_of(stored))
     stored.on_disk = stored.rests_on_disk = False
     assert stored.pack() == before
-    robots = bench.frontier.books.host("slow.example")
+    robots = bench.frontier.state.host("slow.example")
     assert (robots.next_free, robots.delay_seconds, robots.floor_seconds) == (free, 40.0, 40.0)
 
 
@@ -281,7 +281,7 @@ def test_a_host_needed_in_memory_comes_off_the_disk() -> None:
     bench.add(*_urls())
     place = bench.store.due(99, Due(IN_MEMORY, "~"))[-1]
 
-    host = bench.frontier.books.host(place.host)
+    host = bench.frontier.state.host(place.host)
 
     assert bench.frontier.workbench.hosts[place.host] is host
     assert host.work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.frontier.learned.duplicates import Contents, Duplicate, Reach
+from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
@@ -20,37 +20,37 @@ def store() -> MemoryStore:
 
 
 @pytest.fixture
-def contents(store: MemoryStore) -> Contents:
+def duplicates(store: MemoryStore) -> DuplicateIndex:
     """Six bits within a host, three across."""
-    return Contents(store, Reach(6, 3))
+    return DuplicateIndex(store, NearBits(6, 3))
 
 
-def test_a_payload_is_known_at_once_and_after_the_commit(store: MemoryStore, contents: Contents) -> None:
+def test_a_payload_is_known_at_once_and_after_the_commit(store: MemoryStore, duplicates: DuplicateIndex) -> None:
     """The next page may refer to it before it is committed; the store answers later."""
     changes = Changes()
-    contents.add_payload(b"d" * 20, ORIGINAL, changes)
-    assert contents.original(b"d" * 20) == ORIGINAL
-    assert Contents(store, Reach(6, 3)).original(b"d" * 20) is None  # a crash now forgets it with its capture
+    duplicates.add_payload(b"d" * 20, ORIGINAL, changes)
+    assert duplicates.original(b"d" * 20) == ORIGINAL
+    assert DuplicateIndex(store, NearBits(6, 3)).original(b"d" * 20) is None  # a crash now forgets it with its capture
 
     store.apply(changes)
-    contents.stored(changes)
+    duplicates.stored(changes)
 
-    assert contents.original(b"d" * 20) == ORIGINAL
-    assert contents.exact(b"d" * 20, "http://b/") == Duplicate("exact", "http://a/1")
-    assert contents.exact(b"d" * 20, "http://a/1") is None
+    assert duplicates.original(b"d" * 20) == ORIGINAL
+    assert duplicates.exact(b"d" * 20, "http://b/") == Duplicate("exact", "http://a/1")
+    assert duplicates.exact(b"d" * 20, "http://a/1") is None
 
 
 @pytest.mark.parametrize("committed", [False, True])
-def test_reach_is_wider_within_a_host(store: MemoryStore, contents: Contents, committed: bool) -> None:
+def test_reach_is_wider_within_a_host(store: MemoryStore, duplicates: DuplicateIndex, committed: bool) -> None:
     """Six bits at the same host, three at another, committed or not; never the page itself."""
     changes = Changes(pages=[(KEY, PageRecord("http://a/1", "fetched", 200, 0.0))])
-    contents.add_fingerprint(Fingerprint("a", 0, KEY), "http://a/1", changes)
+    duplicates.add_fingerprint(Fingerprint("a", 0, KEY), "http://a/1", changes)
     if committed:
         store.apply(changes)
-        contents.stored(changes)
+        duplicates.stored(changes)
 
     def bits(host: str, value: int, key: bytes = OTHER) -> int | None:
-        found = contents.near(Fingerprint(host, value, key))
+        found = duplicates.near(Fingerprint(host, value, key))
         assert found is None or found.url == "http://a/1"
         return None if found is None else found.bits
 
@@ -59,13 +59,13 @@ def test_reach_is_wider_within_a_host(store: MemoryStore, contents: Contents, co
     assert bits("a", 0, KEY) is None
 
 
-def test_only_what_was_committed_leaves_memory(store: MemoryStore, contents: Contents) -> None:
+def test_only_what_was_committed_leaves_memory(store: MemoryStore, duplicates: DuplicateIndex) -> None:
     """Pages that end while a commit is on its way belong to the next one."""
     first, later = Changes(), Changes()
-    contents.add_fingerprint(Fingerprint("a", 0, KEY), "http://a/1", first)
-    contents.add_fingerprint(Fingerprint("a", 2**64 - 1, OTHER), "http://a/2", later)
+    duplicates.add_fingerprint(Fingerprint("a", 0, KEY), "http://a/1", first)
+    duplicates.add_fingerprint(Fingerprint("a", 2**64 - 1, OTHER), "http://a/2", later)
 
-    contents.stored(first)
+    duplicates.stored(first)
 
-    assert contents.near(Fingerprint("a", 2**64 - 1, b"3" * 24)) == Duplicate("near", "http://a/2", 0)
-    assert contents.near(Fingerprint("a", 0, b"3" * 24)) is None  # the store that should have it was not given it
+    assert duplicates.near(Fingerprint("a", 2**64 - 1, b"3" * 24)) == Duplicate("near", "http://a/2", 0)
+    assert duplicates.near(Fingerprint("a", 0, b"3" * 24)) is None  # the store that should have it was not given it

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.politeness import Ending
+from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.rendering.triage import Verdict
+from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, PageRecord
 from tests.frontier.conftest import Bench
@@ -27,7 +27,7 @@ def opened(bench: Bench, *, places: int = 1) -> Renders:
 
 def to_render(bench: Bench, lease: Lease) -> None:
     """End a plain lease as triage would have it."""
-    ending = Ending(Reason.FETCHED, 200, 0.1, render=PLACE)
+    ending = FetchOutcome(Reason.FETCHED, 200, 0.1, render=PLACE)
     bench.frontier.finish(lease, ending, PageRecord(lease.row.url, "fetched", 200, bench.now), b"", bench.now)
     bench.commit()
     bench.now = lease.host.next_free
@@ -144,17 +144,17 @@ def test_budgets_and_history_survive_a_restart() -> None:
     store = MemoryStore()
     first = Renders(store, Workbench(), random.Random(1), mode="auto", max_per_host=6)
     for number in range(5):
-        assert first.wanted(f"http://a.test/x/{number}", "a.test", Verdict.RENDER)
+        assert first.wanted(f"http://a.test/x/{number}", "a.test", RenderNeed.RENDER)
         first.learned(f"http://a.test/x/{number}", "a.test", (0, 0), (0, 0))
     store.apply(Changes(facts=first.take_facts()))
     assert first.take_facts() == []
 
     later = Renders(store, Workbench(), random.Random(1), mode="auto", max_per_host=6)
 
-    assert not later.wanted("http://a.test/x/9", "a.test", Verdict.RENDER)
+    assert not later.wanted("http://a.test/x/9", "a.test", RenderNeed.RENDER)
     assert later.given_up("http://a.test/x/9", "a.test")
-    assert later.wanted("http://a.test/other/1", "a.test", Verdict.RENDER)
-    assert not later.wanted("http://a.test/other/2", "a.test", Verdict.RENDER)  # the sixth was the last
+    assert later.wanted("http://a.test/other/1", "a.test", RenderNeed.RENDER)
+    assert not later.wanted("http://a.test/other/2", "a.test", RenderNeed.RENDER)  # the sixth was the last
 
 
 def test_a_page_that_waits_for_a_turn_lets_another_work() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.discovered import Found
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.learned.duplicates import Duplicate
-from crawlerproject.frontier.learned.traps import TrapDesk
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -28,15 +28,15 @@ URL = "http://a.example/c/7"
 
 
 @pytest.fixture
-def trapped() -> TrapDesk:
+def trapped() -> TrapModel:
     """A desk that knows /c/{n} for a trap."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES):
         desk.heard(HOST, f"http://a.example/c/{number}", False)
     return desk
 
 
-def gates(desk: TrapDesk) -> Gates:
+def gates(desk: TrapModel) -> Gates:
     """The gates of a crawl without bounds."""
     never = SimpleNamespace(current=lambda now: Exclusion())
     return Gates(Scope("any"), never, AddressRules(), [], max_urls_per_host=10, traps=desk)
@@ -48,19 +48,19 @@ def row(url: str, flags: int = 0) -> QueuedPage:
     return QueuedPage(address.host, address.key, url, 0, 1, 1, "L", "", 0, flags)
 
 
-def test_a_trap_is_refused_when_found_and_when_leased(trapped: TrapDesk) -> None:
+def test_a_trap_is_refused_when_found_and_when_leased(trapped: TrapModel) -> None:
     """Seeds and robots.txt are not; nor are other templates and hosts."""
     gate = gates(trapped)
-    assert gate.refusal(Found(parse(URL), 1, "L", "", 1), 0.0) is Reason.TRAP
-    assert gate.refusal(Found(parse(URL), 0, "", "", 0, FLAG_SEED), 0.0) is None
-    assert gate.refusal(Found(parse("http://a.example/d/7"), 1, "L", "", 1), 0.0) is None
-    assert gate.refusal(Found(parse("http://b.example/c/7"), 1, "L", "", 1), 0.0) is None
+    assert gate.refusal(DiscoveredUrl(parse(URL), 1, "L", "", 1), 0.0) is Reason.TRAP
+    assert gate.refusal(DiscoveredUrl(parse(URL), 0, "", "", 0, FLAG_SEED), 0.0) is None
+    assert gate.refusal(DiscoveredUrl(parse("http://a.example/d/7"), 1, "L", "", 1), 0.0) is None
+    assert gate.refusal(DiscoveredUrl(parse("http://b.example/c/7"), 1, "L", "", 1), 0.0) is None
     assert gate.refusal_again(row(URL), 0.0) is Reason.TRAP
     assert gate.refusal_again(row(URL, FLAG_SEED), 0.0) is None
     assert gate.refusal_again(row(URL, FLAG_ROBOTS), 0.0) is None
 
 
-def test_what_is_learnt_reaches_the_store_even_when_a_commit_fails(trapped: TrapDesk) -> None:
+def test_what_is_learnt_reaches_the_store_even_when_a_commit_fails(trapped: TrapModel) -> None:
     """Facts of a commit that failed, and of pages that ended during one, are in the next."""
     store = MemoryStore()
     failed = trapped.facts()
@@ -73,7 +73,7 @@ def test_what_is_learnt_reaches_the_store_even_when_a_commit_fails(trapped: Trap
     assert [name for name, _ in failed] == ["traps/a.example"]
     assert [name for name, _ in again] == ["traps/a.example", "traps/b.example"]
     assert [name for name, _ in trapped.facts()] == ["traps/c.example"]
-    assert TrapDesk(store).refuses(HOST, URL, 0.0)
+    assert TrapModel(store).refuses(HOST, URL, 0.0)
 
 
 def write(path: Path, text: str, at: int) -> None:
@@ -82,11 +82,11 @@ def write(path: Path, text: str, at: int) -> None:
     os.utime(path, (at, at))
 
 
-def test_the_operator_overrules_while_the_crawl_runs(tmp_path: Path, trapped: TrapDesk) -> None:
+def test_the_operator_overrules_while_the_crawl_runs(tmp_path: Path, trapped: TrapModel) -> None:
     """A host and a template, a host, every host; after the interval, and not for what is not named."""
     path = tmp_path / "allow.txt"
     write(path, "# none\n", 1)
-    desk = TrapDesk(MemoryStore(), TrapAllowFile(path, 60))
+    desk = TrapModel(MemoryStore(), TrapAllowFile(path, 60))
     for number in range(FIRST_PAGES):
         desk.heard(HOST, f"http://a.example/c/{number}", False)
     assert desk.refuses(HOST, URL, 0.0)
@@ -98,7 +98,7 @@ def test_the_operator_overrules_while_the_crawl_runs(tmp_path: Path, trapped: Tr
     assert desk.refuses_shape(HOST, "http://a.example/x/x/x/x", 120.0)
     for line in ("A.Example\n", "*\n"):
         write(path, line, 4 + len(line))
-        allowed = TrapDesk(MemoryStore(), TrapAllowFile(path, 60))
+        allowed = TrapModel(MemoryStore(), TrapAllowFile(path, 60))
         assert not allowed.refuses_shape(HOST, "http://a.example/x/x/x/x", 0.0)
 
 
@@ -141,7 +141,7 @@ def page(reason: Reason, status: int | None = 200, location: str = "", **more: A
 )
 def test_what_a_page_says_about_its_template(ended: Any, spends: bool) -> None:
     """Errors, redirects within the host and known texts cost; what is about the host or the moment does not."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for _ in range(FIRST_PAGES + 2):
         desk.learn(ended, b"\0" * 20)
     assert desk.refuses(HOST, URL, 0.0) is spends
@@ -159,7 +159,7 @@ def test_what_a_page_says_about_its_template(ended: Any, spends: bool) -> None:
 )
 def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
     """Unless they are nearly another page's of the host, or dripped."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for mark in range(1, FIRST_PAGES + 2):
         desk.learn(page(Reason.FETCHED, text_marks=(mark,), **more), b"")
     assert desk.refuses(HOST, URL, 0.0) is spends
@@ -167,7 +167,7 @@ def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
 
 def test_ports_of_a_name_share_its_budget() -> None:
     """Three ports, a third of the budget each; what the operator allows of one port is allowed there."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES + 2):
         desk.heard(f"{HOST}:{8000 + number % 3}", f"http://{HOST}:{8000 + number % 3}/c/{number}", False)
 
@@ -178,17 +178,17 @@ def test_ports_of_a_name_share_its_budget() -> None:
 def test_a_port_that_an_older_version_knew_is_remembered() -> None:
     """It kept what each port yielded by itself."""
     store = MemoryStore()
-    old = TrapDesk(store)
+    old = TrapModel(store)
     for number in range(FIRST_PAGES + 2):
         old.heard(HOST, f"http://{HOST}/c/{number}", False)
     store.apply(Changes(facts=[(name + ":81", packed) for name, packed in old.facts()]))
 
-    assert TrapDesk(store).refuses(f"{HOST}:81", f"http://{HOST}:81/c/999", 0.0)
+    assert TrapModel(store).refuses(f"{HOST}:81", f"http://{HOST}:81/c/999", 0.0)
 
 
 def test_a_file_that_is_no_page_is_told_by_its_digest() -> None:
     """Two hundred different PDFs are two hundred new texts; one PDF two hundred times is one."""
-    desk = TrapDesk(MemoryStore())
+    desk = TrapModel(MemoryStore())
     for number in range(200):
         desk.learn(page(Reason.FETCHED), number.to_bytes(4, "big") + b"x" * 16)
     assert not desk.refuses(HOST, URL, 0.0)

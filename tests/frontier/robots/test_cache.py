@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.frontier.robots import cache as robots_desk
-from crawlerproject.frontier.robots.cache import RobotsDesk
+from crawlerproject.frontier.robots import cache as robots_cache
+from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import STALE_SECONDS, RobotsRecord, parse_robots
 from crawlerproject.stores.memory import MemoryStore
@@ -25,11 +25,11 @@ def kept(store: MemoryStore, origin: str, body: bytes, at: float = 0.0) -> None:
 
 def test_parsed_rules_are_kept_for_a_bounded_number_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rules of all others come from the store again, and are the same; the ones used last stay."""
-    monkeypatch.setattr(robots_desk, "_PARSED_KEPT", 10)
+    monkeypatch.setattr(robots_cache, "_PARSED_KEPT", 10)
     store = MemoryStore()
     for number in range(100):
         kept(store, f"http://h{number}.example", b"User-agent: *\nDisallow: /no%d\n" % number)
-    desk = RobotsDesk(store, "TestBed", DAY)
+    desk = RobotsCache(store, "TestBed", DAY)
     for _ in range(2):
         for number in range(100):
             host = f"h{number}.example"
@@ -41,7 +41,7 @@ def test_parsed_rules_are_kept_for_a_bounded_number_of_hosts(monkeypatch: pytest
 
 def test_doubt_means_no() -> None:
     """A host whose rules nobody knows allows nothing."""
-    assert not RobotsDesk(MemoryStore(), "TestBed", DAY).allows("http", "a.example", A)
+    assert not RobotsCache(MemoryStore(), "TestBed", DAY).allows("http", "a.example", A)
 
 
 @pytest.mark.parametrize("status", [None, 429, 500, 503])
@@ -49,7 +49,7 @@ def test_a_stale_copy_serves_for_thirty_days(status: int | None) -> None:
     """RFC 9309 2.3.1.4; the real one is asked for every hour meanwhile, and then the host waits."""
     store = MemoryStore()
     kept(store, "http://a.example", NO)
-    desk = RobotsDesk(store, "TestBed", DAY)
+    desk = RobotsCache(store, "TestBed", DAY)
 
     stale = desk.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS)
     too_old = desk.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS + 1)
@@ -142,12 +142,12 @@ def test_a_redirect_to_an_excluded_host_means_no_page(bench: Bench) -> None:
 
 def test_large_rules_are_kept_for_few_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What parsed rules take is bounded by their size as well as by their number."""
-    monkeypatch.setattr(robots_desk, "_PARSED_CHARACTERS", 50_000)
+    monkeypatch.setattr(robots_cache, "_PARSED_CHARACTERS", 50_000)
     store = MemoryStore()
     for number in range(20):
         rules = b"".join(b"Disallow: /%d-%d\n" % (number, line) for line in range(1_000))
         kept(store, f"http://h{number}.example", b"User-agent: *\n" + rules)
-    desk = RobotsDesk(store, "TestBed", DAY)
+    desk = RobotsCache(store, "TestBed", DAY)
     for number in range(20):
         assert not desk.allows("http", f"h{number}.example", f"http://h{number}.example/{number}-999")
     assert 1 <= len(desk._parsed) <= 3
@@ -159,7 +159,7 @@ def test_large_rules_are_kept_for_few_hosts(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_is_stored_of_a_long_file_reads_the_same() -> None:
     """Beyond what is read nothing is stored."""
     body = b"User-agent: *\n" + b"Disallow: /a\n" * 200_000
-    desk = RobotsDesk(MemoryStore(), "TestBed", DAY)
+    desk = RobotsCache(MemoryStore(), "TestBed", DAY)
 
     outcome = desk.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
 

@@ -142,7 +142,7 @@ def test_a_host_that_wants_to_be_left_alone_is(bench: Bench, said: bytes) -> Non
     assert bench.next() is None
     bench.commit()
 
-    assert bench.frontier.books.refused[Reason.ROBOTS] == 2
+    assert bench.frontier.state.refused[Reason.ROBOTS] == 2
     assert bench.add(A + "y") == 0
     record = bench.store.page(parse(A).key)
     assert record is not None
@@ -158,7 +158,7 @@ def test_left_alone_by_one_scheme_is_left_alone_by_both(bench: Bench) -> None:
         bench.answer(lease, 404)
         bench.commit()
         bench.now = lease.host.next_free
-    assert bench.frontier.books.refused[Reason.ROBOTS] == 2
+    assert bench.frontier.state.refused[Reason.ROBOTS] == 2
 
 
 def redirect(bench: Bench, location: str) -> None:
@@ -232,7 +232,7 @@ def test_a_host_may_keep_its_robots_elsewhere_on_itself(bench: Bench) -> None:
 
 def test_a_target_is_asked_once_in_the_time_that_rules_hold(bench: Bench, again: Callable[..., Bench]) -> None:
     """And five of them at most, whatever the origin says next; a restart forgets none. After that time they may be."""
-    bench.conduct.breaker = bench.conduct.breaker._replace(max_failures=1000)
+    bench.politeness.breaker = bench.politeness.breaker._replace(max_failures=1000)
     targets = [f"{B}{number}" for number in (1, 1, 2, 3, 4, 5, 6, 7)]
     bench.add(A + "page")
     urls = sent(bench, targets)
@@ -240,7 +240,7 @@ def test_a_target_is_asked_once_in_the_time_that_rules_hold(bench: Bench, again:
     assert bench.frontier.refused[Reason.ROBOTS_REDIRECT] == 3
 
     later = again(bench.store, now=bench.now)
-    later.conduct.breaker = bench.conduct.breaker
+    later.politeness.breaker = bench.politeness.breaker
     later.add(A + "again")
     assert sent(later, [f"{B}8"]) == []
     later.now += 2 * 86_400

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlerproject.rules.archive.cdxj import Row
+from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.parquet_columns import COLUMNS, columns, crawl_of, subset_of
 from crawlerproject.rules.archive.warc_members import Member, walk
 from tests.warc_samples import info_member
@@ -10,9 +10,9 @@ from tests.warc_samples import info_member
 NAMES = [name for name, _, _ in COLUMNS]
 
 
-def row(url: str, **changes: object) -> Row:
+def row(url: str, **changes: object) -> CdxjEntry:
     """A plain capture of ``url``."""
-    plain = Row(0, 9, url, "20220127163355", "text/html", "text/html", 200, "3I42H3S6", 5, 4, "", "")
+    plain = CdxjEntry(0, 9, url, "20220127163355", "text/html", "text/html", 200, "3I42H3S6", 5, 4, "", "")
     return plain._replace(**changes)  # type: ignore[arg-type]
 
 
@@ -121,7 +121,7 @@ def test_dates_of_others(timestamp: str, time: str) -> None:
         (row("http://a.example/", mime="warc/revisit"), "crawldiagnostics"),
     ],
 )
-def test_subsets(capture: Row, subset: str) -> None:
+def test_subsets(capture: CdxjEntry, subset: str) -> None:
     """Pages with their bodies in one, robots.txt in one, all else in one."""
     assert subset_of(capture) == subset
 

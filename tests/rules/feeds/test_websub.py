@@ -7,7 +7,7 @@ import pytest
 
 from crawlerproject.rules.feeds.websub import (
     MAX_LEASE_SECONDS,
-    Answer,
+    HubReply,
     Subscription,
     hub_and_topic,
     pushed,
@@ -40,7 +40,7 @@ def test_an_intent_of_ours_is_confirmed() -> None:
     new, answer = verified(WANTED, QUESTION, 1000.0)
     longest, _ = verified(WANTED, QUESTION | {"hub.lease_seconds": "99999999999"}, 1000.0)
 
-    assert answer == Answer(200, "c")
+    assert answer == HubReply(200, "c")
     assert new is not None
     assert (new.live(1599.0), new.live(1600.0), new.due_at()) == (True, False, 1600.0 - 60.0)
     assert longest is not None
@@ -90,5 +90,5 @@ def test_a_push_needs_a_lease() -> None:
     assert pushed(None, b"body", signature, [], 500.0).status == 404
     assert pushed(WANTED, b"body", signature, [], 500.0).status == 410
     live = WANTED._replace(lease_until=600.0)
-    assert pushed(live, b"body", signature, [], 500.0) == Answer(202)
+    assert pushed(live, b"body", signature, [], 500.0) == HubReply(202)
     assert pushed(live, b"body", signature, [], 600.0).status == 410

@@ -3,7 +3,7 @@
 import pytest
 
 from crawlerproject.rules.rendering.render_gain import Gain, pays, template, worth_a_render
-from crawlerproject.rules.rendering.triage import Verdict
+from crawlerproject.rules.rendering.triage import RenderNeed
 
 NOTHING = Gain()
 
@@ -42,26 +42,26 @@ def test_what_pays(plain: tuple[int, int], shown: tuple[int, int], paid: bool) -
 
 def test_a_plain_page_is_never_rendered() -> None:
     """Whatever others of its kind have gained."""
-    assert not worth_a_render(Verdict.PLAIN, Gain(9, 9), Gain(9, 9), 0.0)
+    assert not worth_a_render(RenderNeed.PLAIN, Gain(9, 9), Gain(9, 9), 0.0)
 
 
 def test_five_that_did_not_pay_stop_a_template() -> None:
     """One in fifty is tried all the same, and one that pays starts it again."""
     gain = NOTHING
     for _ in range(5):
-        assert worth_a_render(Verdict.RENDER, gain, gain, 0.5)
+        assert worth_a_render(RenderNeed.RENDER, gain, gain, 0.5)
         gain = gain.learned(pays=False)
-    assert not worth_a_render(Verdict.RENDER, gain, gain, 0.5)
-    assert worth_a_render(Verdict.RENDER, gain, gain, 0.01)
-    assert worth_a_render(Verdict.RENDER, gain.learned(pays=True), gain, 0.5)
+    assert not worth_a_render(RenderNeed.RENDER, gain, gain, 0.5)
+    assert worth_a_render(RenderNeed.RENDER, gain, gain, 0.01)
+    assert worth_a_render(RenderNeed.RENDER, gain.learned(pays=True), gain, 0.5)
 
 
 def test_a_doubt_is_decided_by_history() -> None:
     """Two trials, then what the template or the host has gained; else one in ten."""
     unpaid = NOTHING.learned(pays=False).learned(pays=False)
 
-    assert worth_a_render(Verdict.UNSURE, NOTHING, NOTHING, 0.5)
-    assert not worth_a_render(Verdict.UNSURE, unpaid, unpaid, 0.5)
-    assert worth_a_render(Verdict.UNSURE, unpaid, Gain(3, 1), 0.5)
-    assert worth_a_render(Verdict.UNSURE, Gain(3, 1), Gain(3, 1), 0.5)
-    assert worth_a_render(Verdict.UNSURE, unpaid, unpaid, 0.05)
+    assert worth_a_render(RenderNeed.UNSURE, NOTHING, NOTHING, 0.5)
+    assert not worth_a_render(RenderNeed.UNSURE, unpaid, unpaid, 0.5)
+    assert worth_a_render(RenderNeed.UNSURE, unpaid, Gain(3, 1), 0.5)
+    assert worth_a_render(RenderNeed.UNSURE, Gain(3, 1), Gain(3, 1), 0.5)
+    assert worth_a_render(RenderNeed.UNSURE, unpaid, unpaid, 0.05)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlerproject.rules.rendering.triage import Verdict, looks_whole, triage
+from crawlerproject.rules.rendering.triage import RenderNeed, looks_whole, triage
 from tests.web.answers import page_html, text
 from tests.web.shells import shells
 
@@ -20,12 +20,12 @@ def test_there_are_at_least_a_hundred_shells() -> None:
 @pytest.mark.parametrize("name", sorted(SHELLS.keys() - MISSED))
 def test_shells_are_noticed(name: str) -> None:
     """Every shell is rendered, or left to what renders gained at its host before."""
-    assert triage(SHELLS[name].encode(), HTML).verdict is not Verdict.PLAIN
+    assert triage(SHELLS[name].encode(), HTML).verdict is not RenderNeed.PLAIN
 
 
 def test_nearly_all_shells_are_rendered_at_once() -> None:
     """At least 95 of 100 need no history."""
-    sure = sum(triage(html.encode(), HTML).verdict is Verdict.RENDER for html in SHELLS.values())
+    sure = sum(triage(html.encode(), HTML).verdict is RenderNeed.RENDER for html in SHELLS.values())
 
     assert sure / len(SHELLS) >= 0.95
 
@@ -54,7 +54,7 @@ def test_nearly_all_shells_are_rendered_at_once() -> None:
 )
 def test_ordinary_pages_are_left_alone(page: bytes) -> None:
     """Neither few words nor a script alone make an application."""
-    assert triage(page, HTML).verdict is Verdict.PLAIN
+    assert triage(page, HTML).verdict is RenderNeed.PLAIN
 
 
 def test_the_signals_are_named() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, Verdict, rule_matches, spelled
+from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, PathAccess, rule_matches, spelled
 from crawlerproject.rules.robots.parser import MAX_BYTES, Rule
 from crawlerproject.rules.robots.policy import deciding_rule, parse_robots, refusing_line
 from tests.robots_files import worst_files, worst_paths
@@ -83,7 +83,9 @@ PATHS = st.text(LETTERS, max_size=14).map(lambda text: "/" + text)
 @given(RULES, PATHS)
 def test_as_trying_them_one_by_one(rules: list[Rule], path: str) -> None:
     """Law: the same verdict as the oracle's, whatever the rules and the path."""
-    assert Matcher(rules).verdict(spelled(path)) is (Verdict.ALLOW if simply_allowed(rules, path) else Verdict.DENY)
+    assert Matcher(rules).verdict(spelled(path)) is (
+        PathAccess.ALLOW if simply_allowed(rules, path) else PathAccess.DENY
+    )
 
 
 @given(RULES, PATHS, st.booleans())
@@ -91,7 +93,7 @@ def test_as_trying_them_one_by_one_among_many(rules: list[Rule], path: str, lowe
     """Law: the same where so many wildcard rules stand beside them that they are found by their pieces."""
     others = [Rule(bool(n & 1), f"/zz*{n}{'z' * (not lower) * 20}") for n in range(400)]
     expected = simply_allowed(rules, path)
-    assert Matcher([*others, *rules]).verdict(spelled(path)) is (Verdict.ALLOW if expected else Verdict.DENY)
+    assert Matcher([*others, *rules]).verdict(spelled(path)) is (PathAccess.ALLOW if expected else PathAccess.DENY)
 
 
 @given(PATTERNS, PATHS)
@@ -122,7 +124,7 @@ def test_one_rule(pattern: str, path: str) -> None:
 def test_patterns(pattern: str, path: str, matches: bool) -> None:
     """Wildcards, anchors and escapes, as written by owners."""
     assert rule_matches(pattern, spelled(path)) is matches
-    assert Matcher([Rule(False, pattern)]).verdict(spelled(path)) is (Verdict.DENY if matches else Verdict.ALLOW)
+    assert Matcher([Rule(False, pattern)]).verdict(spelled(path)) is (PathAccess.DENY if matches else PathAccess.ALLOW)
 
 
 # --- bounds -------------------------------------------------------------------------------------
@@ -150,22 +152,22 @@ def test_doubt_only_ever_means_no(name: str) -> None:
     for pattern in chance.sample(said, min(len(said), 50)):
         path = pattern.decode("latin-1").replace("*", "").removesuffix("$")
         if name not in ("allowed within disallowed", "octets", "blanks"):
-            assert rules.verdict(path if path.startswith("/") else "/" + path) is not Verdict.ALLOW
+            assert rules.verdict(path if path.startswith("/") else "/" + path) is not PathAccess.ALLOW
 
 
 def test_many_rules_are_found_by_what_is_rare_in_them() -> None:
     """Of 4,000 wildcard rules the one that matches decides, and none does for other paths: no doubt."""
     rules = parse_robots(WORST["one star, four thousand"], "foobot")
-    assert rules.verdict("/item/3999.html") is Verdict.DENY
-    assert rules.verdict("/item/seven.html") is Verdict.ALLOW
-    assert rules.verdict("/shop/category/item-12345.htm?sort=price&page=2") is Verdict.ALLOW
+    assert rules.verdict("/item/3999.html") is PathAccess.DENY
+    assert rules.verdict("/item/seven.html") is PathAccess.ALLOW
+    assert rules.verdict("/shop/category/item-12345.htm?sort=price&page=2") is PathAccess.ALLOW
 
 
 def test_beyond_the_budget_doubt_means_no() -> None:
     """Rules that all fit nearly are not all tried: the verdict is no, and people are told why."""
     body = WORST["a thousand stars, again and again"]
     rules, path = parse_robots(body, "foobot"), "/" + "a" * 800 + "b" * 200 + "".join(f"a{n}" for n in range(100))
-    assert rules.verdict(path) is Verdict.DOUBT
+    assert rules.verdict(path) is PathAccess.DOUBT
     assert not rules.allowed(path)
     assert "doubt means no" in refusing_line(body, "foobot", path)
 

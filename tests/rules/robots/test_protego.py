@@ -59,7 +59,7 @@ def paths(rules: tuple[Rule, ...], chance: random.Random) -> list[str]:
     for _ in range(PATHS):
         pattern = chance.choice(rules).pattern.removesuffix("$")
         filling = chance.choices(["", "x", "/", "a/b", "?x=1", "%20", "%e9", "1234"], k=len(pattern))
-        path = "".join(fill if letter == "*" else letter for letter, fill in zip(pattern, filling, strict=True))
+        path = "".join(fill if message == "*" else message for message, fill in zip(pattern, filling, strict=True))
         at = chance.randrange(len(path) + 1)
         path = chance.choice(
             [

@@ -123,7 +123,7 @@ def test_an_answer_cut_for_its_slowness_costs_more() -> None:
 def test_a_maze_of_ever_new_shapes_ends_with_the_host() -> None:
     """Addresses that share no template cost no more than the whole host's budget."""
     yields = HostYields()
-    words = ["".join(letters) for letters in itertools.product("abcdefghij", repeat=4)]
+    words = ["".join(messages) for messages in itertools.product("abcdefghij", repeat=4)]
     asked = 0
     for word in words:
         url = f"{SITE}/{word}/{word[::-1]}"
@@ -152,8 +152,8 @@ def test_a_whole_host_may_be_a_trap() -> None:
 def test_what_is_kept_of_a_host_is_bounded() -> None:
     """Thirty thousand addresses, all new, of thirty thousand shapes."""
     yields = HostYields()
-    for number, letters in enumerate(itertools.product("abcdefghijklmnopqrstuvwxyzABCDE", repeat=3)):
-        word = "".join(letters)
+    for number, messages in enumerate(itertools.product("abcdefghijklmnopqrstuvwxyzABCDE", repeat=3)):
+        word = "".join(messages)
         url = f"{SITE}/{word}" + f"/x{word}" * (number % 20) + "?k" * (number % 2)
         yields.heard(url, yields.new_text([number * 2654435761 % 2**32]))
     assert len(yields.pack()) < 30_000

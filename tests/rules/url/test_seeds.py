@@ -1,7 +1,7 @@
 """rules/seeds: one URL a line, comments, bare hosts, and what is wrong with the rest."""
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.seeds import Problem, read_seeds
+from crawlerproject.rules.url.seeds import BadSeed, read_seeds
 
 
 def test_lines() -> None:
@@ -31,8 +31,8 @@ def test_problems_name_the_line() -> None:
     )
     assert [seed.host for seed in seeds] == ["ok.example"]
     assert problems == [
-        Problem(1, "ftp://example.org/", Reason.SCHEME),
-        Problem(2, "nonsense", Reason.INVALID_URL),
-        Problem(3, "http://", Reason.INVALID_URL),
-        Problem(4, "mailto:a@example.org", Reason.SCHEME),
+        BadSeed(1, "ftp://example.org/", Reason.SCHEME),
+        BadSeed(2, "nonsense", Reason.INVALID_URL),
+        BadSeed(3, "http://", Reason.INVALID_URL),
+        BadSeed(4, "mailto:a@example.org", Reason.SCHEME),
     ]

@@ -7,7 +7,7 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.cdxj import row_of_capture
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.stores.archive.captures import Captures, Found, lines_of_key, nearest
+from crawlerproject.stores.archive.captures import Captures, IndexedCapture, lines_of_key, nearest
 from crawlerproject.stores.archive.warc_writer import WarcFiles, new_record_id
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from tests.stores.archive.test_warc_writer import files
@@ -85,7 +85,7 @@ def test_the_body_of_a_revisit(tmp_path: Path) -> None:
     writing.warc.close()
     captures = Captures(tmp_path)
 
-    def original_of(url: str) -> Found | None:
+    def original_of(url: str) -> IndexedCapture | None:
         return captures.original(captures.record(captures.of_url(url)[-1]))
 
     by_time, by_digest = original_of("http://a.example/"), original_of("http://a.example/2")
@@ -121,11 +121,11 @@ def test_an_index_that_is_wrong(tmp_path: Path) -> None:
     (a,), (b,) = captures.of_url("http://a.example/"), captures.of_url("http://b.example/")
 
     with pytest.raises(OperatorError, match="another record is there"):
-        captures.record(Found(a.filename, a.row._replace(offset=b.row.offset, length=b.row.length)))
+        captures.record(IndexedCapture(a.filename, a.row._replace(offset=b.row.offset, length=b.row.length)))
     with pytest.raises(OperatorError, match="no good record"):
-        captures.record(Found(a.filename, a.row._replace(offset=a.row.offset + 1)))
+        captures.record(IndexedCapture(a.filename, a.row._replace(offset=a.row.offset + 1)))
     with pytest.raises(OperatorError, match="no good record"):
-        captures.record(Found(a.filename, a.row._replace(length=a.row.length + b.row.length)))
+        captures.record(IndexedCapture(a.filename, a.row._replace(length=a.row.length + b.row.length)))
     (tmp_path / "warc" / str(name)).unlink()
     with pytest.raises(OperatorError, match="which is missing"):
         captures.record(a)

@@ -8,7 +8,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.lost_captures import Lost, Place, fetch_again, places_of
+from crawlerproject.stores.archive.lost_captures import Discovery, LostCapture, fetch_again, places_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -38,15 +38,15 @@ def test_queued_once(store: RocksStore) -> None:
     assert (
         fetch_again(
             store,
-            [Lost(URL, DIGEST)] * 2,
-            {URL: Place(3, "LL", "http://a.example/")},
+            [LostCapture(URL, DIGEST)] * 2,
+            {URL: Discovery(3, "LL", "http://a.example/")},
             5.0,
             [("warc", b"x")],
             count_rows,
         )
         == 1
     )
-    assert fetch_again(store, [Lost(URL, DIGEST)], {}, 6.0, [], count_rows) == 0
+    assert fetch_again(store, [LostCapture(URL, DIGEST)], {}, 6.0, [], count_rows) == 0
 
     (row,) = queue(store)
     assert (row.url, row.key, row.tries, row.depth, row.hops) == (URL, parse(URL).key, 0, 3, "LL")
@@ -60,8 +60,10 @@ def test_queued_once(store: RocksStore) -> None:
     assert Host.unpack("a.example", packed).rows == 1  # or the crawl would end before its turn comes
 
 
-@pytest.mark.parametrize("lost", [Lost(URL, OTHER), Lost("http://a.example/robots.txt", DIGEST), Lost("dns:x", b"")])
-def test_what_is_left_alone(store: RocksStore, lost: Lost) -> None:
+@pytest.mark.parametrize(
+    "lost", [LostCapture(URL, OTHER), LostCapture("http://a.example/robots.txt", DIGEST), LostCapture("dns:x", b"")]
+)
+def test_what_is_left_alone(store: RocksStore, lost: LostCapture) -> None:
     """A page with a later capture, one that the frontier does not know, what is no page: nothing changes."""
     assert fetch_again(store, [lost], {}, 5.0, [], count_rows) == 0
 
@@ -79,5 +81,5 @@ def test_how_a_page_was_found(tmp_path: Path) -> None:
 
     found = places_of(tmp_path, [URL, "http://old.example/", "http://never.example/"])
 
-    assert found == {URL: Place(3, "LL", "http://a.example/"), "http://old.example/": Place(2, "LR", "v")}
+    assert found == {URL: Discovery(3, "LL", "http://a.example/"), "http://old.example/": Discovery(2, "LR", "v")}
     assert places_of(tmp_path / "nowhere", [URL]) == {}

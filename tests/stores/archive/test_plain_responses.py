@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.archive.plain_responses import PlainAnswer, read_answer
+from crawlerproject.stores.archive.plain_responses import PlainResponse, read_answer
 from tests.warc_samples import info_member, make
 
 
@@ -14,9 +14,9 @@ def test_a_record_is_found_by_its_place(tmp_path: Path, suffix: str) -> None:
     """Id, date, head and body as they were written."""
     built = make()
     (tmp_path / f"a.warc.gz{suffix}").write_bytes(info_member() + built.members)
-    place = PlainAnswer("a.warc.gz", len(info_member()) + built.info.offset, built.info.length, 3, 4)
+    place = PlainResponse("a.warc.gz", len(info_member()) + built.info.offset, built.info.length, 3, 4)
 
-    found = read_answer(tmp_path, PlainAnswer.of(place.note()))
+    found = read_answer(tmp_path, PlainResponse.of(place.note()))
 
     assert found.record_id == built.info.record_id
     assert found.date == built.info.date
@@ -26,8 +26,8 @@ def test_a_record_is_found_by_its_place(tmp_path: Path, suffix: str) -> None:
 def test_what_is_gone_is_said(tmp_path: Path) -> None:
     """No file, another record, a note that is none: each a StorageError."""
     (tmp_path / "a.warc.gz").write_bytes(info_member())
-    for place in (PlainAnswer("b.warc.gz", 0, 9, 0, 0), PlainAnswer("a.warc.gz", 0, len(info_member()), 0, 0)):
+    for place in (PlainResponse("b.warc.gz", 0, 9, 0, 0), PlainResponse("a.warc.gz", 0, len(info_member()), 0, 0)):
         with pytest.raises(StorageError, match="is not at"):
             read_answer(tmp_path, place)
     with pytest.raises(StorageError, match="no place"):
-        PlainAnswer.of("http://a.test")
+        PlainResponse.of("http://a.test")

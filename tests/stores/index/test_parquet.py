@@ -28,7 +28,7 @@ def written(tmp_path: Path) -> tuple[Path, CdxjFiles, ParquetFiles]:
     return tmp_path / "warc" / name, index, parquet
 
 
-def contents(parquet: ParquetFiles) -> dict[str, list[dict[str, object]]]:
+def duplicates(parquet: ParquetFiles) -> dict[str, list[dict[str, object]]]:
     """Every part's rows, by its path below the folder."""
     return {
         str(path.relative_to(parquet.folder)): read_part(path).to_pylist() for path in parquet.folder.rglob("*.parquet")
@@ -40,7 +40,7 @@ def test_parts_are_where_hive_looks(written: tuple[Path, CdxjFiles, ParquetFiles
     warc, _, parquet = written
     stem = warc.name.removesuffix(".warc.gz")
 
-    found = contents(parquet)
+    found = duplicates(parquet)
 
     assert set(found) == {f"crawl=small/subset={subset}/{stem}.parquet" for subset in ("warc", "robotstxt")}
     pages = found[f"crawl=small/subset=warc/{stem}.parquet"]
@@ -54,7 +54,7 @@ def test_parts_are_where_hive_looks(written: tuple[Path, CdxjFiles, ParquetFiles
 def test_rebuilt_from_the_warc_alone(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
     """The same parts and the same lines, when all that is left is the WARC; a part that has no rows any more goes."""
     warc, index, parquet = written
-    before, lines = contents(parquet), index.path(warc.name).read_bytes()
+    before, lines = duplicates(parquet), index.path(warc.name).read_bytes()
     stale = parquet.folder / "crawl=small" / "subset=crawldiagnostics" / parquet.parts_of(warc.name)[0].name
     stale.parent.mkdir()
     stale.write_bytes(b"")
@@ -64,14 +64,14 @@ def test_rebuilt_from_the_warc_alone(written: tuple[Path, CdxjFiles, ParquetFile
 
     assert index.rebuild(warc) == []
 
-    assert contents(parquet) == before
+    assert duplicates(parquet) == before
     assert index.path(warc.name).read_bytes() == lines
 
 
 def test_a_crash_between_the_two_is_mended(written: tuple[Path, CdxjFiles, ParquetFiles]) -> None:
     """The CDXJ file is written last, so a start that finds none writes the Parquet parts again as well."""
     warc, index, parquet = written
-    before = contents(parquet)
+    before = duplicates(parquet)
     index.path(warc.name).unlink()
     parts = parquet.parts_of(warc.name)
     parts[0].write_bytes(b"PAR1 torn")
@@ -79,7 +79,7 @@ def test_a_crash_between_the_two_is_mended(written: tuple[Path, CdxjFiles, Parqu
 
     index.catch_up(warc.parent)
 
-    assert contents(parquet) == before
+    assert duplicates(parquet) == before
     assert index.path(warc.name).exists()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.redis_crawls import LEASE_MS
 
@@ -13,21 +13,21 @@ HOSTS = [f"h{number}.example" for number in range(4)]
 
 
 @pytest.fixture
-def ahead(store: RedisStore) -> AheadStore:
+def ahead(store: RedisStore) -> BufferedStore:
     """What a worker sees of a crawl in which each host is known a little."""
-    before = AheadStore(store)
+    before = BufferedStore(store)
     robots = [(f"https://{host}", b"rules of " + host.encode()) for host in HOSTS]
     before.apply(Changes(robots=robots, facts=[(f"traps/{host}", b"yields") for host in HOSTS]))
     before.sync()
-    return AheadStore(store)
+    return BufferedStore(store)
 
 
-def asked(ahead: AheadStore) -> int:
+def asked(ahead: BufferedStore) -> int:
     """What the worker has cost in round trips."""
     return ahead.store.link.round_trips
 
 
-def test_one_round_trip_for_many_hosts_and_none_afterwards(ahead: AheadStore) -> None:
+def test_one_round_trip_for_many_hosts_and_none_afterwards(ahead: BufferedStore) -> None:
     """Also for what a host does not have, and for a host that nothing is known of."""
     began = asked(ahead)
     ahead.at_hand([*HOSTS, "new.example"])
@@ -43,7 +43,7 @@ def test_one_round_trip_for_many_hosts_and_none_afterwards(ahead: AheadStore) ->
     assert asked(ahead) == began + 1
 
 
-def test_what_was_decided_here_stands(ahead: AheadStore) -> None:
+def test_what_was_decided_here_stands(ahead: BufferedStore) -> None:
     """Before it is sent and after, empty values too; what has been forgotten is asked for again."""
     ahead.apply(Changes(robots=[("https://h0.example", b"newer")], facts=[("traps/h0.example", b"")]))
     ahead.at_hand(HOSTS)
@@ -51,11 +51,11 @@ def test_what_was_decided_here_stands(ahead: AheadStore) -> None:
         assert ahead.robots("https://h0.example") == b"newer"
         assert ahead.fact("traps/h0.example") == b""
         ahead.sync()
-    fresh = AheadStore(ahead.store)
+    fresh = BufferedStore(ahead.store)
     assert (fresh.robots("https://h0.example"), fresh.fact("traps/h0.example")) == (b"newer", b"")
 
 
-def test_a_partition_that_goes_takes_its_fields_along(ahead: AheadStore) -> None:
+def test_a_partition_that_goes_takes_its_fields_along(ahead: BufferedStore) -> None:
     """Another worker writes them from then on: they are asked for each time, until it comes back."""
     ahead.at_hand(HOSTS)
     partition = ahead.store.partition(HOSTS[0])

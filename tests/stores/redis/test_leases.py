@@ -16,10 +16,10 @@ from crawlerproject.fleet.worker import Fleet
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts as beats
 from crawlerproject.stores.redis import scripts
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys
-from crawlerproject.stores.redis.membership import RedisFleet, Report, Told
+from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.store import LeaseLost, RedisStore
 from crawlerproject.stores.redis.view import RedisView
 from tests.stores.conformance import record, row
@@ -161,7 +161,7 @@ class Killed(Exception):
 class Dying(RedisFleet):
     """Is killed when Redis has heard of it, and the worker not yet of that."""
 
-    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> Told:
+    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> FleetStatus:
         """Report, and die."""
         super().begin(life, lives_before, partitions)
         raise Killed
@@ -175,7 +175,7 @@ def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, 
     def fleet(kind: type[RedisFleet], file: Path = life_file) -> Fleet:
         part = kind(store.link, store.crawl, "w", LEASE_MS)
         rng = random.Random(1)
-        return Fleet(AheadStore(store), part, file, lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
+        return Fleet(BufferedStore(store), part, file, lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
 
     fleet(RedisFleet).begin()
     for _ in range(kills):
@@ -203,7 +203,7 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
     """Redis is on this machine: both clocks are one. Who hands a host on with a clock behind lets others hurry it."""
     link = HeldUp(server.url)
     part = RedisFleet(link, "slow", "w", LEASE_MS)
-    store = AheadStore(RedisStore(link, "slow", "w", PARTITIONS))
+    store = BufferedStore(RedisStore(link, "slow", "w", PARTITIONS))
     rng = random.Random(1)
     fleet = Fleet(store, part, tmp_path / "w.json", lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
     before = time.time() - time.monotonic()
@@ -250,9 +250,9 @@ def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: Red
     from crawlerproject.stores.redis.batch import Part
 
     rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
-    assert store.letters(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
-    store.apply_parts({1: Part(letters=1)}, [])
-    assert store.letters([1], 10) == {1: [b"second"]}
+    assert store.messages(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
+    store.apply_parts({1: Part(messages=1)}, [])
+    assert store.messages([1], 10) == {1: [b"second"]}
 
 
 @pytest.mark.parametrize("kind", ["store", "spread"])

@@ -16,7 +16,7 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import buffered_store as redis_ahead
 from crawlerproject.stores.redis import host_fields as redis_host_fields
 from crawlerproject.stores.redis import queue_heads as redis_heads
-from crawlerproject.stores.redis.buffered_store import AheadStore
+from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.queue_members import Place
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
@@ -44,11 +44,11 @@ class TestValkeyStore(StoreContract):
     """The contract, in Valkey."""
 
     @pytest.fixture
-    def store(self, valkey: RedisServer) -> Iterator[AheadStore]:
+    def store(self, valkey: RedisServer) -> Iterator[BufferedStore]:
         """A new crawl, all of it held."""
         made = opened(valkey.url)
         assert made.link.call("INFO")["server_name"] == "valkey"
-        yield AheadStore(made)
+        yield BufferedStore(made)
         made.close()
 
 
@@ -58,9 +58,9 @@ class TestAheadStore(StoreContract, ContentContract):
     across_hosts = False
 
     @pytest.fixture
-    def store(self, store: RedisStore) -> AheadStore:  # type: ignore[override]
+    def store(self, store: RedisStore) -> BufferedStore:  # type: ignore[override]
         """A new crawl, all of it held."""
-        return AheadStore(store)
+        return BufferedStore(store)
 
 
 class AheadMachine(RuleBasedStateMachine):
@@ -71,7 +71,7 @@ class AheadMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.base = opened(self.url)
-        self.store = AheadStore(self.base)
+        self.store = BufferedStore(self.base)
         self.model = MemoryStore()
         self.arrival = 100
 
@@ -111,7 +111,7 @@ class AheadMachine(RuleBasedStateMachine):
         """Another worker, or the same one later: only what was sent is left."""
         self.store.sync()
         hosts = list(self.base.hosts_with_work())
-        self.store = AheadStore(self.base)
+        self.store = BufferedStore(self.base)
         for host in hosts:
             self.store.heads.arrive(host)
 
@@ -150,7 +150,7 @@ def test_a_long_queue_is_read_once(store: RedisStore, monkeypatch: pytest.Monkey
     """Rows that are refused before anything is sent: reading on costs by the row, not by what was removed before."""
     rows = [row("a", number) for number in range(3_000)]
     store.apply(Changes(queued=rows))
-    ahead = AheadStore(store)
+    ahead = BufferedStore(store)
     ahead.heads.arrive("a")
     members: list[int] = []
     heads = store.heads
@@ -174,9 +174,9 @@ def test_a_long_queue_is_read_once(store: RedisStore, monkeypatch: pytest.Monkey
 
 def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
     """Redis refuses for a while: nothing is lost, nothing is written twice, letters stay until they are answered."""
-    ahead = AheadStore(store)
+    ahead = BufferedStore(store)
     store.post([(1, b"one"), (1, b"two")])
-    assert ahead.letters(range(PARTITIONS), 1) == {1: [b"one"]}
+    assert ahead.messages(range(PARTITIONS), 1) == {1: [b"one"]}
     ahead.letters_read(1, 1)
     ahead.apply(Changes(queued=[row("a", 1)]))
     store.link.call("CONFIG", [], "SET", "maxmemory", "1")
@@ -184,7 +184,7 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
         with pytest.raises(StorageError):
             ahead.sync()
         ahead.apply(Changes(queued=[row("a", 2)]))
-        assert ahead.letters(range(PARTITIONS), 1) == {}
+        assert ahead.messages(range(PARTITIONS), 1) == {}
         with pytest.raises(StorageError):
             ahead.sync()
     finally:
@@ -192,14 +192,14 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
     assert [found.arrival for found in ahead.head("a", 9)] == [1, 2]
     ahead.sync()
     assert [found.arrival for found in store.head("a", 9)] == [1, 2]
-    assert ahead.letters(range(PARTITIONS), 9) == {1: [b"two"]}
+    assert ahead.messages(range(PARTITIONS), 9) == {1: [b"two"]}
 
 
 def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts' states and robots.txt that were thrown out before they were sent are not asked of Redis."""
     monkeypatch.setattr(redis_ahead, "_STATES", 1)
     monkeypatch.setattr(redis_host_fields, "_FIELDS", 1)
-    ahead = AheadStore(store)
+    ahead = BufferedStore(store)
     names = [(f"host-{number}", b"%d" % number) for number in range(3)]
     ahead.apply(Changes(hosts=names, robots=[(f"https://{name}", packed) for name, packed in names]))
     assert [ahead.host(name) for name, _ in names] == [packed for _, packed in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.stores.rocks.head_cache import Row, RowsAhead
+from crawlerproject.stores.rocks.head_cache import QueueHeadCache, Row
 
 
 def rows(*numbers: int) -> list[Row]:
@@ -12,7 +12,7 @@ def rows(*numbers: int) -> list[Row]:
 
 def test_answers_only_what_it_holds() -> None:
     """More rows than are kept, or another host, means to ask the store."""
-    ahead = RowsAhead()
+    ahead = QueueHeadCache()
     ahead.keep("a", rows(1, 2, 3))
     assert ahead.first("a", 2) == rows(1, 2)
     assert ahead.first("a", 4) is None
@@ -21,7 +21,7 @@ def test_answers_only_what_it_holds() -> None:
 
 def test_a_row_that_joins_within_is_seen_and_one_beyond_is_not() -> None:
     """Whatever lies behind the last row kept may have neighbours that only the store knows."""
-    ahead = RowsAhead()
+    ahead = QueueHeadCache()
     ahead.keep("a", rows(2, 5))
     for row in rows(1, 3, 9):
         ahead.queued("a", *row)
@@ -31,7 +31,7 @@ def test_a_row_that_joins_within_is_seen_and_one_beyond_is_not() -> None:
 
 def test_a_row_written_over_is_the_new_one() -> None:
     """A place holds one row."""
-    ahead = RowsAhead()
+    ahead = QueueHeadCache()
     ahead.keep("a", rows(2, 5))
     ahead.queued("a", b"host002", b"newer")
     assert ahead.first("a", 2) == [(b"host002", b"newer"), *rows(5)]
@@ -39,7 +39,7 @@ def test_a_row_written_over_is_the_new_one() -> None:
 
 def test_removed_rows_leave_and_the_last_takes_the_host_along() -> None:
     """After it nothing is known of the queue."""
-    ahead = RowsAhead()
+    ahead = QueueHeadCache()
     ahead.keep("a", rows(1, 2))
     for row in rows(7, 1, 2):
         ahead.removed("a", row[0])
@@ -49,7 +49,7 @@ def test_removed_rows_leave_and_the_last_takes_the_host_along() -> None:
 
 def test_no_room_means_those_within_stay() -> None:
     """Hosts that come in turn would else each be thrown out just before their turn."""
-    ahead = RowsAhead(max_bytes=300)
+    ahead = QueueHeadCache(max_bytes=300)
     ahead.keep("a", rows(1))
     ahead.keep("b", rows(1))
     ahead.keep("c", rows(1))
