@@ -137,3 +137,13 @@ def test_every_test_says_what_it_proves() -> None:
     ]
 
     assert silent == []
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    """Every path in the page exists, below the package or the root."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z_0-9]+)*\.py)[`:]", page))
+    tops = (ROOT, ROOT / "crawlerproject")
+
+    assert len(named) > 30
+    assert {path for path in named if not any((top / path).is_file() for top in tops)} == set()

@@ -16,7 +16,7 @@ from crawlerproject.errors import NameTaken, StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.messages import Letter, Links, pack, unpack
+from crawlerproject.frontier.messages import Links, Message, pack, unpack
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
@@ -142,7 +142,7 @@ class Fleet:
         """Before then (epoch seconds) a former holder may have asked the host without a trace; 0: none has."""
         return self._since.get(self.store.store.partition(host), 0.0)
 
-    def send(self, host: str, message: Letter) -> None:
+    def send(self, host: str, message: Message) -> None:
         """Write to whoever decides about the host."""
         self._busy = True
         self.store.post(self.store.store.partition(host), pack(message))
@@ -202,7 +202,7 @@ class Fleet:
             self.store.letters_read(partition, count)
         self._answered.clear()
 
-    def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Letter]]:
+    def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Message]]:
         """The letters, and the answers about the pages in them at hand. In a thread."""
         read = {partition: [unpack(message) for message in messages] for partition, messages in inboxes.items()}
         self.store.look_up([page for messages in read.values() for message in messages for page in _pages_of(message)])
@@ -328,7 +328,7 @@ def _slices(found: Sequence[DiscoveredUrl]) -> Iterator[Sequence[DiscoveredUrl]]
     return (found[first : first + _URLS_A_TURN] for first in range(0, len(found), _URLS_A_TURN))
 
 
-def _pages_of(message: Letter) -> Iterable[tuple[bytes, str]]:
+def _pages_of(message: Message) -> Iterable[tuple[bytes, str]]:
     if isinstance(message, Links):
         return _keys_of(message.found)
     return []

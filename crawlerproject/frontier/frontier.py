@@ -24,7 +24,7 @@ from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
-from crawlerproject.frontier.messages import Letter, Links, RobotsWanted
+from crawlerproject.frontier.messages import Links, Message, RobotsWanted
 from crawlerproject.frontier.ownership import HostOwnership, SoleOwner
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.cache import RobotsCache
@@ -125,7 +125,7 @@ class Frontier:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
         return self._admission.allowed(found, now, elsewhere=True)
 
-    def read(self, message: Letter, now: float) -> None:
+    def read(self, message: Message, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
         self.state.now = now
         if isinstance(message, Links):

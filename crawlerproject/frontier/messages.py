@@ -37,10 +37,10 @@ class RobotsGiven(NamedTuple):
     reason: str
 
 
-Letter = Links | RobotsWanted | RobotsGiven
+Message = Links | RobotsWanted | RobotsGiven
 
 
-def pack(message: Letter) -> bytes:
+def pack(message: Message) -> bytes:
     """As bytes."""
     if isinstance(message, Links):
         rows = [(item.address.url, *item[1:]) for item in message.found]
@@ -51,7 +51,7 @@ def pack(message: Letter) -> bytes:
     return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
 
 
-def unpack(packed: bytes) -> Letter:
+def unpack(packed: bytes) -> Message:
     """What ``pack`` packed; an address that this version refuses is left out."""
     kind, *fields = orjson.loads(packed)
     if kind == "links":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from crawlerproject.frontier.messages import Letter
+from crawlerproject.frontier.messages import Message
 
 
 class HostOwnership(Protocol):
@@ -25,7 +25,7 @@ class HostOwnership(Protocol):
     def unsure_until(self, host: str) -> float:
         """Before this moment (epoch seconds) someone may have asked the host without a trace; 0: nobody has."""
 
-    def send(self, host: str, message: Letter) -> None:
+    def send(self, host: str, message: Message) -> None:
         """Tell whoever decides about the host; it arrives once this commit's beat counts, maybe twice."""
 
 
@@ -53,6 +53,6 @@ class SoleOwner:
         """The start, when the run before did not end in good order."""
         return self._unsure_until
 
-    def send(self, host: str, message: Letter) -> None:
+    def send(self, host: str, message: Message) -> None:
         """There is nobody else."""
         raise AssertionError(f"nobody else decides about {host}")

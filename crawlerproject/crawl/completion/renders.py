@@ -25,7 +25,7 @@ _TRIES = 3
 
 
 class RenderCompletion:
-    """As ``PageEnds``, for pages in the browser."""
+    """As ``PageCompletion``, for pages in the browser."""
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
