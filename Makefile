@@ -36,7 +36,7 @@ crawl: $(READY)
 
 test: check packages browser $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. The crawls begin, since they are longest.
-	@$(PY) -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+	@$(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder
 
 hunt: $(DEV_READY)
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)
