@@ -7,10 +7,13 @@ import sys
 
 from scrapy.cmdline import execute
 
+from crawlerproject.config.user_settings import ANYWHERE
+
 
 def main() -> None:
     """As ``scrapy`` in a checkout; a project of the caller's own (SCRAPY_SETTINGS_MODULE) is used instead."""
-    os.environ.setdefault("SCRAPY_SETTINGS_MODULE", "crawlerproject.settings")
+    if os.environ.setdefault("SCRAPY_SETTINGS_MODULE", "crawlerproject.settings") == "crawlerproject.settings":
+        os.environ[ANYWHERE] = "1"
     execute(["scrapy", *sys.argv[1:]])
 
 

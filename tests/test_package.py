@@ -85,6 +85,7 @@ def test_it_crawls_and_answers_in_an_environment_of_its_own(wheel: Path, tmp_pat
             **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"),
             "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         }  # fmt: skip
+        del given["NEVERCRAWL_FILE"]  # as a newcomer, who has none
         options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
 
         crawled = run(home, program, "crawl", "web", "-a", f"seeds={seed}", *options)
@@ -111,7 +112,7 @@ def installed(wheel: Path, environment: Path) -> Path:
 
 def run(home: Path, program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command in ``home``, without anything of the checkout's in its environment."""
-    unwanted = ("PYTHONPATH", "SCRAPY_SETTINGS_MODULE")
+    unwanted = ("PYTHONPATH", "SCRAPY_SETTINGS_MODULE", "CRAWLERPROJECT_ANYWHERE")
     environment = {
         name: value
         for name, value in os.environ.items()

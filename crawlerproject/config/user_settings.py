@@ -17,6 +17,8 @@ USER_FOLDER = "~/.config/polite-crawler"
 """XDG Base Directory Specification."""
 _FILE = f"{USER_FOLDER}/settings.toml"
 _PREFIX = "POLITE_"
+ANYWHERE = "CRAWLERPROJECT_ANYWHERE"
+"""Set in the environment by the installed command, which is run in any folder, and so for processes that it starts."""
 ENVIRONMENT_PRIORITY = 35
 """Above Scrapy's ``spider`` (30), below ``cmdline`` (40)."""
 

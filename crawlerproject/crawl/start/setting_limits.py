@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
 from crawlerproject.config.pace import LARGEST
-from crawlerproject.config.user_settings import user_path
+from crawlerproject.config.user_settings import ANYWHERE, user_path
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
@@ -156,6 +156,8 @@ def _check_file(settings: BaseSettings, name: str) -> None:
     found = user_path(path) if name == USER_LIST else path
     if path == _MAY_BE_MISSING.get(name) and not (found and os.path.exists(found)):
         return
+    if path == OURS[name] and ANYWHERE in os.environ and not os.path.exists(path):
+        return  # a checkout has the project's list; an installed command is run where there is none
     try:
         with open(found, "rb") as file:
             file.read(1)
