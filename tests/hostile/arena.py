@@ -252,7 +252,7 @@ def arena(folder: Path, *, more_ports: int = 0, tls: ssl.SSLContext | None = Non
     ``more_ports`` is how many further ports of the same sites are opened: those that follow the first.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    web = Arena(folder, free_port())
+    web = Arena(folder, free_port(ports=1 + more_ports))
 
     async def listen() -> None:
         for port in range(web.port, web.port + 1 + more_ports):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Asked, answer, arena
 from tests.web.apps import shell
+from tests.web.ports import free_port
 
 # Each way out on its own: what is not there, or forbidden, must not keep the others from being tried.
 TALK = """
@@ -71,9 +71,8 @@ class Ears(NamedTuple):
 @contextmanager
 def ears() -> Iterator[Ears]:
     """Listen for datagrams and connections at one port, in a thread."""
-    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    udp.bind(("127.0.0.1", 0))
-    heard = Ears("127.0.0.1:%d" % udp.getsockname()[1], [], [])  # noqa: UP031 - shorter
+    port = free_port()  # for both protocols: what the system gives for one may be taken for the other
+    heard = Ears(f"127.0.0.1:{port}", [], [])
     loop = asyncio.new_event_loop()
 
     class Datagrams(asyncio.DatagramProtocol):
@@ -84,8 +83,8 @@ def ears() -> Iterator[Ears]:
         heard.connections.append(await reader.read(200))
         writer.close()
 
-    loop.run_until_complete(loop.create_datagram_endpoint(Datagrams, sock=udp))
-    loop.run_until_complete(asyncio.start_server(connected, *heard.address.split(":")))
+    udp, _ = loop.run_until_complete(loop.create_datagram_endpoint(Datagrams, local_addr=("127.0.0.1", port)))
+    loop.run_until_complete(asyncio.start_server(connected, "127.0.0.1", port))
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
