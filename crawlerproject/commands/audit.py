@@ -16,8 +16,8 @@ from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.politeness.audit import Asked, Audit, Violation
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.stores.rocks.view import RUN_FILE
 from crawlerproject.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -94,16 +94,16 @@ class Command(ScrapyCommand):
             return float(opts.ip_seconds)
         assert self.settings is not None
         settings: BaseSettings = self.settings
-        if args and _is_crawl(Path(args[0])):  # what was promised is what the crawl was started with
+        if args and _is_crawl(CrawlDir(args[0])):  # what was promised is what the crawl was started with
             settings = settings.copy()
             settings.set("CRAWL_DIR", args[0], priority="cmdline")
             settings = CrawlView(settings).settings
         return settings.getfloat("PACE_IP_SECONDS") if settings.getbool("PACE_PER_IP") else None
 
 
-def _is_crawl(folder: Path) -> bool:
+def _is_crawl(folder: CrawlDir) -> bool:
     """Whether it has run, alone or as several workers."""
-    return (folder / RUN_FILE).is_file() or any(folder.glob(f"*/{RUN_FILE}"))
+    return folder.run.is_file() or bool(folder.started_below())
 
 
 def _logs(args: list[str]) -> Iterator[list[Path]]:
@@ -113,8 +113,8 @@ def _logs(args: list[str]) -> Iterator[list[Path]]:
     given = [path for path in map(Path, args) if not path.is_dir()]
     if given:
         yield given
-    for folder in (path for path in map(Path, args) if path.is_dir()):
-        places = (folder / "log", folder, *sorted(folder.glob("*/log")))
+    for folder in (path for path in map(CrawlDir, args) if path.is_dir()):
+        places = (folder.log, folder, *(CrawlDir(below).log for below in sorted(folder.iterdir())))
         found = [files for files in map(log_files, places) if files]
         if not found:
             raise _refusal(f"There is no request log in {folder}: neither log/ nor requests-*.jsonl.")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from crawlerproject.reports.summary import ROUNDING_SECONDS
 from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import open_log, rows
 from crawlerproject.stores.logs.robots_copies import robots_versions
 
@@ -81,14 +82,14 @@ class HostStory:
 
 
 def host_story(
-    logs: Sequence[Path], host: str, since: str = "", until: str = "", *, subdomains: bool = False
+    folders: Sequence[CrawlDir], host: str, since: str = "", until: str = "", *, subdomains: bool = False
 ) -> HostStory:
-    """The story of a host name (any port; with ``subdomains`` also the names below it) from the request logs."""
+    """The story of a host name (any port; with ``subdomains`` also the names below it) by the logs in ``folders``."""
     name = host.lower().rstrip(".")
     story = HostStory(name)
     below = f" OR {_NAME} LIKE $below" if subdomains else ""
     values = {"name": name, **({"below": f"%.{name}"} if subdomains else {})}
-    with open_log(logs, since, until) as connection:
+    with open_log([folder.log for folder in folders], since, until) as connection:
         found = rows(
             connection,
             f"SELECT * FROM log WHERE host = $name OR {_NAME} = $name{below} ORDER BY time",
@@ -103,7 +104,7 @@ def host_story(
         story.visits.append(Attempt(attempt, pause))
         if reached:  # what never reached the host disturbed nobody
             ends[attempt["host"]] = max(ended, before or ended)
-    _add_robots(story, [log / "robots" for log in logs])
+    _add_robots(story, [folder.robots_copies for folder in folders])
     return story
 
 

@@ -19,6 +19,7 @@ import orjson
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.printable import PLAINER, printable_line
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 # The log's times have microseconds, and two clocks are read around a request: less than this
 # below the promise is rounding, not haste.
@@ -113,15 +114,15 @@ class Summary:
         return f" ({self.unreadable_lines:,} lines unreadable)" if self.unreadable_lines else ""
 
 
-def summarise(crawl_dir: Path) -> Summary:
+def summarise(crawl_dir: CrawlDir) -> Summary:
     """Read a crawl's log once and look at its files; counts 0 where there is nothing."""
     summary = Summary(
-        warc=_files(crawl_dir / "warc"),
-        index=_files(crawl_dir / "index"),
-        log=_files(crawl_dir / "log"),
+        warc=_files(crawl_dir.warc),
+        index=_files(crawl_dir.index),
+        log=_files(crawl_dir.log),
     )
     last_ends: dict[str, datetime] = {}
-    for line in _log_lines(crawl_dir / "log"):
+    for line in _log_lines(crawl_dir.log):
         try:
             entry = orjson.loads(line)
             began, ended = datetime.fromisoformat(entry["time"]), datetime.fromisoformat(entry["end"])
@@ -193,12 +194,12 @@ def _counts(counter: Counter[Any]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Print the summary of one crawl folder; 2 when it is no such folder."""
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
+    if len(arguments) != 1 or not CrawlDir(arguments[0]).is_dir():
         print("Usage: python -m crawlerproject.reports.summary CRAWL_DIR (a folder that a crawl made)", file=sys.stderr)
         return 2
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=PLAINER)
-    print("\n".join(map(printable_line, summarise(Path(arguments[0])).lines())))
+    print("\n".join(map(printable_line, summarise(CrawlDir(arguments[0])).lines())))
     return 0
 
 

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from crawlerproject.reports.summary import Pause, main, summarise
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 
 def entry(start: str, end: str, **changes: Any) -> bytes:
@@ -36,12 +37,14 @@ def crawl(folder: Path, *lines: bytes) -> Path:
 def test_counts_pages_robots_hosts_and_bytes(tmp_path: Path) -> None:
     """Robots.txt is an answer but no page."""
     summary = summarise(
-        crawl(
-            tmp_path,
-            entry("10:00:00.000000", "10:00:01.000000", hop="P", status=404, reason="http-error"),
-            entry("10:00:06.000000", "10:00:07.000000"),
-            entry("10:00:06.000000", "10:00:08.000000", host="b.test", hop=""),
-            entry("10:00:07.000000", "10:00:08.000000", host="c.test", hop="LPR"),
+        CrawlDir(
+            crawl(
+                tmp_path,
+                entry("10:00:00.000000", "10:00:01.000000", hop="P", status=404, reason="http-error"),
+                entry("10:00:06.000000", "10:00:07.000000"),
+                entry("10:00:06.000000", "10:00:08.000000", host="b.test", hop=""),
+                entry("10:00:07.000000", "10:00:08.000000", host="c.test", hop="LPR"),
+            )
         )
     )
 
@@ -53,7 +56,7 @@ def test_counts_pages_robots_hosts_and_bytes(tmp_path: Path) -> None:
 def test_counts_errors_by_reason(tmp_path: Path) -> None:
     """What got no answer is no page, and is counted under its word."""
     summary = summarise(
-        crawl(tmp_path, entry("10:00:00", "10:00:01", status=None, reason="dns-not-found", ip=None, bytes=0))
+        CrawlDir(crawl(tmp_path, entry("10:00:00", "10:00:01", status=None, reason="dns-not-found", ip=None, bytes=0)))
     )
 
     assert summary.pages == 0
@@ -63,11 +66,13 @@ def test_counts_errors_by_reason(tmp_path: Path) -> None:
 def test_finds_the_tightest_pause(tmp_path: Path) -> None:
     """The pause runs from one answer's end to the next start, and the least margin is shown."""
     summary = summarise(
-        crawl(
-            tmp_path,
-            entry("10:00:00.000000", "10:00:01.000000"),
-            entry("10:00:06.250000", "10:00:07.000000"),
-            entry("10:00:12.125000", "10:00:13.000000"),
+        CrawlDir(
+            crawl(
+                tmp_path,
+                entry("10:00:00.000000", "10:00:01.000000"),
+                entry("10:00:06.250000", "10:00:07.000000"),
+                entry("10:00:12.125000", "10:00:13.000000"),
+            )
         )
     )
 
@@ -78,7 +83,7 @@ def test_finds_the_tightest_pause(tmp_path: Path) -> None:
 
 def test_counts_a_short_pause(tmp_path: Path) -> None:
     """Less than promised is said, not averaged away."""
-    summary = summarise(crawl(tmp_path, entry("10:00:00", "10:00:01"), entry("10:00:05", "10:00:06")))
+    summary = summarise(CrawlDir(crawl(tmp_path, entry("10:00:00", "10:00:01"), entry("10:00:05", "10:00:06"))))
 
     assert summary.short_pauses == 1
     assert "1 shorter than promised" in summary.lines()[6]
@@ -86,7 +91,7 @@ def test_counts_a_short_pause(tmp_path: Path) -> None:
 
 def test_overlapping_requests_are_a_short_pause(tmp_path: Path) -> None:
     """A second request before the first answer's end is the worst of all."""
-    summary = summarise(crawl(tmp_path, entry("10:00:00", "10:00:09"), entry("10:00:05", "10:00:06")))
+    summary = summarise(CrawlDir(crawl(tmp_path, entry("10:00:00", "10:00:09"), entry("10:00:05", "10:00:06"))))
 
     assert summary.tightest == Pause(-4.0, 5.0, "a.test")
 
@@ -94,11 +99,13 @@ def test_overlapping_requests_are_a_short_pause(tmp_path: Path) -> None:
 def test_what_never_reached_the_host_disturbed_nobody(tmp_path: Path) -> None:
     """A failure without an address (DNS) neither starts nor ends a pause."""
     summary = summarise(
-        crawl(
-            tmp_path,
-            entry("10:00:00", "10:00:01"),
-            entry("10:00:02", "10:00:03", ip=None, status=None),
-            entry("10:00:06", "10:00:07"),
+        CrawlDir(
+            crawl(
+                tmp_path,
+                entry("10:00:00", "10:00:01"),
+                entry("10:00:02", "10:00:03", ip=None, status=None),
+                entry("10:00:06", "10:00:07"),
+            )
         )
     )
 
@@ -109,7 +116,7 @@ def test_reads_compressed_days_and_skips_a_cut_line(tmp_path: Path) -> None:
     """Older days are gzip files; a line that a crash cut is counted apart."""
     crawl(tmp_path, entry("10:00:06", "10:00:07"), b'{"time": "2026-03-0')
     (tmp_path / "log" / "requests-2026-03-01.jsonl.gz").write_bytes(gzip.compress(entry("10:00:00", "10:00:01")))
-    summary = summarise(tmp_path)
+    summary = summarise(CrawlDir(tmp_path))
 
     assert summary.pages == 2
     assert summary.unreadable_lines == 1
@@ -118,7 +125,7 @@ def test_reads_compressed_days_and_skips_a_cut_line(tmp_path: Path) -> None:
 
 def test_ten_lines_even_of_nothing(tmp_path: Path) -> None:
     """A crawl that never asked anything is summarised as well."""
-    lines = summarise(tmp_path).lines()
+    lines = summarise(CrawlDir(tmp_path)).lines()
 
     assert len(lines) == 10
     assert lines[0].split() == ["Pages", "0"]
@@ -131,7 +138,7 @@ def test_sizes_of_the_files(tmp_path: Path) -> None:
     (tmp_path / "warc" / "a.warc.gz").write_bytes(b"12345")
     (tmp_path / "index" / "parquet" / "crawl=a").mkdir(parents=True)
     (tmp_path / "index" / "parquet" / "crawl=a" / "b.parquet").write_bytes(b"123")
-    summary = summarise(tmp_path)
+    summary = summarise(CrawlDir(tmp_path))
 
     assert (summary.warc.count, summary.warc.bytes) == (1, 5)
     assert (summary.index.count, summary.index.bytes) == (1, 3)
