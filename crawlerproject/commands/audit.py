@@ -13,7 +13,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.rules.politeness.audit import Asked, Audit, Violation
+from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -129,8 +129,8 @@ def _read(files: Iterable[Path]) -> Iterator[Asked | None]:
                 try:
                     if row is None:
                         yield None
-                    elif row["ip"] and row["host"]:
-                        yield _asked(row)
+                    elif (asked := asked_of(row)) is not None:
+                        yield asked
                 except (KeyError, ValueError, TypeError):
                     yield None
         except OSError as error:
@@ -148,19 +148,12 @@ def _ended(asked: Asked | None) -> float:
     return 0.0 if asked is None else asked.end
 
 
-def _asked(row: dict[str, object]) -> Asked:
-    start, end = (datetime.fromisoformat(str(row[name])).timestamp() for name in ("time", "end"))
-    promised = row["delay_seconds"]
-    seconds = None if promised is None else float(str(promised))
-    return Asked(start, end, str(row["host"]), str(row["ip"]), seconds, str(row["url"]))
-
-
 def _lines(audit: Audit, unreadable: int) -> Iterable[str]:
     yield f"{audit.requests:,} requests to {audit.hosts:,} hosts at {audit.ips:,} IP addresses"
     yield f"from {_iso(audit.began)} to {_iso(audit.ended)}" + (f", {unreadable:,} lines unreadable" * bool(unreadable))
     if audit.tightest is not None:
-        seconds, promised, name = audit.tightest
-        closest = f"{promised:.3f} s promised, {promised + seconds:.3f} s kept ({name})"
+        pause = audit.tightest
+        closest = f"{pause.promised_seconds:.3f} s promised, {pause.kept_seconds:.3f} s kept ({pause.name})"
         yield f"{audit.pauses:,} pauses; the closest: {closest}"
     most = audit.most
     yield f"in flight at once: at most {most['host']} at a host, {most['ip']} at an IP address, {most['all']:,} in all"
@@ -169,10 +162,11 @@ def _lines(audit: Audit, unreadable: int) -> Iterable[str]:
 
 
 def _violation(found: Violation) -> str:
-    kept = f"{found.kept_seconds:.3f} s after" if found.kept_seconds >= 0 else f"{-found.kept_seconds:.3f} s before"
+    pause = found.pause
+    kept = f"{pause.kept_seconds:.3f} s after" if pause.kept_seconds >= 0 else f"{-pause.kept_seconds:.3f} s before"
     return (
-        f"VIOLATION {found.kind} {found.name}: asked at {_iso(found.started_at)}, {kept} the answer before had ended "
-        f"({_iso(found.ended_at)}); promised {found.promised_seconds:.3f} s; {found.url}"
+        f"VIOLATION {found.kind} {pause.name}: asked at {_iso(pause.started_at)}, {kept} the answer before had ended "
+        f"({_iso(pause.ended_at)}); promised {pause.promised_seconds:.3f} s; {found.url}"
     )
 
 
@@ -186,20 +180,26 @@ def _json(audit: Audit, unreadable: int) -> dict[str, object]:
         "ended": _iso(audit.ended),
         "unreadable_lines": unreadable,
         "pauses": audit.pauses,
-        "tightest": tightest._asdict() if tightest is not None else None,
+        "tightest": None
+        if tightest is None
+        else {
+            "seconds": tightest.margin_seconds,
+            "promised_seconds": tightest.promised_seconds,
+            "name": tightest.name,
+        },
         "ip_seconds": audit.ip_seconds,
         "most_in_flight": audit.most,
         "violations": [
             {
-                "kind": found.kind,
-                "name": found.name,
-                "ended": _iso(found.ended_at),
-                "started": _iso(found.started_at),
-                "kept_seconds": round(found.kept_seconds, 6),
-                "promised_seconds": found.promised_seconds,
-                "url": found.url,
+                "kind": kind,
+                "name": pause.name,
+                "ended": _iso(pause.ended_at),
+                "started": _iso(pause.started_at),
+                "kept_seconds": pause.kept_seconds,
+                "promised_seconds": pause.promised_seconds,
+                "url": url,
             }
-            for found in audit.violations
+            for kind, pause, url in audit.violations
         ],
     }
 

@@ -21,6 +21,7 @@ from crawlerproject.inspection.progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs.request_log import log_files
 from crawlerproject.terminal import console, guard_streams, has_panel, say
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def scheduler_progress(crawler: Crawler) -> Progress | None:
 
 
 def _log_bytes(folder: CrawlDir) -> int:
-    return sum(path.stat().st_size for path in folder.log.glob("requests-*"))
+    return sum(path.stat().st_size for path in log_files(folder.log))
 
 
 def _point_log_to_stderr() -> None:

@@ -27,7 +27,7 @@ from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.logs.request_log import log_files
+from crawlerproject.stores.logs.request_log import day_of, log_files
 from crawlerproject.stores.protocols import (
     DUE_FACT,
     FLAG_HUB,
@@ -189,7 +189,7 @@ def _say_missing(folder: CrawlDir, rebuilt: Rebuilt) -> None:
     """What neither archive nor log can tell."""
     logs, missing, counts = log_files(folder.log), rebuilt.missing, rebuilt.counts
     if logs:
-        missing.append(f"attempts without an answer before {logs[0].name.partition('.')[0].removeprefix('requests-')}")
+        missing.append(f"attempts without an answer before {day_of(logs[0])}")
     else:
         missing.append("attempts without an answer, and how quickly hosts answered: there is no request log")
     missing.append("subscriptions to hubs (WebSub)")
