@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, DomainHosts
 from crawlerproject.rules.url.scope import bounded_domain
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import FactReader, FrontierStore
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class DomainHostCounts:
         return known
 
 
-def stored_hosts(store: FrontierStore, domain: str) -> DomainHosts:
+def stored_hosts(store: FactReader, domain: str) -> DomainHosts:
     """What the store has of a domain."""
     packed = store.fact(FACT_PREFIX + domain)
     return DomainHosts.unpack(packed) if packed else DomainHosts()

@@ -6,12 +6,12 @@ import orjson
 
 from crawlerproject.items import Page
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import FactReader
 
 _PREFIX = "certificate/"  # and the host key: the name of the fact
 
 
-def bad_certificate(store: FrontierStore, host: str) -> tuple[str, float] | None:
+def bad_certificate(store: FactReader, host: str) -> tuple[str, float] | None:
     """What was wrong ("expired: …") and when (epoch seconds); None when nothing is known to be."""
     packed = store.fact(_PREFIX + host)
     if not packed:
@@ -23,7 +23,7 @@ def bad_certificate(store: FrontierStore, host: str) -> tuple[str, float] | None
 class BadCertificates:
     """Notes bad certificates as pages end, and takes the note back when the host has mended it."""
 
-    def __init__(self, store: FrontierStore) -> None:
+    def __init__(self, store: FactReader) -> None:
         self._store = store
         self._changed: dict[str, bytes] = {}
         self._storing: dict[str, bytes] = {}  # in a commit that has not ended

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import FactReader
 
 
 class Packed(Protocol):
@@ -22,7 +22,7 @@ Kept = TypeVar("Kept", bound=Packed)
 class HostFacts(Generic[Kept]):
     """What all ports of a name share; ``prefix`` and the name. ``unpack`` reads what the store has, if anything."""
 
-    def __init__(self, store: FrontierStore, prefix: str, unpack: Callable[[bytes | None], Kept], most: int) -> None:
+    def __init__(self, store: FactReader, prefix: str, unpack: Callable[[bytes | None], Kept], most: int) -> None:
         """At hand are those of at most ``most`` hosts."""
         self._store = store
         self._prefix = prefix

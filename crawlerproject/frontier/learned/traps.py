@@ -18,7 +18,7 @@ from crawlerproject.stores.protocols import (
     FLAG_RECRAWL,
     FLAG_SITEMAP,
     FLAG_STRANGER,
-    FrontierStore,
+    FactReader,
     QueuedPage,
 )
 
@@ -38,7 +38,7 @@ _URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.
 class TrapModel:
     """Answers "is this a trap?" and learns from every page. ``now`` is epoch seconds."""
 
-    def __init__(self, store: FrontierStore, allow: TrapAllowFile | None = None) -> None:
+    def __init__(self, store: FactReader, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
         self._yields = HostFacts(store, FACT_PREFIX, _yields, _KEPT)
         self._strangers = HostFacts(store, STRANGERS_PREFIX, _strangers, _KEPT)

@@ -25,7 +25,8 @@ from crawlerproject.stores.redis.keys import payloads_key
 from crawlerproject.stores.redis.queue_members import count_of
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.store import FORMAT_FACT, RocksStore
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import FORMAT_FACT
 from crawlerproject.stores.row_codec import HASH_BYTES, unpack_record
 
 FACTS = ""
@@ -112,7 +113,7 @@ class RocksTables(RocksStore):
         while found.valid():
             yield found.key(), found.value()
             found.next()
-        self._require_end(found)
+        self._tables.require_end(found)
 
     def write(self, rows: Iterable[Row]) -> None:
         """Put rows, as one change."""
