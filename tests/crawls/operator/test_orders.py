@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.commands.crawled import scrapy
-from tests.crawls.spoken_to import after, chain, crawling, log_of, moved_on, quick
+from tests.crawls.operator.spoken_to import after, chain, crawling, log_of, moved_on, quick
 from tests.hostile.arena import arena, most_late_seconds
 from tests.stores.redis_servers import RedisServer
 from tests.web.waiting import wait_until
