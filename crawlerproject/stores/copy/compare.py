@@ -94,8 +94,8 @@ class HeldStore(RedisStore):
                 return
 
     def members(self, key: str | bytes) -> Iterator[bytes]:
-        """As those of ``RedisQuestions``, however many."""
-        for member in super().members(key):
+        """As those of ``RedisQueues``, however many."""
+        for member in self.queues.members(key):
             self.keep()
             yield member
 
