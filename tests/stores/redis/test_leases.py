@@ -93,7 +93,7 @@ def test_a_beat_that_was_decided_is_finished_by_the_successor(
     """Killed between journal and partitions: whoever takes one over writes its part, once."""
     store, rival = spread, spread_rival
     rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store, "finish", lambda: None)  # what a kill leaves out
+    monkeypatch.setattr(store.batches, "finish", lambda: None)  # what a kill leaves out
     store.apply(Changes(queued=rows, facts=[("warc", b"7")]))
     assert store.known([each.key for each in rows]) == [False] * 40
     for number in range(PARTITIONS):
@@ -114,7 +114,7 @@ def test_a_worker_that_comes_back_settles_its_own_last_beat(
     """The same name in a new process need not wait for its own lease, and loses nothing that was decided."""
     store = spread
     rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store, "finish", lambda: None)
+    monkeypatch.setattr(store.batches, "finish", lambda: None)
     store.apply(Changes(queued=rows))
     again = opened(cluster[0].url, "one", store.crawl, take=False)
     assert again.acquire(0, LEASE_MS)
