@@ -361,7 +361,7 @@ class FrontierScheduler:
             return self.websub.request(lease, meta)
         if lease.embed is not None:
             return self._embeds.request(lease, meta)
-        headers = self.crawl.revisits.headers(lease.row)
+        headers = self.crawl.learned.revisits.headers(lease.row)
         return Request(
             lease.row.url,
             headers=headers,

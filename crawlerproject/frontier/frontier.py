@@ -119,7 +119,7 @@ class Frontier:
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
-        return self._admission.let_go(mine) + self.domains.let_go(mine)
+        return self._admission.let_go(mine)
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""

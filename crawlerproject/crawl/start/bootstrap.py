@@ -37,7 +37,7 @@ def queue_revisits(crawl: Crawl, budget: int | None) -> int:
     recent = crawl.crawler.settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS
     ranked = crawl.folder / RANKED_PAGES
     importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
-    pages, hosts = crawl.store.pages(), crawl.revisits.host
+    pages, hosts = crawl.store.pages(), crawl.learned.revisits.of
     chosen = due(pages, hosts, now, budget=budget, recent_seconds=recent, importance=importance)
     queued = 0
     for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
