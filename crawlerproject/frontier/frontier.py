@@ -16,9 +16,9 @@ from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.completion import LeaseCompletion
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import PAUSED, Holds
+from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import PAUSED, Host
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders

@@ -12,15 +12,15 @@ from typing import Any, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import LIMITED, PAUSED, Holds
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.learned.certificates import BadCertificate
 from crawlerproject.frontier.learned.host_facts import stored_fact
 from crawlerproject.frontier.learned.hubs import read_hubs
 from crawlerproject.inspection.host_state import LEFT_ALONE, host_state, pace_source
-from crawlerproject.inspection.progress import human_bytes, human_seconds, moment
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
+from crawlerproject.rules.readable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.strangers import stranger_key
