@@ -6,8 +6,8 @@ import random
 
 from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.learned.learner import Visit
-from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, History, HostHistory, known, next_visit
-from crawlerproject.rules.revisits.refetch import Change, change, fresh_until, learned, validators
+from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, Found, History, HostHistory, next_visit
+from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fresh_until, learned, validators
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SITEMAP, FrontierStore, PageRecord, QueuedPage
 
@@ -33,8 +33,7 @@ class Revisits(HostFacts[HostHistory]):
         record = self._record(row)
         if record is None or self._rng.random() < self._check_share:
             return {}
-        kept = known(History.unpack(record.history), record.etag, record.last_modified, record.digest)
-        return validators(kept, self.of(row.host).trust)
+        return validators(Known(record.etag, record.last_modified, record.digest), self.of(row.host).trust)
 
     def learn(self, visit: Visit, now: float) -> PageRecord:
         """What is known of a page after this visit; its host's history has learned from it by then."""
@@ -57,15 +56,14 @@ class Revisits(HostFacts[HostHistory]):
     def _again(self, visit: Visit, record: PageRecord, old: PageRecord, fresh: float, now: float) -> PageRecord:
         name = visit.row.host
         history, host = History.unpack(old.history), self.of(name)
-        before = known(history, old.etag, old.last_modified, old.digest)
-        moved = change(before, record.status, record.digest)
+        before = Known(old.etag, old.last_modified, old.digest)
+        answer = Answer(record.status, visit.etag, visit.last_modified, record.digest)
+        moved = change(before, answer)
         if moved is Change.CHANGED and history.fingerprint and visit.fingerprint:
             near = (history.fingerprint ^ visit.fingerprint).bit_count() <= self._near_bits
             moved = Change.NEAR if near else moved
-        host = host._replace(
-            trust=learned(host.trust, before, record.status, visit.etag, visit.last_modified, record.digest)
-        )
-        history, host = next_visit(history, host, moved, now, fresh_until=fresh, new_links=visit.new_links)
+        host = host._replace(trust=learned(host.trust, before, answer))
+        history, host = next_visit(history, host, Found(moved, now, fresh, visit.new_links))
         if record.status == 200:
             history = history._replace(fingerprint=visit.fingerprint or 0)
         self.replace(name, host)
