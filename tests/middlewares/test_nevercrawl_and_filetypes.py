@@ -18,7 +18,7 @@ from crawlerproject.stores.protocols import FLAG_SEED
 
 def lease(host: str, *, seed: bool = False) -> Any:
     """What a leased request carries, as far as the gates look."""
-    return SimpleNamespace(row=SimpleNamespace(host=host, flags=FLAG_SEED if seed else 0), is_seed=seed)
+    return SimpleNamespace(row=SimpleNamespace(host=host, flags=FLAG_SEED if seed else 0))
 
 
 @pytest.fixture
