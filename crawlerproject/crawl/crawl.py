@@ -33,7 +33,7 @@ from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.reading.reader import Reader
+from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.runtime.clock import steady
@@ -80,14 +80,12 @@ class Crawl:
         self.ends = PageCompletion(self)
         self.commits = Commits(self)
         check_settings(settings)  # the crawl command has done so; another project's may not have
-        self.reader = Reader(
-            seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
-        )
         self._lock = take_lock(self.folder)
         try:
             beside = self.folder.parent.iterdir() if shared(settings) else ()
             siblings = [folder for folder in beside if folder.is_dir()]
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
+            self.reader = page_reader_of(crawler, self.poison)
             self._build(settings, spider)
         except BaseException:
             os.close(self._lock)
