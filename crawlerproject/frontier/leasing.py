@@ -55,6 +55,7 @@ class LeaseIssuer:
     ) -> None:
         """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
         self._state = state
+        self._hosts = state.hosts
         self._embeds = embeds
         self._gates = gates
         self._renders = renders
@@ -67,7 +68,7 @@ class LeaseIssuer:
         """
         while (turn := self._state.workbench.take(now)) is not None:
             if not turn.address:
-                if self._state.holds and self._held(turn.host):
+                if self._hosts.holds and self._held(turn.host):
                     self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.held])
                     self._state.workbench.turn_away(turn.host, now)
                     continue
@@ -100,7 +101,7 @@ class LeaseIssuer:
             raise
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
-        if (self._state.holds and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.given_up:
+        if (self._hosts.holds and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.given_up:
             self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
@@ -118,8 +119,8 @@ class LeaseIssuer:
 
     def _held(self, host: Host) -> bool:
         """Whether the host is paused or has had its share, so that it is left with its queue."""
-        if (why := self._state.holds.why(host)) and not host.given_up:
-            self._state.hold(host, why)
+        if (why := self._hosts.holds.why(host)) and not host.given_up:
+            self._hosts.hold(host, why)
         return bool(why)
 
     def _look(self, host: Host, address: str, now: float, down: Refusals) -> Callable[[], Lease | None]:
@@ -202,13 +203,13 @@ class LeaseIssuer:
         """Nothing that is stored waits for this run. The rows themselves are the truth, whatever was counted."""
         left = host.rows - len(host.taken)
         if kept:
-            self._state.waits(host, host.kept - left)
+            self._hosts.waits(host, host.kept - left)
             self._renders.kept += left - host.kept
             host.kept = left
         elif not host.unstored and host.waiting_urls:
-            self._state.waits(host, -host.waiting_urls)
+            self._hosts.waits(host, -host.waiting_urls)
             host.rows, host.kept = len(host.taken), 0
-            self._state.dirty[host.name] = host
+            self._hosts.dirty[host.name] = host
         self._release(host, now, now + UNSTORED_WAIT_SECONDS if host.unstored else now)
 
     def _release(self, host: Host, now: float, again: float) -> None:
@@ -225,7 +226,7 @@ class LeaseIssuer:
         if row.url.partition(":")[0] not in host.robots_unstored:
             down.refuse(row, Reason.ROBOTS, now)
             return
-        self._state.refuse(Reason.ROBOTS, row.url, row.flags)
+        self._state.refused.add(Reason.ROBOTS, row.url, row.flags)
         self._state.take(row, host)
         if row.flags & FLAG_RENDER:
             self._state.leave_plain(row, host)

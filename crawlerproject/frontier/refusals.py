@@ -77,8 +77,8 @@ class Refusals:
         if self._removed:
             changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
             self._state.decide_now(self._host, changes)
-            self._state.waits(self._host, -self._kept)
+            self._state.hosts.waits(self._host, -self._kept)
             self._host.kept += self._kept
             for row, reason in self._refused:
-                self._state.refuse(reason, row.url, row.flags)
+                self._state.refused.add(reason, row.url, row.flags)
         return self._kept

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -40,7 +40,7 @@ def trapped() -> TrapModel:
 def gates(desk: TrapModel) -> Gates:
     """The gates of a crawl without bounds."""
     never = SimpleNamespace(current=lambda now: Exclusion())
-    return Gates(Scope("any"), never, AddressRules(), [], max_urls_per_host=10, traps=desk)
+    return Gates(Scope("any"), never, AddressRules(), GateSettings(10), desk)
 
 
 def row(url: str, flags: int = 0) -> QueuedPage:
