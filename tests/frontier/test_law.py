@@ -18,8 +18,9 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS, Lookup
+from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason

@@ -10,9 +10,10 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS
+from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -96,7 +97,8 @@ def trap(bench: Bench) -> Reason:
     first_robots(bench)
     traps = bench.frontier._issuer._gates._traps = TrapModel(bench.store)
     for number in range(60):
-        traps.heard(HOST, url(number), new=False)
+        row = QueuedPage(HOST, parse(url(number)).key, url(number), 10, number + 1, 1, "L", "", 0)
+        traps.learn(Visit(row, Reason.HTTP_ERROR, 404), bench.now)
     return Reason.TRAP
 
 

@@ -9,9 +9,9 @@ from crawlerproject.frontier.discovered import strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.messages import RobotsGiven, RobotsWanted
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.robots.redirects import RobotsRedirects
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Stage
