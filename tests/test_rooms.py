@@ -16,8 +16,8 @@ MAY_IMPORT = {
     "stores": ("stores", "rules", "runtime", "errors", "reasons", "wire"),
     "config": ("config", "stores", "rules", "settings", "errors"),
     "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "wire"),
-    # What a crawl decides and keeps; Crawl and Scrapy are built on it. ``items`` is made of its values.
-    "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons", "items", "inspection"),
+    # What a crawl decides and keeps; Crawl and Scrapy are built on it.
+    "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
     "fleet": ("fleet", "frontier", "stores", "rules", "runtime", "errors"),
     "parse": ("parse", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Partly work of another process, which must start soon: no store that opens a database.

@@ -13,9 +13,9 @@ from crawlerproject.crawl.start.preflight import check_known, crawl_folder, seed
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
-from crawlerproject.inspection.progress import counted, human_seconds
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
+from crawlerproject.rules.readable import counted, human_seconds
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.rocks.view import FrontierView

@@ -14,8 +14,8 @@ from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
-from crawlerproject.inspection.progress import human_seconds
 from crawlerproject.reports.host_history import bare_host
+from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.scope import is_public_suffix
 from crawlerproject.stores.atomic_files import replace_file

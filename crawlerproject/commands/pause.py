@@ -10,8 +10,8 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand
-from crawlerproject.inspection.progress import human_seconds, moment
 from crawlerproject.reports.host_history import bare_host
+from crawlerproject.rules.readable import human_seconds, moment
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses
 from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts, running
 from crawlerproject.terminal import say, say_json

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
-from crawlerproject.inspection.progress import human_bytes, human_seconds
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
+from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 
 # A robots.txt up to this many lines is printed; of a longer one the file is named.

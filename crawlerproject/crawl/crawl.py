@@ -30,6 +30,7 @@ from crawlerproject.frontier.gates import gates_of
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
+from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.rules.limits import limits_of
@@ -132,16 +133,15 @@ class Crawl:
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
         self.totals = TotalsBook(self)
         self.resolver = resolver_for(self.crawler)
-        self.certificates = BadCertificates(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        self.traps = TrapModel(store, allowed)
+        traps = TrapModel(store, allowed)
         if fleet is not None:
             refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
         self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
         self.troubles = Troubles(self.resumed.hosts)
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         patterns, arguments = self.resumed.patterns, self.resumed.arguments
-        self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps, patterns)
+        self.gates = gates_of(settings, self.resumed.scope, hosts, traps, patterns)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
         self.limits = CrawlLimits(self, limits_of(arguments.limits))
@@ -152,8 +152,9 @@ class Crawl:
         self.renders = RenderCompletion(self)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean, holds)
         self.duplicates = parts.contents_of(settings, store)
-        self.revisits = parts.revisits_of(settings, store)
-        self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=spider.recrawl)
+        frontier, revisits = self.frontier, parts.revisits_of(settings, store)
+        self.learned = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
+        self.announcements = Announcements(store, frontier, revisits, recrawl=spider.recrawl)
         self.subscriptions = parts.subscriptions_of(settings, store, self.frontier) if fleet is None else None
         if fleet is not None and settings.getint("WEBSUB_PORT"):
             logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")

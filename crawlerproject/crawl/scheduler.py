@@ -352,7 +352,7 @@ class FrontierScheduler:
             return self.websub.request(lease, _FOR_SCRAPY)
         if lease.embed is not None:
             return self._embeds.request(lease, dict(_FOR_SCRAPY))
-        headers = self.crawl.revisits.headers(lease.row)
+        headers = self.crawl.learned.revisits.headers(lease.row)
         return Request(
             lease.row.url,
             headers=headers,

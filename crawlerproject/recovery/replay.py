@@ -23,6 +23,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strang
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
+from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
@@ -168,19 +169,19 @@ class Replay:
         settings, store = self.settings, self.store
         stand = cast("Crawl", self)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        self.traps = TrapModel(store, allowed)
+        traps = TrapModel(store, allowed)
         resumed = self._resumed
         hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
-        self.gates = gates_of(settings, resumed.scope, hosts, self.traps, resumed.patterns)
+        self.gates = gates_of(settings, resumed.scope, hosts, traps, resumed.patterns)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
-        self.certificates = BadCertificates(store)
         self.totals, self.troubles = TotalsBook(stand), Troubles(())
         self.renders = RenderCompletion(stand)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, None, self._now, b"1")
         self.duplicates = parts.contents_of(settings, store)
-        self.revisits = parts.revisits_of(settings, store)
-        self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=False)
+        frontier, revisits = self.frontier, parts.revisits_of(settings, store)
+        self.learned = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
+        self.announcements = Announcements(store, frontier, revisits, recrawl=False)
         self.ends = _Ends(stand)
         self.commits = Commits(stand)
         self._since_opened = 0

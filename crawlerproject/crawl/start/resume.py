@@ -24,7 +24,8 @@ from crawlerproject.config.crawl_file import (
     write_crawl_file,
 )
 from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.inspection.progress import Progress, counted
+from crawlerproject.inspection.progress import Progress
+from crawlerproject.rules.readable import counted
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.settings import OURS
 from crawlerproject.stores.protocols import Changes, FrontierStore
