@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "wire"),
     # What a crawl decides and keeps; Crawl and Scrapy are built on it.
     "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
-    "fleet": ("fleet", "frontier", "stores", "rules", "runtime", "errors"),
+    "fleet": ("fleet", "frontier", "config", "stores", "rules", "runtime", "errors"),
     "parse": ("parse", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (

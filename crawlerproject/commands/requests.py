@@ -37,7 +37,7 @@ class Command(InspectCommand):
         host = bare_host(one_argument(args, "a host", self.example))
         crawl = self.look()
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
-        story = host_story(crawl.logs, host, since, until, subdomains=opts.subdomains)
+        story = host_story(crawl.folders, host, since, until, subdomains=opts.subdomains)
         if opts.json:
             say_json([visit.as_dict() for visit in story.visits])
         else:

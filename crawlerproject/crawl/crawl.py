@@ -6,9 +6,10 @@ import logging
 import os
 import shutil
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.fleet import shared
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
@@ -19,11 +20,11 @@ from crawlerproject.crawl.progress.figures import Allowed
 from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
-from crawlerproject.crawl.start.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.crawl.start.preflight import check_settings
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
-from crawlerproject.fleet.join import join, shared
+from crawlerproject.fleet.join import join
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.gates import gates_of
@@ -36,6 +37,7 @@ from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.runtime.clock import steady
+from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.operator_files.control import Control, Pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.poison import Poison
@@ -61,7 +63,7 @@ class Crawl:
         """Open the folder, mend what a crash left, and say so. Raises OperatorError."""
         settings = crawler.settings
         self.crawler = crawler
-        self.folder: Path = crawl_folder(settings, spider.name)
+        self.folder = crawl_folder(settings, spider.name)
         self.fleet: Fleet | None = None  # with a frontier in Redis: the other workers and our part
         self.lost = ""  # why another worker may have what we work on; "" while none has
         self.paused = ""  # why, in words

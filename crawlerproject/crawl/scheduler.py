@@ -18,6 +18,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from crawlerproject.config.fleet import answer_seconds
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
@@ -31,7 +32,6 @@ from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.fleet.join import answer_seconds
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from crawlerproject.crawl import assembly as parts
@@ -35,6 +34,7 @@ from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import priority
 from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
 
@@ -120,7 +120,7 @@ class Replay:
     what these come to need of a crawl must be here as well (tests/recovery/test_rebuild.py fails otherwise).
     """
 
-    def __init__(self, settings: BaseSettings, folder: Path, store: PlacedStore, resumed: Resumed) -> None:
+    def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
         """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` says of it."""
         self.settings, self.folder, self.store = settings, folder, store
         self.crawler = _Counted(settings)
@@ -136,7 +136,7 @@ class Replay:
         self.reader = Reader(
             seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
         )
-        self.answers = Answers(settings, folder / "warc", store, self.reader)
+        self.answers = Answers(settings, folder.warc, store, self.reader)
 
     def now(self) -> float:
         """The moment that is told of, epoch seconds."""

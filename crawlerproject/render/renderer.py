@@ -130,7 +130,7 @@ class Renderer:
     def _stored(self, crawl: Crawl, note: str, rendered: Rendered) -> Embedded:
         """The plain answer, read back from the archive: it is never asked for twice."""
         try:
-            stored = read_answer(crawl.folder / "warc", PlainResponse.of(note))
+            stored = read_answer(crawl.folder.warc, PlainResponse.of(note))
         except StorageError as error:
             raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
         rendered.plain_id = stored.record_id

@@ -14,12 +14,13 @@ from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.misc import arg_to_iter
 
 from crawlerproject.config.arguments import arguments_of
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.crawl_file import apply, read_crawl_file
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.unused_settings import warn_unused
 from crawlerproject.config.values import let_in_flight
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
-from crawlerproject.crawl.start.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_with_options
+from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
