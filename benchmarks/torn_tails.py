@@ -23,6 +23,7 @@ from crawlerproject.inspection.verification import Verification
 from crawlerproject.stores.rocks.view import STATUS_FILE, FrontierView, read_facts
 from tests.web.judge import Verdict, judge_captures, read_captures, show
 from tests.web.running import RunningWeb, crawl_command, finish, start, synthetic_web
+from tests.web.zygote import Process
 
 _TAIL_BYTES = 64 * 1024
 _START_SECONDS = 60.0  # for a crawl to open its folder, however busy the machine
@@ -77,7 +78,7 @@ class Rounds:
         self._cut()
         return True
 
-    def _opened(self, process: subprocess.Popen[bytes], log: Path) -> bool:
+    def _opened(self, process: Process, log: Path) -> bool:
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until and process.poll() is None:
             if read_facts(self.folder, STATUS_FILE).get("pid") == process.pid:  # its first beat

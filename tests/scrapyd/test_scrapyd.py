@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 
 from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
+from tests.web import zygote
 from tests.web.judge import judge_folder, read_captures
 from tests.web.ports import free_port
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages, small_settings, synthetic_web
@@ -69,10 +69,9 @@ def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
     folder.mkdir()
     port = free_port()
     (folder / "scrapyd.conf").write_text(CONFIG.format(port=port))
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     with (folder / "scrapyd.log").open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "scrapyd"], cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+            [sys.executable, "-m", "scrapyd"], cwd=folder, env=zygote.direct(), stdout=output, stderr=subprocess.STDOUT
         )
     scrapyd = Scrapyd(port, folder)
 
