@@ -168,7 +168,7 @@ class Ours(Policy):
         self.belief[fresh] = begun[self.web.hosts[fresh]]
 
     def choose(self, now: float, count: int) -> Picks:
-        return _lowest(-score(self.belief, now - self.last, importance=self.importance()), count)
+        return _lowest(-np.asarray(score(self.belief, now - self.last, importance=self.importance())), count)
 
     def importance(self) -> Array | float:
         """All pages count the same."""

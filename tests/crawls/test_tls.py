@@ -77,7 +77,7 @@ def moment(text: object) -> float:
 def test_unverified_captures_say_so(crawled: Crawled) -> None:
     """In the log at the start, and in the metadata record of each page of the allowed host alone."""
     assert "TLS_ALLOW_HOSTS: certificates are not verified for own.test" in crawled.output
-    marked = Counter()
+    marked = Counter[str]()
     for path in (crawled.folder / "warc").glob("*.warc.gz"):
         with path.open("rb") as stream:
             for record in ArchiveIterator(stream):

@@ -144,7 +144,8 @@ def test_failures_raise_fetch_errors_with_the_wire(tmp_path: Path) -> None:
             error = await failure(made, request)
             assert error.reason == Reason.BAD_RESPONSE
             assert error.wire is request.meta["wire"]
-            assert request.meta["wire"].head_bytes == b"junk\r\n\r\n"
+            assert error.wire is not None
+            assert error.wire.head_bytes == b"junk\r\n\r\n"
             nowhere = Request("http://site.test:2/", meta={"wire": "old"})
             assert (await failure(made, nowhere)).reason == Reason.CONNECT_REFUSED
             assert "wire" not in nowhere.meta

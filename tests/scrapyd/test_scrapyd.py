@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -163,6 +164,10 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
+def _finished(scrapyd: Scrapyd, job: str) -> bool:
+    return scrapyd.state(job) == "finished"
+
+
 def test_two_machines_share_a_crawl(tmp_path: Path) -> None:
     """Two scrapyds, a worker on each, a Redis between them: to the web's log, and in the archive, one crawler."""
     with ExitStack() as stack:
@@ -179,7 +184,7 @@ def test_two_machines_share_a_crawl(tmp_path: Path) -> None:
         }
         for name, job in jobs.items():
             wait_until(
-                lambda scrapyd=machines[name], job=job: scrapyd.state(job) == "finished",
+                partial(_finished, machines[name], job),
                 f"finished on {name}",
                 seconds=DEADLINE_SECONDS,
             )

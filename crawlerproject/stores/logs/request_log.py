@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import orjson
 from isal import isal_zlib
@@ -118,7 +119,7 @@ def log_files(folder: Path) -> list[Path]:
     return sorted(files, key=lambda path: (_day_of(path), path.suffix != ".gz"))
 
 
-def read_log(folder: Path) -> Iterator[dict[str, object]]:
+def read_log(folder: Path) -> Iterator[dict[str, Any]]:
     """Every whole line of the log, oldest day first, compressed or not; torn lines are passed over."""
     for path in log_files(folder):
         try:

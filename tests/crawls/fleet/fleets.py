@@ -6,6 +6,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -88,7 +89,7 @@ class Workers:
     def _until(self, seconds: float, names: Iterable[str], done: Callable[[str], bool]) -> None:
         until = time.monotonic() + seconds
         for name in names:
-            wait_until(lambda name=name: done(name), seconds=until - time.monotonic(), log=self.folder / f"{name}.log")
+            wait_until(partial(done, name), seconds=until - time.monotonic(), log=self.folder / f"{name}.log")
 
     def ended(self, name: str, seconds: float = 30.0) -> int:
         """Wait for a worker's end; its exit status."""

@@ -53,7 +53,7 @@ def test_the_belief_finds_the_rate(true_rate: float) -> None:
         for _ in range(60):
             waited = chance.exponential(1 / true_rate)
             belief = visited(belief, waited, float(chance.random() < -np.expm1(-true_rate * waited)))
-        found.append(rate(belief))
+        found.append(float(rate(belief)))
 
     assert true_rate / 2 < np.median(found) < true_rate * 2
 
@@ -69,7 +69,7 @@ def test_what_the_host_showed_is_where_a_new_page_begins() -> None:
 
 def test_the_chance_grows_with_waiting() -> None:
     """From nothing to certainty."""
-    chances = chance_of_change(np.tile(WEB, (4, 1)), np.array([0.0, 1.0, 30.0, 1e6]))
+    chances = np.asarray(chance_of_change(np.tile(WEB, (4, 1)), np.array([0.0, 1.0, 30.0, 1e6])))
 
     assert chances[0] == 0
     assert np.all(np.diff(chances) > 0)
