@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crawlerproject.rules.bottleneck import bound_by, load_of
-from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
 from tests.web import zygote
 from tests.web.running import IDENTITY
@@ -51,7 +51,7 @@ def watched(process: zygote.Process, folder: Path) -> tuple[str, list[dict[str, 
     looks: list[dict[str, Any]] = []
     until = time.monotonic() + DEADLINE_SECONDS
     while process.poll() is None and time.monotonic() < until:
-        status = read_facts(folder, STATUS_FILE)
+        status = read_facts(CrawlDir(folder).status)
         if status and (not looks or status["time"] != looks[-1]["time"]):
             looks.append(status)
         time.sleep(0.1)
