@@ -138,12 +138,8 @@ DOWNLOAD_HANDLERS = {
 # The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's:
 # Scrapy's own would ask a host again at once, behind the workbench's back.
 DOWNLOADER_MIDDLEWARES = {
-    "crawlerproject.middlewares.ports.PortsMiddleware": 10,
-    "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
-    "crawlerproject.middlewares.robots.RobotsMiddleware": 40,
     "crawlerproject.middlewares.triage.TriageMiddleware": 50,
-    "crawlerproject.middlewares.pace.PaceMiddleware": 900,
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.pace import rest_limits_of
 from crawlerproject.fleet.join import worker_name
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
@@ -21,7 +21,7 @@ from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
-from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.archive.cdxj import CdxjEntry
@@ -32,7 +32,6 @@ from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import rows_lost
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.index.ranks import RANKED_LINKED, Linked
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -105,18 +104,12 @@ def frontier_of(
         ips_free_from=0.0 if clean is None else now + ip_pause,
         domain_of=bounded_domain,
     )
-    politeness = HostPoliteness(
-        preset_of(settings),
-        rest_limits_of(settings),
-        max_failures=settings.getint("HOST_MAX_FAILURES"),
-        paces=HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
-    )
     linked = folder / RANKED_LINKED
     return Frontier(
         store,
         workbench,
         gates,
-        politeness,
+        politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
         RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS")),
         rng=random.Random(),
         started_at=now,

@@ -26,11 +26,12 @@ from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.fleet.join import join, shared
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
-from crawlerproject.frontier.gates import gates_of
+from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.reader import Reader
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
@@ -143,7 +144,8 @@ class Crawl:
         self.troubles = Troubles(self.resumed.hosts)
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         patterns, arguments = self.resumed.patterns, self.resumed.arguments
-        self.gates = gates_of(settings, self.resumed.scope, hosts, self.traps, patterns)
+        scope = scope_of(settings, self.resumed.scope, hosts, patterns)
+        self.gates = gates_of(settings, scope, guard_of(self.crawler).never_crawl, self.traps)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
         self.limits = CrawlLimits(self, limits_of(arguments.limits))

@@ -32,8 +32,8 @@ from crawlerproject.fleet.join import answer_seconds
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.guard.guard import FRONTIERS_META, guard_of
 from crawlerproject.items import Page
-from crawlerproject.middlewares.guard import FRONTIERS_META, guard_of
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address
@@ -52,7 +52,7 @@ _NOT_SCRAPYS = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "
 _OURS = (
     *FRONTIERS_META,
     *_NOT_SCRAPYS,
-    *("wire", "download_slot", "floor_seconds", "render", "rendered", "download_latency"),
+    *("wire", "download_slot", "render", "rendered", "download_latency"),
     *("facts", "triage", "to_render", "challenge", "reading", "unread"),
 )
 # What a request may take beyond its timeout, as the loop's lag.

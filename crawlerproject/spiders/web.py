@@ -22,8 +22,8 @@ from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.start.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Page
-from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.parse.links import (
     HOP_REDIRECT,
