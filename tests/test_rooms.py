@@ -23,6 +23,7 @@ MAY_IMPORT = {
     # Work of another process, which must start soon: no Scrapy, no store that opens a database.
     "reading": ("reading", "parse", "frontier.discovered", "rules", "stores.protocols"),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),
+    "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
     # A crawl seen from outside.
     "inspection": (
         *("inspection", "reports", "fleet", "frontier", "fetch", "config", "settings"),

@@ -343,7 +343,6 @@ class FrontierScheduler:
             "lease": lease,
             "address": lease.address,
             "delay_seconds": lease.delay_seconds,
-            "robots_checked": True,
             "verbatim_url": True,
             "download_slot": "all",
             "poison": self.crawl.poison,

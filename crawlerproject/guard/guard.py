@@ -33,7 +33,6 @@ FRONTIERS_META = frozenset(
         "lease",
         "address",
         "delay_seconds",
-        "robots_checked",
         "verbatim_url",
         "poison",
         "embed",
