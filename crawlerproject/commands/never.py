@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
@@ -20,6 +19,7 @@ from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.scope import is_public_suffix
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, read_facts, running
 from crawlerproject.terminal import say, say_json
 

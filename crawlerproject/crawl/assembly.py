@@ -25,6 +25,7 @@ from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.archive.cdxj import CdxjEntry
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.url.scope import bounded_domain
@@ -145,13 +146,12 @@ def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]
         closed="no Chromium was found on this machine" if missing else "",
         max_in_flight=settings.getint("RENDER_MAX_IN_FLIGHT"),
         max_per_host=settings.getint("RENDER_MAX_PER_HOST"),
-        max_per_crawl=settings.getint("RENDER_MAX_PAGES"),
     )
 
 
 def contents_of(settings: BaseSettings, store: Store) -> DuplicateIndex:
     """What knows payloads and texts that were met before."""
-    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS"))
+    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
     return DuplicateIndex(store, reach)
 
 
@@ -161,7 +161,7 @@ def revisits_of(settings: BaseSettings, store: Store) -> Revisits:
         store,
         random.Random(),
         near_bits=settings.getint("NEAR_DUPLICATE_BITS"),
-        check_share=settings.getfloat("RECRAWL_CHECK_SHARE"),
+        check_share=settings.getfloat("RECRAWL_FULL_FETCH_SHARE"),
     )
 
 

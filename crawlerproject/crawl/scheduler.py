@@ -87,7 +87,7 @@ class FrontierScheduler:
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
         self._addresses: IpReservations | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
-        self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
+        self._patience_seconds = crawler.settings.getfloat("FRONTIER_MAX_REST_SECONDS")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:

@@ -15,11 +15,11 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.crawl.progress.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, write_facts
 from crawlerproject.watch.machine import machine_facts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.config.values import list_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -19,7 +18,8 @@ from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
 from crawlerproject.rules.url.scope import Patterns, Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.operator_files.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
@@ -229,4 +229,4 @@ def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, trap
 def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
     """The lists that a crawl with these settings honours: the project's, and the operator's own."""
     paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
-    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
+    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))

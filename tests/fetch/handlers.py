@@ -13,6 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.settings import OURS
 
 
 @asynccontextmanager
@@ -21,7 +22,7 @@ async def handler(tmp_path: Path, **settings: Any) -> AsyncIterator[CrawlerDownl
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.1 site.test proxy.test\n")
     defaults = {"FETCH_ALLOW_NETWORKS": ["127.0.0.0/8"], "FETCH_HOSTS_FILE": str(hosts), "CRAWLER_NAME": "Test"}
-    made = CrawlerDownloadHandler.from_crawler(get_crawler(settings_dict=defaults | settings))
+    made = CrawlerDownloadHandler.from_crawler(get_crawler(settings_dict=OURS | defaults | settings))
     try:
         yield made
     finally:

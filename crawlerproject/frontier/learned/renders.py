@@ -22,6 +22,8 @@ _REST = "(others)"
 # Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
 # (some 100 MB each) and, unless they mean harm, no processor (ours).
 _PAGES_A_PLACE = 3
+# Renders of a crawl, so that no script of any site keeps the machine busy for ever (ours).
+_MAX_PER_CRAWL = 100_000
 # A host that waits for a place is looked at again after this even if nobody ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 
@@ -56,7 +58,6 @@ class Renders:
         closed: str = "",
         max_in_flight: int = 2,
         max_per_host: int = 1000,
-        max_per_crawl: int = 100_000,
     ) -> None:
         self.mode = mode
         self.closed = closed or ("RENDER=never" if mode == "never" else "")
@@ -68,7 +69,6 @@ class Renders:
         self._rng = rng
         self._max_in_flight = max_in_flight
         self._max_per_host = max_per_host
-        self._max_per_crawl = max_per_crawl
         self._granted = int(store.fact("renders") or 0)
         self._line: deque[Host] = deque()
         self._histories: OrderedDict[str, _History] = OrderedDict()
@@ -81,7 +81,7 @@ class Renders:
         if self.mode == "never" or (self.mode != "always" and verdict is RenderNeed.PLAIN):
             return False
         history = self._history(host)
-        if history.granted >= self._max_per_host or self._granted >= self._max_per_crawl:
+        if history.granted >= self._max_per_host or self._granted >= _MAX_PER_CRAWL:
             return False
         if self.mode != "always":
             known = history.gains.get(self._name(history, template(url)), Gain())

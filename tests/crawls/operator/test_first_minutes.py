@@ -38,7 +38,7 @@ def started(web: Arena, seeds: str, **settings: str) -> subprocess.Popen[str]:
     given = {
         **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "CRAWL_DIR": str(web.folder / "crawl"), "PACE_IP_SECONDS": str(IP_SECONDS), "BACKOFF_MAX_SECONDS": "86400",
-        "FRONTIER_PATIENCE_SECONDS": "3", **settings,
+        "FRONTIER_MAX_REST_SECONDS": "3", **settings,
     }  # fmt: skip
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
