@@ -19,7 +19,7 @@ MAY_IMPORT = {
     # What a crawl decides and keeps; Crawl and Scrapy are built on it. ``items`` is made of its values.
     "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons", "items", "inspection"),
     "fleet": ("fleet", "frontier", "stores", "rules", "runtime", "errors"),
-    "parse": ("parse", "frontier", "stores", "rules", "reasons", "items", "wire"),
+    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Work of another process, which must start soon: no Scrapy, no store that opens a database.
     "reading": ("reading", "parse", "frontier.discovered", "rules", "stores.protocols"),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),
@@ -31,8 +31,20 @@ MAY_IMPORT = {
     ),
     "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),
     "commands": (
-        *("commands", "inspection", "reports", "batch", "shell", "fleet", "frontier", "fetch", "config", "settings"),
-        *("crawl.start", "recovery", "hooks.refused", "stores", "rules", "terminal", "errors", "reasons", "wire"),
+        *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
+        *(
+            "crawl.start",
+            "parse.page_view",
+            "render.request",
+            "recovery",
+            "hooks.refused",
+            "stores",
+            "rules",
+            "terminal",
+            "errors",
+            "reasons",
+            "wire",
+        ),
     ),
 }
 COMMANDS = "commands"

@@ -35,6 +35,7 @@ from crawlerproject.parse.links import (
     redirected_enough,
 )
 from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.page_view import PageView
 from crawlerproject.parse.response_page import (
     REDIRECTS,
     ai_use,
@@ -54,7 +55,6 @@ from crawlerproject.rules.page.page import is_html
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.traps.text_marks import text_marks
 from crawlerproject.rules.url.urls import Address, Base
-from crawlerproject.shell.page_view import PageView
 from crawlerproject.spiders.outputs import is_late, items_of
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 from crawlerproject.wire import Wire

@@ -9,7 +9,6 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reasons import Reason
-from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.page.page import PageFacts, is_html, read_html
 from crawlerproject.rules.printable import printable_line
