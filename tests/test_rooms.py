@@ -32,19 +32,8 @@ MAY_IMPORT = {
     "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),
     "commands": (
         *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
-        *(
-            "crawl.start",
-            "parse.page_view",
-            "render.request",
-            "recovery",
-            "hooks.refused",
-            "stores",
-            "rules",
-            "terminal",
-            "errors",
-            "reasons",
-            "wire",
-        ),
+        *("crawl.start", "parse.page_view", "render.request", "recovery", "hooks.refused", "stores", "rules"),
+        *("terminal", "errors", "reasons", "wire"),
     ),
 }
 COMMANDS = "commands"
