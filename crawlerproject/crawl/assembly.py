@@ -6,14 +6,13 @@ import logging
 import random
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
+from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import rest_limits_of
-from crawlerproject.fleet.join import worker_name
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
@@ -32,7 +31,8 @@ from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import rows_lost
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
-from crawlerproject.stores.index.ranks import RANKED_LINKED, Linked
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.index.ranks import Linked
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -49,12 +49,12 @@ logger = logging.getLogger(__name__)
 
 
 def archive_of(
-    settings: BaseSettings, folder: Path, store: Store, clock: Callable[[], float], *, alone: bool
+    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
 ) -> Archive:
     """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
 
     def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
-        return rows_lost(store, folder / "log", rows, kept, clock(), count_rows)
+        return rows_lost(store, folder.log, rows, kept, clock(), count_rows)
 
     archive = Archive(
         folder,
@@ -89,7 +89,7 @@ def _description(settings: BaseSettings, crawl_name: str) -> list[tuple[str, str
 
 def frontier_of(
     settings: BaseSettings,
-    folder: Path,
+    folder: CrawlDir,
     store: Store,
     gates: Gates,
     fleet: Fleet | None,
@@ -105,7 +105,7 @@ def frontier_of(
         ips_free_from=0.0 if clean is None else now + ip_pause,
         domain_of=bounded_domain,
     )
-    linked = folder / RANKED_LINKED
+    linked = folder.ranked_linked
     return Frontier(
         store,
         workbench,

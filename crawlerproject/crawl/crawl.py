@@ -6,9 +6,10 @@ import logging
 import os
 import shutil
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.fleet import shared
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
@@ -19,23 +20,25 @@ from crawlerproject.crawl.progress.figures import Allowed
 from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
-from crawlerproject.crawl.start.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.crawl.start.preflight import check_settings
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.fetch.resolver import resolver_for
-from crawlerproject.fleet.join import join, shared
+from crawlerproject.fleet.join import join
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
+from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.guard.guard import guard_of
-from crawlerproject.reading.reader import Reader
+from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.runtime.clock import steady
+from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.operator_files.control import Control, Pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.poison import Poison
@@ -61,7 +64,7 @@ class Crawl:
         """Open the folder, mend what a crash left, and say so. Raises OperatorError."""
         settings = crawler.settings
         self.crawler = crawler
-        self.folder: Path = crawl_folder(settings, spider.name)
+        self.folder = crawl_folder(settings, spider.name)
         self.fleet: Fleet | None = None  # with a frontier in Redis: the other workers and our part
         self.lost = ""  # why another worker may have what we work on; "" while none has
         self.paused = ""  # why, in words
@@ -78,14 +81,12 @@ class Crawl:
         self.ends = PageCompletion(self)
         self.commits = Commits(self)
         check_settings(settings)  # the crawl command has done so; another project's may not have
-        self.reader = Reader(
-            seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
-        )
         self._lock = take_lock(self.folder)
         try:
             beside = self.folder.parent.iterdir() if shared(settings) else ()
             siblings = [folder for folder in beside if folder.is_dir()]
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
+            self.reader = page_reader_of(crawler, self.poison)
             self._build(settings, spider)
         except BaseException:
             os.close(self._lock)
@@ -135,9 +136,8 @@ class Crawl:
         self.archive = parts.archive_of(settings, self.folder, store, self.now, alone=fleet is None)
         self.totals = TotalsBook(self)
         self.resolver = resolver_for(self.crawler)
-        self.certificates = BadCertificates(store)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        self.traps = TrapModel(store, allowed)
+        traps = TrapModel(store, allowed)
         if fleet is not None:
             refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
         self.resumed: Resumed = resume(self.folder, store, spider, continued=clean is not None)
@@ -145,7 +145,7 @@ class Crawl:
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         patterns, arguments = self.resumed.patterns, self.resumed.arguments
         scope = scope_of(settings, self.resumed.scope, hosts, patterns)
-        self.gates = gates_of(settings, scope, guard_of(self.crawler).never_crawl, self.traps)
+        self.gates = gates_of(settings, scope, guard_of(self.crawler).never_crawl, traps)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
         self.limits = CrawlLimits(self, limits_of(arguments.limits))
@@ -156,8 +156,9 @@ class Crawl:
         self.renders = RenderCompletion(self)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, fleet, self.now(), clean, holds)
         self.duplicates = parts.contents_of(settings, store)
-        self.revisits = parts.revisits_of(settings, store)
-        self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=spider.recrawl)
+        frontier, revisits = self.frontier, parts.revisits_of(settings, store)
+        self.learned = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
+        self.announcements = Announcements(store, frontier, revisits, recrawl=spider.recrawl)
         self.subscriptions = parts.subscriptions_of(settings, store, self.frontier) if fleet is None else None
         if fleet is not None and settings.getint("WEBSUB_PORT"):
             logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")

@@ -9,13 +9,16 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from crawlerproject.config.fleet import answer_seconds
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
@@ -27,14 +30,14 @@ from crawlerproject.crawl.subrequests import SubrequestScheduler
 from crawlerproject.crawl.timer import Timer
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
+from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.fleet.join import answer_seconds
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.guard.guard import FRONTIERS_META, guard_of
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import Page
-from crawlerproject.middlewares.leased import lease_in
+from crawlerproject.middlewares.leased import LeasedExchange, lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.runtime.loop_budget import LoopBudget
@@ -48,21 +51,16 @@ logger = logging.getLogger(__name__)
 
 # Where a project switches them on, Scrapy's middlewares keep from what the frontier sees to.
 _NOT_SCRAPYS = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
-# What we say of a request of ours, and a spider's own may have from response.meta.
-_OURS = (
-    *FRONTIERS_META,
-    *_NOT_SCRAPYS,
-    *("wire", "download_slot", "render", "rendered", "download_latency"),
-    *("facts", "triage", "to_render", "challenge", "reading", "unread"),
-)
+# What a request of the frontier's carries for Scrapy.
+_FOR_SCRAPY = {"verbatim_url": True, "download_slot": "all", **_NOT_SCRAPYS}
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
 
 
 def _disown(request: Request) -> None:
-    """Take what is a lease's from a request that only has a copy of its meta."""
-    if lease_in(request) is not None:
-        for name in _OURS:
+    """Take what a leased request carries from one that has a copy of its meta."""
+    if isinstance(request.meta.pop(META_KEY, None), LeasedExchange):
+        for name in (*_FOR_SCRAPY, "download_latency"):
             request.meta.pop(name, None)
 
 
@@ -330,44 +328,38 @@ class FrontierScheduler:
         return under_way < self._max_in_flight and self.crawl.limits.room(under_way)
 
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:
-        request = self._made(lease, error)
+        request, poison = self._made(lease), self.crawl.poison
+        if poison.suspects and poison.is_poison(lease.row.key):
+            error = FetchError(Reason.POISON, "the process died while it read the page")
+        request.meta[META_KEY] = LeasedExchange(
+            ref(request),
+            lease.address,
+            lease.delay_seconds,
+            ask_until=self.crawl.fleet.ask_until(lease.row.host) if self.crawl.fleet is not None else None,
+            error=error,
+            mark=partial(poison.reading, lease.row),
+            lease=lease,
+        )
         self._guard.lease(request, lease)
         self.completion.expect(lease, request)
         return request
 
-    def _made(self, lease: Lease, error: FetchError | None) -> Request:
+    def _made(self, lease: Lease) -> Request:
         spider: Any = self.crawler.spider
         if not (lease.is_render and lease.host.name in self.leases):
             self.leases[lease.host.name] = lease
-        meta: dict[str, Any] = {
-            "lease": lease,
-            "address": lease.address,
-            "delay_seconds": lease.delay_seconds,
-            "verbatim_url": True,
-            "download_slot": "all",
-            "poison": self.crawl.poison,
-            **_NOT_SCRAPYS,
-        }
-        if lease.is_render:
-            meta["render"] = True
-        if self.crawl.poison.suspects and self.crawl.poison.is_poison(lease.row.key):
-            error = FetchError(Reason.POISON, "the process died while it read the page")
-        if error is not None:
-            meta["fetch_error"] = error
-        if self.crawl.fleet is not None:
-            meta["ask_until"] = self.crawl.fleet.ask_until(lease.row.host)
         if lease.is_hub:
-            return self.websub.request(lease, meta)
+            return self.websub.request(lease, _FOR_SCRAPY)
         if lease.embed is not None:
-            return self._embeds.request(lease, meta)
-        headers = self.crawl.revisits.headers(lease.row)
+            return self._embeds.request(lease, dict(_FOR_SCRAPY))
+        headers = self.crawl.learned.revisits.headers(lease.row)
         return Request(
             lease.row.url,
             headers=headers,
             callback=spider.answered,
             errback=spider.on_error,
             dont_filter=True,
-            meta=meta,
+            meta=_FOR_SCRAPY,
         )
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:

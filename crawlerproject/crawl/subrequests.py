@@ -14,6 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Page
+from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.parse.response_page import REDIRECTS, header, page_by_middleware, page_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Base
@@ -40,7 +41,7 @@ class SubrequestScheduler:
         embed = lease.embed
         assert embed is not None
         embed.granted()
-        meta |= {"embed": True, "download_timeout": embed.timeout_seconds}
+        meta["download_timeout"] = embed.timeout_seconds
         if embed.proxy:
             meta["proxy"] = embed.proxy
         headers = dict(embed.headers)
@@ -50,15 +51,16 @@ class SubrequestScheduler:
 
     async def answered(self, response: Response) -> None:
         """Scrapy's callback: any answer."""
-        request = response.request
-        assert request is not None
-        lease: Lease = request.meta["lease"]
-        if "wire" not in request.meta:
+        assert response.request is not None
+        exchange = leased(response.request)
+        assert exchange is not None
+        lease, wire = exchange.lease, exchange.wire
+        if wire is None:
             page = page_by_middleware(lease, "a downloader middleware answered")
             _tell(lease, RuntimeError(page.error))
             await self._scheduler.complete(page)
             return
-        page = page_of(lease, response, request.meta["wire"])
+        page = page_of(lease, response, wire)
         if response.status in REDIRECTS:
             target = Base(page.url).join(header(response.headers, b"Location"))
             page.location = target.url if target is not None else ""
@@ -67,8 +69,8 @@ class SubrequestScheduler:
 
     async def failed(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
-        request: Request = cast("Any", failure).request
-        lease: Lease = request.meta["lease"]
+        lease = lease_in(cast("Any", failure).request)
+        assert lease is not None
         error = failure.value
         assert error is not None
         _tell(lease, error)

@@ -124,5 +124,5 @@ class CommitLoop:
             if crawl.fleet is not None:
                 crawl.fleet.counts = {"pages": crawl.pages, "bytes": crawl.bytes, "errors": crawl.errors}
                 self._count_links(crawl.fleet.store)
-                await crawl.fleet.turn(crawl.frontier, crawl.traps, idle=scheduler.idle())
+                await crawl.fleet.turn(crawl.frontier, crawl.learned, idle=scheduler.idle())
                 scheduler.resume()

@@ -27,20 +27,6 @@ if TYPE_CHECKING:
     from crawlerproject.guard.robots import Download
     from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 
-# Of a request's meta: what the frontier says of its own requests, and the handler believes of no other.
-FRONTIERS_META = frozenset(
-    {
-        "lease",
-        "address",
-        "delay_seconds",
-        "verbatim_url",
-        "poison",
-        "embed",
-        "fetch_error",
-        "ask_until",
-    }
-)
-
 
 class Guard:
     """One crawler's NeverCrawl lists, robots.txt rules and clocks."""
@@ -88,7 +74,8 @@ class Guard:
         if self.never_crawl.current(now).excludes(name):
             listing = self.never_crawl.listing(name, now)
             where = f"line {listing.line} of {listing.path}" if listing is not None else "just taken off"
-            raise refused(self._crawler.stats, request, Reason.NEVERCRAWL, f"{name} ({where})")
+            detail = f"{name} ({where})"
+            raise refused(self._crawler.stats, request, Reason.NEVERCRAWL, detail, logged=lease is not None)
 
     async def judge(self, request: Request, download: Download) -> float:
         """Refuse what may not be asked for; the pause that its robots.txt asks for, in seconds. Raises ``Refused``.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from crawlerproject.config.pace import ip_seconds_of
 from crawlerproject.errors import FetchError
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import Resolved, resolver_for
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness, politeness_of
@@ -102,7 +103,7 @@ class PaceGuard:
             if self.stats is not None:
                 self.stats.inc_value("pace/guard_refused")
             detail = "in flight" if wait is None else f"{wait:.3f} s too soon"
-            raise refused(self.stats, request, Reason.PACE_GUARD, detail)
+            raise refused(self.stats, request, Reason.PACE_GUARD, detail, logged=True)
         self._enter(request, ticket)
         return None
 
@@ -111,7 +112,7 @@ class PaceGuard:
         ticket = self._entered.pop(request, None)
         if ticket is None:
             return
-        wire, now = request.meta.get("wire"), self.clock()
+        wire, now = exchange_of(request).wire, self.clock()
         # The wire's own end: we hear of it later, by the loop's lag.
         end = now - min(max(now - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
         clock = self.names.leave(ticket.name, end, ticket.delay_seconds, now)
@@ -140,7 +141,7 @@ class PaceGuard:
 
     def _learn(self, host: Host, request: Request, response: Response | None, now: float) -> None:
         """The response time, and the rest that the host asks for."""
-        wire = request.meta.get("wire")
+        wire = exchange_of(request).wire
         header = response.headers.get("Retry-After") if response is not None else None
         longest = self.politeness.rests.retry_after_max_seconds
         outcome = FetchOutcome(
@@ -168,7 +169,7 @@ class PaceGuard:
             if wait is not None and wait <= 0:
                 break
             await self._some(ticket, wait)
-        request.meta["delay_seconds"] = ticket.delay_seconds
+        exchange_of(request).delay_seconds = ticket.delay_seconds
         self._enter(request, ticket)
 
     async def _wait_for_others(self, request: Request, ticket: _Ticket) -> None:

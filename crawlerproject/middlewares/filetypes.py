@@ -34,9 +34,10 @@ class FileTypesMiddleware:
         return cls(extensions, crawler.stats)
 
     def process_request(self, request: Request) -> None:
-        """Refuse a useless extension, unless the operator, the frontier or a page in the browser asks for it."""
-        meta = request.meta
-        if lease_in(request) is not None or meta.get("seed") or meta.get("embed"):
-            return
-        if useless(url_path(request.url), self.extensions):
+        """Refuse a useless extension, unless the operator (``meta["seed"]``) or the frontier asks for it."""
+        if (
+            lease_in(request) is None
+            and not request.meta.get("seed")
+            and useless(url_path(request.url), self.extensions)
+        ):
             raise refused(self.stats, request, Reason.EXTENSION)

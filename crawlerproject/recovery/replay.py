@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from crawlerproject.crawl import assembly as parts
@@ -23,6 +22,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strang
 from crawlerproject.frontier.gates import gates_of, never_crawl_of, scope_of
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
+from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
@@ -34,6 +34,7 @@ from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import priority
 from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
 
@@ -119,7 +120,7 @@ class Replay:
     what these come to need of a crawl must be here as well (tests/recovery/test_rebuild.py fails otherwise).
     """
 
-    def __init__(self, settings: BaseSettings, folder: Path, store: PlacedStore, resumed: Resumed) -> None:
+    def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
         """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` says of it."""
         self.settings, self.folder, self.store = settings, folder, store
         self.crawler = _Counted(settings)
@@ -135,7 +136,7 @@ class Replay:
         self.reader = Reader(
             seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
         )
-        self.answers = Answers(settings, folder / "warc", store, self.reader)
+        self.answers = Answers(settings, folder.warc, store, self.reader)
 
     def now(self) -> float:
         """The moment that is told of, epoch seconds."""
@@ -168,20 +169,20 @@ class Replay:
         settings, store = self.settings, self.store
         stand = cast("Crawl", self)
         allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        self.traps = TrapModel(store, allowed)
+        traps = TrapModel(store, allowed)
         resumed = self._resumed
         hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
-        self.gates = gates_of(settings, scope, never_crawl_of(settings), self.traps)
+        self.gates = gates_of(settings, scope, never_crawl_of(settings), traps)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
-        self.certificates = BadCertificates(store)
         self.totals, self.troubles = TotalsBook(stand), Troubles(())
         self.renders = RenderCompletion(stand)
         self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, None, self._now, b"1")
         self.duplicates = parts.contents_of(settings, store)
-        self.revisits = parts.revisits_of(settings, store)
-        self.announcements = Announcements(store, self.frontier, self.revisits, recrawl=False)
+        frontier, revisits = self.frontier, parts.revisits_of(settings, store)
+        self.learned = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
+        self.announcements = Announcements(store, frontier, revisits, recrawl=False)
         self.ends = _Ends(stand)
         self.commits = Commits(stand)
         self._since_opened = 0

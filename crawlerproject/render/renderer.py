@@ -13,6 +13,7 @@ from crawlerproject.config.identity import identity
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.decoding import decode
+from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.page_time import PageTime
@@ -57,10 +58,11 @@ class Renderer:
     async def render(self, request: Request) -> Response:
         """One page. Raises RenderFailed, and nothing else for whatever a page does."""
         rendered = Rendered(request.url, wait_rule=WAIT_RULE, viewport=f"{VIEWPORT['width']}x{VIEWPORT['height']}")
-        lease = request.meta.get("lease")
+        exchange = leased(request)
         embeds: PageEmbeds
         page_time = PageTime()
-        if lease is not None:
+        if exchange is not None:
+            lease = exchange.lease
             scheduler: Any = self._crawler.engine.scheduler
             crawl: Crawl = scheduler.crawl
             renders = crawl.frontier.renders
@@ -81,7 +83,10 @@ class Renderer:
         finally:
             embeds.close()
             self._tell(rendered)
-        request.meta["rendered"] = rendered
+        if exchange is not None:
+            exchange.rendered = rendered
+        else:
+            request.meta["rendered"] = rendered
         headers = {"Content-Type": "text/html; charset=utf-8"}
         return HtmlResponse(request.url, headers=headers, body=rendered.html, encoding="utf-8", flags=["rendered"])
 
@@ -126,7 +131,7 @@ class Renderer:
     def _stored(self, crawl: Crawl, note: str, rendered: Rendered) -> Embedded:
         """The plain answer, read back from the archive: it is never asked for twice."""
         try:
-            stored = read_answer(crawl.folder / "warc", PlainResponse.of(note))
+            stored = read_answer(crawl.folder.warc, PlainResponse.of(note))
         except StorageError as error:
             raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
         rendered.plain_id = stored.record_id

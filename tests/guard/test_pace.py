@@ -15,14 +15,17 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.guard.pace import PaceGuard
 from crawlerproject.guard.refusal import Refused
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
 from crawlerproject.settings import OURS
 from crawlerproject.wire import Wire
+from tests.exchanges import under_lease
 
 
 class Time:
@@ -64,12 +67,12 @@ def guard(preset: str = "fixed5", ip_seconds: float | None = 0.5) -> tuple[PaceG
 def leased(host: str = "a.test", ip: str = "192.0.2.1", delay: float = 5.0) -> Request:
     """A request as the scheduler makes it."""
     lease = SimpleNamespace(row=SimpleNamespace(host=host), address=ip, delay_seconds=delay)
-    return Request(f"http://{host}/", meta={"lease": lease})
+    return under_lease(Request(f"http://{host}/"), lease)
 
 
 def enter(pace: PaceGuard, request: Request) -> Awaitable[None] | None:
     """What the download handler does before it sends a request; its Crawl-delay is in ``cb_kwargs``."""
-    return pace.enter(request, request.meta.get("lease"), request.cb_kwargs.get("floor_seconds", 0.0))
+    return pace.enter(request, lease_in(request), request.cb_kwargs.get("floor_seconds", 0.0))
 
 
 def answer(pace: PaceGuard, request: Request, status: int = 200, **headers: str) -> None:
@@ -172,7 +175,7 @@ def test_the_clock_starts_at_the_wires_end() -> None:
     pace, time = guard()
     request = leased()
     enter(pace, request)
-    request.meta["wire"] = Wire(ip="192.0.2.1", ended_at=time.clock())
+    exchange_of(request).wire = Wire(ip="192.0.2.1", ended_at=time.clock())
     time.now += 0.2  # the loop's lag
     answer(pace, request)
     time.now += 4.8
@@ -260,7 +263,7 @@ def test_hosts_on_one_address_wait_for_each_other() -> None:
     for host in ("a.test", "b.test"):
         request = Request(f"http://{host}/")
         asyncio.run(_waited(pace, request))
-        request.meta["wire"] = Wire(ip="192.0.2.1", ended_at=time.clock(), ttfb_seconds=0.1)
+        exchange_of(request).wire = Wire(ip="192.0.2.1", ended_at=time.clock(), ttfb_seconds=0.1)
         answer(pace, request)
     time.now += 4.8
     other = leased("c.test")

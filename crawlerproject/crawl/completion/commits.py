@@ -27,18 +27,15 @@ class Commits:
         crawl.archive.flush()
         state = crawl.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
-        learnt = crawl.traps.facts() + crawl.certificates.facts() + crawl.frontier.renders.take_facts()
-        learnt += crawl.revisits.take_facts() + crawl.frontier.domains.facts() + crawl.totals.facts()
-        return crawl.frontier.take_changes(), facts + learnt
+        facts += crawl.learned.facts() + crawl.totals.facts()
+        return crawl.frontier.take_changes(), facts
 
     def end(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         crawl = self._crawl
         crawl.frontier.apply(changes, facts)
         crawl.duplicates.stored(changes)
-        crawl.traps.stored()
-        crawl.frontier.domains.stored()
-        crawl.certificates.stored()
+        crawl.learned.stored()
         crawl.totals.stored(facts)
         if crawl.fleet is not None:
             crawl.fleet.settle()

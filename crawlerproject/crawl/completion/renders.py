@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.archive.rendered_records import Render
@@ -84,12 +85,12 @@ class RenderCompletion:
         )
         again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
         short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
+        visit = Visit(row, page.reason, marks=page.text_marks)
         if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
             # Without all of its files it says nothing of what its template gains.
             plain = PlainResponse.of(row.note)
-            renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
-        if page.text_marks and crawl.traps.learn_rendered(row, page.text_marks):
-            crawl.frontier.domains.yielded(row.host)
+            visit = visit._replace(plain=(plain.words, plain.links), rendered=page.gained)
+        crawl.learned.learn(visit, now)
         crawl.frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:

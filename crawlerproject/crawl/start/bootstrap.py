@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import orjson
 
 from crawlerproject.frontier import messages as messages
-from crawlerproject.frontier.learned.revisit_queue import again, by_depth, by_rank, due
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, by_depth, by_rank, due
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.stores.index.ranks import RANKED_PAGES, Ranks
+from crawlerproject.stores.index.ranks import Ranks
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def queue_revisits(crawl: Crawl, budget: int | None) -> int:
     """Queue the known pages whose visit is worth most now, at most ``budget``; how many there are."""
     now = crawl.now()
     recent = crawl.crawler.settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS
-    ranked = crawl.folder / RANKED_PAGES
+    ranked = crawl.folder.ranked_pages
     importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
-    pages, hosts = crawl.store.pages(), crawl.revisits.host
-    chosen = due(pages, hosts, now, budget=budget, recent_seconds=recent, importance=importance)
+    pages, hosts = crawl.store.pages(), crawl.learned.revisits.of
+    chosen = due(pages, hosts, now, RevisitPolicy(budget, recent, importance))
     queued = 0
     for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
         some = chosen[start : start + _REVISITS_AT_A_TIME]
