@@ -44,7 +44,7 @@ class Handler:
     """scrapy-playwright's handler over a browser of the test; ``loads`` is what a page does."""
 
     started: list[Handler] = []
-    refuses: Callable[[str], None] = staticmethod(lambda path: None)  # type: ignore[assignment]
+    refuses: Callable[[str], None] = staticmethod(lambda path: None)
     loads: Callable[[Handler, Request], Awaitable[None]]
 
     def __init__(self, crawler: Any, options: dict[str, Any]) -> None:
@@ -331,7 +331,12 @@ def test_a_browser_that_grows_is_started_anew(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(browsers, "_WATCH_SECONDS", 0.001)
     monkeypatch.setattr(browsers, "browser_processes", lambda: [BrowserProcess(1, 3_000, False)])
     watched = asyncio.Event()
-    monkeypatch.setattr(browsers, "end_oversized", lambda processes, limit: watched.set() or 0)
+
+    def end_oversized(processes: object, limit: object) -> int:
+        watched.set()
+        return 0
+
+    monkeypatch.setattr(browsers, "end_oversized", end_oversized)
 
     async def loads(handler: Handler, request: Request) -> None:
         handler.visits[request.meta["playwright_context"]].served = True

@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
-from crawlerproject.middlewares.refusal import Refused
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered
 from crawlerproject.render.shared_cache import Embedded, SharedCache
