@@ -8,15 +8,17 @@ too long here, sitemaps and feeds included, is read in another process.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reading.jobs import Job, Kind, Reading
-from crawlerproject.reading.reader import NotRead
+from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import PageFacts, is_html, read_html, read_light_html
 from crawlerproject.rules.rendering.challenge import HEADERS, challenge
 from crawlerproject.rules.rendering.triage import PLAIN, RenderNeed, Triage, looks_whole, triage
+from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.frontier.lease import Lease
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class TriageMiddleware:
 
     def __init__(self, crawler: Crawler, token: str) -> None:
         self.crawler = crawler
+        self.services = services_of(crawler)
         self.token = token
 
     @classmethod
@@ -83,21 +85,21 @@ class TriageMiddleware:
 
     async def _apart(self, request: Request, response: Response, content_type: str | None, kind: Kind) -> Response:
         """Have the body read in the other process; then as ever."""
-        meta, stats, crawl = request.meta, self.crawler.stats, self._scheduler.crawl
+        meta, stats = request.meta, self.crawler.stats
         assert stats is not None
         row = meta["lease"].row
         job = Job(kind, row, response.url, content_type, _x_robots(response), self.token)
         stats.inc_value(f"reading/{kind}")
         reading: Reading | None = None
         try:
-            reading = meta["reading"] = await crawl.reader.read(job, response.body)
+            reading = meta["reading"] = await self.services[Reader].read(job, response.body)
         except NotRead as error:
             meta["unread"] = str(error)
             stats.inc_value("reading/failed")
             logger.warning("%r: %s; it is archived, and its links are not followed", row.url, error)
         if kind is not Kind.HTML:
             return response
-        with crawl.poison.reading(row):
+        with meta["poison"].reading(row):
             return self._judged(request, response, content_type, reading.facts if reading else None, reading)
 
     def _judged(
@@ -129,14 +131,8 @@ class TriageMiddleware:
             logger.info("triage: %s would be rendered: %s", request.url, found)
         return response
 
-    @property
-    def _scheduler(self) -> FrontierScheduler:
-        engine = self.crawler.engine
-        assert engine is not None
-        return cast("FrontierScheduler", engine.scheduler)
-
     def _route(self, meta: dict[str, Any], lease: Lease, said: tuple[int, int], found: Triage) -> None:
-        renders = self._scheduler.crawl.frontier.renders
+        renders = self.services[Renders]
         if not lease.is_render and renders.wanted(lease.row.url, lease.row.host, found.verdict):
             meta["to_render"] = said
 

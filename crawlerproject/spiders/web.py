@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
@@ -19,8 +19,13 @@ from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.unused_settings import warn_unused
 from crawlerproject.config.values import let_in_flight
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl.completion.pipeline import PagePipeline
+from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_with_options
+from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import FetchError, LeaseOver
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
 from crawlerproject.middlewares.refusal import Refused
@@ -54,6 +59,7 @@ from crawlerproject.rules.page.page import is_html
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.traps.text_marks import text_marks
 from crawlerproject.rules.url.urls import Address, Base
+from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.shell.page_view import PageView
 from crawlerproject.spiders.outputs import is_late, items_of
 from crawlerproject.stores.protocols import FLAG_SITEMAP
@@ -67,7 +73,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.rules.page.page import PageFacts
 
 logger = logging.getLogger(__name__)
@@ -114,6 +119,7 @@ class WebSpider(Spider):
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
         self.token = ""
+        self.services: Services  # of the running crawl; where there is none, no page has a lease
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -132,24 +138,19 @@ class WebSpider(Spider):
         spider.max_errors_in_a_row = crawler.settings.getint("ERRORS_IN_A_ROW")
         spider.sitemaps = crawler.settings.getbool("SITEMAPS")
         spider.token = crawler.settings["CRAWLER_NAME"]
+        spider.services = services_of(crawler)
         if spider.seeds is not None:
             warn_unused(spider, crawler.settings)
         return spider
-
-    @property
-    def _scheduler(self) -> FrontierScheduler:
-        engine = self.crawler.engine
-        assert engine is not None
-        return cast("FrontierScheduler", engine.scheduler)  # where it is not, no page has a lease
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""
         seeds = self.seeds or []
         for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
-            self._scheduler.add_seeds(seeds[first : first + MOST_AT_ONCE])
+            self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE])
             await asyncio.sleep(0)
         if self.recrawl:
-            queued = self._scheduler.add_revisits(self.budget)
+            queued = self.services[FrontierScheduler].add_revisits(self.budget)
             logger.info("%d known pages are visited again", queued)
             self.crawler.stats.set_value("recrawl/queued", queued)
         nothing: tuple[Any, ...] = ()
@@ -186,7 +187,7 @@ class WebSpider(Spider):
             with meta["poison"].reading(lease.row):
                 given = self._of_page(page, response, meta)
             items = given if isinstance(given, list) else await self._late(page, given)
-        await self._scheduler.complete(page)
+        await self.services[PagePipeline].complete(page)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
@@ -210,7 +211,7 @@ class WebSpider(Spider):
                 self._take(page, reading.listed if reading else self.lists.of_sitemap(lease.row, page.body))
             elif response.status == 200:
                 self._read(page, response, meta)
-                page.notes += ai_use(self._scheduler.content_signals(page.url), response.headers)
+                page.notes += ai_use(self.services[Frontier].content_signals(page.url), response.headers)
             if wall := meta.get("challenge"):
                 page.reason, page.to_render = Reason.CHALLENGE, None
                 page.notes.append(("challenge", wall))
@@ -245,7 +246,7 @@ class WebSpider(Spider):
             return
         error = failure.value
         if isinstance(error, LeaseOver):
-            self._scheduler.put_back(Page(lease, lease.row.url, Reason.INTERNAL_ERROR))
+            self.services[PagePipeline].put_back(Page(lease, lease.row.url, Reason.INTERNAL_ERROR))
             return
         page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, FetchError):
@@ -259,7 +260,7 @@ class WebSpider(Spider):
         else:
             logger.error("unexpected failure of %s", page.url, exc_info=failure_to_exc_info(failure))
             self.count_error()
-        await self._scheduler.complete(page)
+        await self.services[PagePipeline].complete(page)
 
     def _read_for_a_person(self, response: Response) -> list[Any]:
         """The facts of a page as one plain item, and a Request for each link, which every gate judges."""
@@ -292,7 +293,7 @@ class WebSpider(Spider):
         if redirected_enough(lease.row):
             page.error = f"more than {MAX_REDIRECTS} redirects in a row"
             return
-        self._scheduler.add([redirected(lease.row, target)])
+        self.services[Intake].add([redirected(lease.row, target)])
 
     def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
         content_type = header(response.headers, b"Content-Type") or None
@@ -321,7 +322,7 @@ class WebSpider(Spider):
             feed = read_feed(response.body)
             self._take(page, self.lists.of_feed(row, feed, hops_to(row, HOP_LINK)))
         links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-        if self._scheduler.websub.feed_met(page.lease, links, feed):
+        if self.services[WebSub].feed_met(page.lease, links, feed):
             self.crawler.stats.inc_value("websub/asked")
 
     def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> Page:
@@ -331,7 +332,7 @@ class WebSpider(Spider):
             target = Base(page.url).join(header(response.headers, b"Location"))
             if target is not None and not redirected_enough(lease.row):
                 page.location, page.error = target.url, ""
-                self._scheduler.websub.hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
+                self.services[WebSub].hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
         return page
 
     def _rendered(self, response: Response, lease: Lease, meta: dict[str, Any]) -> Page:

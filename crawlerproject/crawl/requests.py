@@ -1,0 +1,112 @@
+"""The Scrapy request of a lease: a page, a sub-request of a page in the browser, or a WebSub hub."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy import Request
+
+from crawlerproject.errors import FetchError
+from crawlerproject.reasons import Reason
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.session import Session
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.middlewares.guard import Guard
+    from crawlerproject.stores.poison import Poison
+
+# Where a project switches them on, Scrapy's middlewares keep from what the frontier sees to.
+NOT_SCRAPYS = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
+
+
+class Answered(Protocol):
+    """Callback and errback of a lease's request."""
+
+    async def answered(self, response: Any) -> Any:
+        """Any answer."""
+
+    async def on_error(self, failure: Any) -> Any:
+        """No usable answer."""
+
+
+class LeaseRequests:
+    """Makes one request of each lease, and tells the guard that the frontier has judged it."""
+
+    def __init__(self, session: Session, guard: Guard, poison: Poison, pages: Answered, embeds: Answered) -> None:
+        """``pages`` and ``embeds`` take the answers to pages and to sub-requests."""
+        self._member = session.member
+        self._revisits = session.learned.revisits
+        self._subscriptions = session.subscriptions
+        self._guard = guard
+        self._poison = poison
+        self._pages = pages
+        self._embeds = embeds
+
+    def request(self, lease: Lease, error: FetchError | None) -> Request:
+        """The request; with an ``error`` it fails for that without being sent."""
+        meta = self._meta(lease, error)
+        if lease.is_hub:
+            request = self._of_hub(lease, meta)
+        elif lease.embed is not None:
+            request = self._of_embed(lease, meta)
+        else:
+            request = Request(
+                lease.row.url,
+                headers=self._revisits.headers(lease.row),
+                callback=self._pages.answered,
+                errback=self._pages.on_error,
+                dont_filter=True,
+                meta=meta,
+            )
+        self._guard.lease(request, lease)
+        return request
+
+    def _meta(self, lease: Lease, error: FetchError | None) -> dict[str, Any]:
+        meta: dict[str, Any] = {
+            "lease": lease,
+            "address": lease.address,
+            "delay_seconds": lease.delay_seconds,
+            "robots_checked": True,
+            "verbatim_url": True,
+            "download_slot": "all",
+            "poison": self._poison,
+            **NOT_SCRAPYS,
+        }
+        if lease.is_render:
+            meta["render"] = True
+        if self._poison.suspects and self._poison.is_poison(lease.row.key):
+            error = FetchError(Reason.POISON, "the process died while it read the page")
+        if error is not None:
+            meta["fetch_error"] = error
+        if (until := self._member.ask_until(lease.row.host)) is not None:
+            meta["ask_until"] = until
+        return meta
+
+    def _of_hub(self, lease: Lease, meta: dict[str, Any]) -> Request:
+        assert self._subscriptions is not None  # the gate refuses the row without
+        return Request(
+            lease.row.url,
+            method="POST",
+            body=self._subscriptions.form(lease.row),
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+            callback=self._pages.answered,
+            errback=self._pages.on_error,
+            dont_filter=True,
+            meta=meta,
+        )
+
+    def _of_embed(self, lease: Lease, meta: dict[str, Any]) -> Request:
+        embed = lease.embed
+        assert embed is not None
+        embed.granted()
+        meta |= {"embed": True, "download_timeout": embed.timeout_seconds}
+        if embed.proxy:
+            meta["proxy"] = embed.proxy
+        return Request(
+            lease.row.url,
+            headers=dict(embed.headers),
+            callback=self._embeds.answered,
+            errback=self._embeds.on_error,
+            dont_filter=True,
+            meta=meta,
+        )
