@@ -29,7 +29,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.cdxj import surt_key
 from crawlerproject.stores.archive.warc_reader import member_at
 from tests.commands.running import archive, scrapy
-from tests.crawls.pywb_server import TOOLS
+from tests.crawls.archive.pywb_server import TOOLS
 from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 SEGMENT = "crawl-data/CC-MAIN-2026-40/segments/1790000000000.1"

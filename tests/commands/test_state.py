@@ -19,7 +19,7 @@ from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord, Qu
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.store import RedisStore
 from tests.commands.crawled import scrapy
-from tests.crawls.fleets import Workers
+from tests.crawls.fleet.fleets import Workers
 from tests.stores.redis_servers import redis_server
 from tests.web.judge import judge_folder
 from tests.web.running import PROJECT, crawl_command, read_pages, small_settings, start, synthetic_web

@@ -14,8 +14,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.stores.logs.request_log import read_log
-from tests.crawls.pywb_server import TOOLS, ask, pywb_of
-from tests.web.changing import PERIODS
+from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
+from tests.web.profiles.changing import PERIODS
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 #: Days after the first crawl on which known pages are visited again; before the last, checks in full are made.

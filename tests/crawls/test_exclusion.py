@@ -10,8 +10,8 @@ from typing import NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.web.exclusion import BELOW, HOP_PAGES, LATE, LATE_PAGES, STAYS_PAGES
 from tests.web.judge import Visit, read_visits
+from tests.web.profiles.exclusion import BELOW, HOP_PAGES, LATE, LATE_PAGES, STAYS_PAGES
 from tests.web.running import HASTE, crawl_command, finish, start, synthetic_web
 from tests.web.waiting import wait_until
 

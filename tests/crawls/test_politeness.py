@@ -14,7 +14,7 @@ from scrapy.cmdline import execute
 from scrapy.utils.project import get_project_settings
 
 from tests.web.judge import Visit, judge_folder, pauses, read_visits
-from tests.web.manners import ABSURD, ALLOWED_NETWORK, SHARED_NAMES
+from tests.web.profiles.manners import ABSURD, ALLOWED_NETWORK, SHARED_NAMES
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 #: The pace of the ``mirror`` preset, and rests that end within the test: doubling from half a second to two.

@@ -21,7 +21,7 @@ from crawlerproject.rules.feeds.feeds import MAX_BYTES
 from crawlerproject.stores.logs.request_log import read_log
 from tests.web.hub import ask
 from tests.web.ports import free_port
-from tests.web.pushed import CLOSED_HUB
+from tests.web.profiles.pushed import CLOSED_HUB
 from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web, wait_for
 from tests.web.waiting import wait_until
 

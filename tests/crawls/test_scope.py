@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from crawlerproject.config.crawl_file import CRAWL_FILE
-from tests.crawls.test_resume import run
+from tests.crawls.operator.test_resume import run
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 
 

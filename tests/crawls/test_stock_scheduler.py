@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.web.judge import judge_pauses, pauses, read_visits
-from tests.web.manners import ALLOWED_NETWORK, SHARED_NAMES
+from tests.web.profiles.manners import ALLOWED_NETWORK, SHARED_NAMES
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, measured, synthetic_web
 
 SPIDER = Path(__file__).with_name("plain_spider.py")

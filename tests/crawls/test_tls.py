@@ -16,8 +16,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.web.judge import read_visits
+from tests.web.profiles.tls import HOSTS, TlsWeb, tls_web
 from tests.web.running import HASTE, PROJECT, crawl_command, measured
-from tests.web.tls import HOSTS, TlsWeb, tls_web
 
 BAD = {name: kind for name, kind in HOSTS.items() if kind and name != "own.test"}
 SETTINGS = {**HASTE, "PACE_PRESET": "mirror", "PACE_START_SECONDS": "0.25", "FRONTIER_PATIENCE_SECONDS": "2"}

@@ -16,8 +16,8 @@ import pytest
 
 from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, FIRST_PAGES, HOST_FIRST_PAGES
 from tests.web.judge import Visit, read_visits
+from tests.web.profiles.traps import ARTICLES, NEWS, STEADY_PAGES
 from tests.web.running import HASTE, PROJECT, RunningWeb, crawl_command, measured, synthetic_web
-from tests.web.traps import ARTICLES, NEWS, STEADY_PAGES
 
 PACE_SECONDS = 0.03
 SETTINGS = {

@@ -20,7 +20,7 @@ from crawlerproject.rules.printable import printable
 from crawlerproject.watch.last_hour import LAST_HOUR_FILE, Row
 from tests.commands.browser import Window, window
 from tests.commands.crawled import ask, scrapy
-from tests.crawls.raw_server import raw_server
+from tests.crawls.archive.raw_server import raw_server
 from tests.web.graph import Answer
 from tests.web.ports import free_port
 from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web

@@ -16,7 +16,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from tests.crawls.fleets import SETTINGS
+from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
 from tests.web.judge import judge_folder, read_captures
 from tests.web.ports import free_port

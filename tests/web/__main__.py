@@ -16,17 +16,17 @@ import os
 import signal
 from pathlib import Path
 
-from tests.web.apps import apps_world, many_apps
-from tests.web.broad import broad_world
-from tests.web.changing import changing_world, clock
-from tests.web.exclusion import exclusion_world
 from tests.web.graph import Fate, World
-from tests.web.manners import manners_world
-from tests.web.pushed import pushed_world
+from tests.web.profiles.apps import apps_world, many_apps
+from tests.web.profiles.broad import broad_world
+from tests.web.profiles.changing import changing_world, clock
+from tests.web.profiles.exclusion import exclusion_world
+from tests.web.profiles.manners import manners_world
+from tests.web.profiles.pushed import pushed_world
+from tests.web.profiles.sites import small_world
+from tests.web.profiles.traps import traps_world
 from tests.web.running import many_files
 from tests.web.server import listening_socket, serve
-from tests.web.sites import small_world
-from tests.web.traps import traps_world
 
 PROFILES = ("small", "manners", "broad", "traps", "exclusion", "apps", "many-apps", "changing", "pushed")
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.web.__main__ import describe
 from tests.web.client import Client
+from tests.web.profiles.sites import small_world
 from tests.web.server import listening_socket, serve
-from tests.web.sites import small_world
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.web.broad import broad_world
-from tests.web.sites import small_world
+from tests.web.profiles.broad import broad_world
+from tests.web.profiles.sites import small_world
 
 PORT = 8080
 

@@ -8,7 +8,7 @@ import socket
 
 from tests.web.client import Client
 from tests.web.judge import read_visits
-from tests.web.ugly import HOPELESS, READABLE
+from tests.web.profiles.ugly import HOPELESS, READABLE
 
 
 def test_every_expected_page_answers(client: Client) -> None:

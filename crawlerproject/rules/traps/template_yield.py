@@ -19,8 +19,8 @@ import orjson
 
 from crawlerproject.rules.traps.text_marks import Marks
 
-# Ours, measured on the traps of tests/web/traps.py: small enough that a trap costs less than a minute's worth of
-# pages at a page a second, large enough that one dull hour of a good section does not end it.
+# Ours, measured on the traps of tests/web/profiles/traps.py: small enough that a trap costs less than a minute's worth
+# of pages at a page a second, large enough that one dull hour of a good section does not end it.
 FIRST_PAGES = 40  # a template's budget before anything is known of it
 LEAST_PAGES = 5  # the same at a host that has trapped us often
 EARNED_PAGES = 10  # added by a page with new text: a template that yields one in ten goes on for ever

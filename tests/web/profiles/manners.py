@@ -10,9 +10,9 @@ import time
 
 from tests.web.answers import answer, redirect, refusal, refusal_until
 from tests.web.graph import Answer, Fate, Page, Site, World
-from tests.web.sites import _html as html
-from tests.web.sites import robots_of as allow_robots
-from tests.web.sites import small_world
+from tests.web.profiles.sites import _html as html
+from tests.web.profiles.sites import robots_of as allow_robots
+from tests.web.profiles.sites import small_world
 
 #: What a crawl of this profile may contact.
 ALLOWED_NETWORK = "127.0.0.0/9"

@@ -12,8 +12,8 @@ import pytest
 from crawlerproject.config.crawl_file import CRAWL_FILE
 from crawlerproject.stores.rocks.view import STATUS_FILE, FrontierView, read_facts
 from tests.commands.crawled import ask
-from tests.crawls.spoken_to import asked, chain, crawling
-from tests.crawls.test_resume import run
+from tests.crawls.operator.spoken_to import asked, chain, crawling
+from tests.crawls.operator.test_resume import run
 from tests.hostile.arena import arena
 from tests.web.waiting import wait_until
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.reports.warc_check import check_file
-from tests.crawls.fleets import LEASE_SECONDS, Workers, workers
+from tests.crawls.fleet.fleets import LEASE_SECONDS, Workers, workers
 from tests.stores.redis_servers import RedisServer, redis_server
 from tests.web.judge import judge_folder, read_visits
 from tests.web.running import PROJECT, RunningWeb, synthetic_web

@@ -6,7 +6,7 @@ import json
 
 from tests.web.answers import answer, page_html, text
 from tests.web.graph import Fate, Page, World
-from tests.web.sites import robots_of
+from tests.web.profiles.sites import robots_of
 
 _SLOW_SECONDS = 40.0  # longer than any page may stay in the browser
 _BUILD = """

@@ -11,7 +11,7 @@ from pathlib import Path
 from crawlerproject.stores.operator_files.control import CONTROL
 from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
 from tests.commands.crawled import scrapy
-from tests.crawls.spoken_to import after, chain, crawling, log_of, moved_on, quick
+from tests.crawls.operator.spoken_to import after, chain, crawling, log_of, moved_on, quick
 from tests.hostile.arena import arena, most_late_seconds
 from tests.stores.redis_servers import RedisServer
 from tests.web.waiting import wait_until

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 def crawl(*options: str, cwd: Path = PROJECT, spider: str = "web") -> subprocess.CompletedProcess[str]:

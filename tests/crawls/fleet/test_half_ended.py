@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawls.fleets import SETTINGS
+from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import RedisServer, redis_server
 from tests.web.judge import judge_captures, read_captures
 from tests.web.running import crawl_command, measured

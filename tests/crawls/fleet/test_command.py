@@ -13,7 +13,7 @@ import pytest
 
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
-from tests.crawls.fleets import SETTINGS
+from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server, valkey_program
 from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until

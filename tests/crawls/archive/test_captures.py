@@ -13,11 +13,11 @@ from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
-from tests.crawls.raw_server import raw_server
+from tests.crawls.archive.raw_server import raw_server
 from tests.web.answers import answer
 from tests.web.graph import Answer
+from tests.web.profiles.ugly import READABLE
 from tests.web.running import HASTE, crawl_command, measured
-from tests.web.ugly import READABLE
 
 _BODY = b"<html><title>odd</title><p>still a page</p></html>\n"
 _TYPE = b"Content-Type: text/html\r\n"

@@ -20,7 +20,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.archive.captures import Captures
 from tests.commands.running import scrapy
-from tests.crawls.pywb_server import TOOLS, ask, pywb_of
+from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
 from tests.web.running import crawl_command, measured, small_settings, synthetic_web
 
 # One page of each of these hosts is a seed: every encoding, odd header, redirect, error, and repeated payload.

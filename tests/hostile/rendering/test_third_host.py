@@ -12,7 +12,7 @@ import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import SETTINGS, Arena, Asked, Crawled, answer, arena, page
-from tests.web.apps import shell
+from tests.web.profiles.apps import shell
 from tests.web.running import PROJECT
 
 PACE_SECONDS = 0.8

@@ -11,7 +11,7 @@ import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Arena, Asked, Crawled, Visit, answer, arena, page
-from tests.web.apps import shell
+from tests.web.profiles.apps import shell
 from tests.web.running import PROJECT
 
 SHARED = "127.67.0.9"

@@ -13,11 +13,11 @@ import pytest
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.url.partitions import partition_of
 from tests.commands.crawled import ask
-from tests.crawls.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
+from tests.crawls.fleet.fleets import LEASE_SECONDS, PAGES_A_PARTITION, PARTITIONS, Workers, workers
 from tests.stores.redis_servers import redis_cluster
 from tests.web.judge import judge_folder, read_captures, read_visits
+from tests.web.profiles.sites import small_world
 from tests.web.running import RunningWeb, synthetic_web
-from tests.web.sites import small_world
 
 NAMES = ("w1", "w2", "w3", "w4")
 _START_SECONDS = 60.0

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from crawlerproject.rules.url.partitions import partition_of
-from tests.crawls.fleets import Workers, workers
+from tests.crawls.fleet.fleets import Workers, workers
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.redis_servers import Front, RedisServer, redis_server
 from tests.web.judge import judge_captures, judge_pauses, read_captures, read_visits

@@ -21,8 +21,8 @@ from crawlerproject.config.chromium import NOT_PLAYWRIGHTS, arguments, find_chro
 from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Asked, answer, arena
-from tests.web.apps import shell
 from tests.web.ports import free_port
+from tests.web.profiles.apps import shell
 
 # Each way out on its own: what is not there, or forbidden, must not keep the others from being tried.
 TALK = """

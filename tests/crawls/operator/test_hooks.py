@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.commands.crawled import ask
-from tests.crawls.spoken_to import chain, crawling, log_of, moved_on
-from tests.crawls.test_resume import run
+from tests.crawls.operator.spoken_to import chain, crawling, log_of, moved_on
+from tests.crawls.operator.test_resume import run
 from tests.hooks.test_delivery import Listener, listener  # noqa: F401  # a fixture
 from tests.hostile.arena import arena
 from tests.web.waiting import wait_until

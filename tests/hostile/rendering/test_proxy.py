@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Asked, answer, arena
-from tests.web.apps import shell
+from tests.web.profiles.apps import shell
 from tests.web.running import PROJECT
 
 SHARED = "127.68.0.9"

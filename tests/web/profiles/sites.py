@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tests.web.answers import WORDS, answer, chunked, encoded, page_html, redirect, refusal, text, until_close
 from tests.web.graph import Answer, Fate, Page, Site, World
-from tests.web.ugly import HOPELESS, READABLE
+from tests.web.profiles.ugly import HOPELESS, READABLE
 
 _SEED = 20120  # of the random cross links; any number, but always the same
 _PLAIN_SITES = 4
