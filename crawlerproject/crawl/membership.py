@@ -40,54 +40,6 @@ class ReservationEnds(Protocol):
         """Another worker has the address; to be tried again after this time."""
 
 
-class Membership(Protocol):
-    """One process's place among those of its crawl."""
-
-    store: Store
-    ownership: HostOwnership | None
-    """None: all hosts are this process's."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether no other process works on the crawl."""
-
-    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """Queue what was found; how many were new, as far as that is known at once. StorageError."""
-
-    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Take in what other workers wrote, before a commit begins."""
-
-    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Hand on what was found, between the beginning of a commit and its end. StorageError."""
-
-    def deliver_now(self, frontier: Frontier, now: float) -> None:
-        """As ``deliver``. Blocking."""
-
-    def settle(self) -> None:
-        """A commit is applied."""
-
-    async def turn(self, frontier: Frontier, traps: TrapModel, run: Run, idle: Callable[[], bool]) -> bool:
-        """After each commit: whether hosts may have come. Raises LeaseLost."""
-
-    def reach(self) -> None:
-        """Find out whether the store answers again. Blocking; StorageError."""
-
-    def finished(self, idle: Callable[[], bool]) -> bool:
-        """Whether nothing is left to do in the whole crawl."""
-
-    def may_ask(self, host: str) -> bool:
-        """Whether an answer will surely come before another worker may ask the host."""
-
-    def ask_until(self, host: str) -> float | None:
-        """Until when (seconds since boot) an answer must be complete; None: for ever."""
-
-    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
-        """How an IP address is reserved among the workers; None where none share it."""
-
-    def close(self) -> None:
-        """The last commit is made. Blocking."""
-
-
 class Solo:
     """The only process of its crawl, with its frontier on its own disk."""
 
@@ -98,39 +50,39 @@ class Solo:
         self.ownership: HostOwnership | None = None
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """All of it is this process's."""
+        """Queue what was found; how many were new. StorageError."""
         return frontier.add(found, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """No other worker writes."""
+        """Before a commit, what other workers wrote: nothing."""
 
     async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
-        """Everything is queued as it is found."""
+        """Within a commit, what was found for others: nothing, since ``take`` has queued it."""
 
     def deliver_now(self, frontier: Frontier, now: float) -> None:
-        """Everything is queued as it is found."""
+        """As ``deliver``."""
 
     def settle(self) -> None:
-        """There are no messages."""
+        """After a commit, what was read is done with: nothing."""
 
     async def turn(self, frontier: Frontier, traps: TrapModel, run: Run, idle: Callable[[], bool]) -> bool:
-        """Hosts come with their links only."""
+        """After a commit, whether hosts may have come from other workers."""
         return False
 
     def reach(self) -> None:
-        """Whether the disk takes more."""
+        """Find out whether the disk takes more. Blocking; StorageError."""
         self.store.sync()
 
     def finished(self, idle: Callable[[], bool]) -> bool:
-        """When this process has nothing to do."""
+        """Whether nothing is left to do in the whole crawl."""
         return idle()
 
     def may_ask(self, host: str) -> bool:
-        """No other process asks."""
+        """Whether an answer will surely come before another worker may ask the host."""
         return True
 
     def ask_until(self, host: str) -> float | None:
-        """No lease runs out."""
+        """Until when (seconds since boot) an answer must be complete: no lease runs out."""
         return None
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
@@ -157,12 +109,12 @@ class Member:
         self.may_ask, self.ask_until = fleet.may_ask, fleet.ask_until
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
-        """It goes out with the next commit, to this worker itself as well."""
+        """Keep what was found for the next commit, what is for this worker's own hosts as well."""
         self._fleet.outbox.extend(found)
         return 0
 
     async def turn(self, frontier: Frontier, traps: TrapModel, run: Run, idle: Callable[[], bool]) -> bool:
-        """Renew, report, give and take partitions."""
+        """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         for how, count in fleet.store.links.filter.told().items():
@@ -171,7 +123,7 @@ class Member:
         return True
 
     def finished(self, idle: Callable[[], bool]) -> bool:
-        """When all workers have agreed on it."""
+        """As for ``Solo``: all workers have agreed on it."""
         return self._fleet.done
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
@@ -188,6 +140,10 @@ class Member:
             failed=lambda error: run.pause(str(error)),
             at_hand=self._fleet.store.at_hand,
         )
+
+
+Membership = Solo | Member
+"""One process's place among those of its crawl."""
 
 
 def membership_of(settings: BaseSettings, folder: Path, run: Run) -> Membership:
