@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.charts import Line, line_chart
-from crawlerproject.rules.revisits.change_rate import RATES, WEB, prior, score, visited
+from crawlerproject.rules.revisits.change_rate import RATES, WEB, Circumstances, prior, score, visited
 
 Array = NDArray[np.float64]
 Picks = NDArray[np.int64]
@@ -168,7 +168,7 @@ class Ours(Policy):
         self.belief[fresh] = begun[self.web.hosts[fresh]]
 
     def choose(self, now: float, count: int) -> Picks:
-        return _lowest(-score(self.belief, now - self.last, importance=self.importance()), count)
+        return _lowest(-score(self.belief, now - self.last, Circumstances(self.importance())), count)
 
     def importance(self) -> Array | float:
         """All pages count the same."""

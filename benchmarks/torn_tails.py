@@ -20,7 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from crawlerproject.inspection.verification import Verification
-from crawlerproject.stores.rocks.view import STATUS_FILE, FrontierView, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.rocks.view import FrontierView
 from tests.web.judge import Verdict, judge_captures, read_captures, show
 from tests.web.running import RunningWeb, crawl_command, finish, start, synthetic_web
 
@@ -80,7 +81,7 @@ class Rounds:
     def _opened(self, process: subprocess.Popen[bytes], log: Path) -> bool:
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until and process.poll() is None:
-            if read_facts(self.folder, STATUS_FILE).get("pid") == process.pid:  # its first beat
+            if read_facts(CrawlDir(self.folder).status).get("pid") == process.pid:  # its first beat
                 return True
             time.sleep(0.02)
         if process.poll() not in (None, 0):
@@ -89,7 +90,7 @@ class Rounds:
 
     def _verify(self, number: int) -> None:
         """What ``scrapy verify`` finds, without the second that it takes to start."""
-        problems = Verification(self.folder, lambda done: None).run().problems
+        problems = Verification(CrawlDir(self.folder), lambda done: None).run().problems
         self.verdict.faults += [f"round {number}: {problem}" for problem in problems]
 
     def _note_committed(self) -> None:

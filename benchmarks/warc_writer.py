@@ -28,6 +28,7 @@ from benchmarks.real_pages.site import PACKAGES, install
 from crawlerproject.rules.archive.warc_records import Context, Exchange, capture, warcinfo
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.warc_writer import WarcFiles, new_record_id
+from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.web.ports import free_port
 from tests.web.running import measured, start
 
@@ -96,7 +97,7 @@ def ours(pages: list[Sample], folder: Path) -> None:
 def ours_indexed(pages: list[Sample], folder: Path) -> None:
     """Records, file, and the sorted CDXJ of the closed file."""
     archive = Archive(
-        folder, None, prefix="bench", max_bytes=10**9, host_name="host", keep_days=1, description=_SOFTWARE,
+        CrawlDir(folder), None, prefix="bench", max_bytes=10**9, host_name="host", keep_days=1, description=_SOFTWARE,
         clock=time.time,
     )  # fmt: skip
     for page in pages:

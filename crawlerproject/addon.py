@@ -135,7 +135,7 @@ def set_for_frontier(settings: BaseSettings) -> None:
     """
     for name in _OF_FRONTIER:
         value: Any = getattr(ours, name)
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not name.endswith("_BASE"):
             more: dict[str, int | None] = dict(_EXTENSIONS) if name == "EXTENSIONS" else {}
             value = settings.getdict(name) | value | more
         settings.set(name, value, _PROJECT)

@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from crawlerproject.stores.crawl_dir import CrawlDir
+
 ROOT = Path(__file__).resolve().parent.parent
 SPIDER = "web"
 REFUSED = 2  # Scrapy's exit status for what the operator must mend before a crawl can start
@@ -173,7 +175,7 @@ def report(folder: Path, *, summed_up: bool = False) -> None:
 
     guard_streams()
     if not summed_up:
-        print("\n" + "\n".join(map(printable_line, summarise(folder).lines())))
+        print("\n" + "\n".join(map(printable_line, summarise(CrawlDir(folder)).lines())))
     print("\n" + "\n".join(map(printable_line, where_to_look(folder))), flush=True)
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
 from crawlerproject.config.chromium import find_chromium  # noqa: E402
-from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts  # noqa: E402
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts  # noqa: E402
 from tests.web.ports import free_port  # noqa: E402
 from tests.web.running import crawl_command, small_settings, synthetic_web  # noqa: E402
 
@@ -115,7 +115,7 @@ def environment() -> dict[str, str]:
 def wait_for_pages(folder: Path, process: subprocess.Popen[bytes]) -> None:
     """Until the crawl has enough to show."""
     until = time.monotonic() + DEADLINE_SECONDS
-    while read_facts(folder, STATUS_FILE).get("progress", {}).get("pages", 0) < ENOUGH_PAGES:
+    while read_facts(CrawlDir(folder).status).get("progress", {}).get("pages", 0) < ENOUGH_PAGES:
         if process.poll() is not None or time.monotonic() > until:
             raise SystemExit("The crawl has too few pages to show.")
         time.sleep(0.2)

@@ -16,15 +16,19 @@ MAY_IMPORT = {
     "stores": ("stores", "rules", "runtime", "errors", "reasons", "wire"),
     "config": ("config", "stores", "rules", "settings", "errors"),
     "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "wire"),
-    # What a crawl decides and keeps; Crawl and Scrapy are built on it. ``items`` is made of its values.
-    "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons", "items", "inspection"),
-    "fleet": ("fleet", "frontier", "stores", "rules", "runtime", "errors"),
+    # What a crawl decides and keeps; Crawl and Scrapy are built on it.
+    "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
+    "fleet": ("fleet", "frontier", "config", "stores", "rules", "runtime", "errors"),
     "parse": ("parse", "frontier", "stores", "rules", "reasons", "items", "wire"),
-    # Work of another process, which must start soon: no Scrapy, no store that opens a database.
-    "reading": ("reading", "parse", "frontier.discovered", "rules", "stores.protocols"),
+    # Partly work of another process, which must start soon: no store that opens a database.
+    "reading": (
+        *("reading", "parse", "frontier.discovered", "frontier.lease", "rules"),
+        *("stores.protocols", "stores.poison"),
+    ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
     "middlewares": (
-        *("middlewares", "reading", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
+        *("middlewares", "reading", "parse", "frontier", "fetch", "config", "stores", "rules", "runtime"),
+        *("errors", "reasons", "render.rendered"),
     ),
     # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
     "crawl": (
@@ -49,6 +53,8 @@ COMMANDS = "commands"
 RULES_NEVER = {"asyncio", "os", "redis", "rocksdict", "scrapy", "socket", "sqlite3", "subprocess", "time", "twisted"}
 # Stores keep and reports count: both work without a crawl around them.
 SCRAPY = {"scrapy", "twisted"}
+# What a reading process imports.
+READING_PROCESS = ("reading/jobs.py", "reading/process.py")
 # Cores without input or output, in rooms that have it otherwise.
 PURE = ("fetch/http1.py", "frontier/workbench.py", "frontier/hosts/domain_turns.py", "inspection/progress.py")
 
@@ -114,7 +120,11 @@ def test_rules_decide_only(path: Path) -> None:
     assert foreign(path) & RULES_NEVER == set()
 
 
-@pytest.mark.parametrize("path", parameters([path for path in FILES if room(path) in {"stores", "reports", "reading"}]))
+@pytest.mark.parametrize(
+    "path",
+    parameters([path for path in FILES if room(path) in {"stores", "reports"}])
+    + parameters([ROOT / OURS / name for name in READING_PROCESS]),
+)
 def test_stores_and_reports_work_without_scrapy(path: Path) -> None:
     """What is kept can be read with no crawl around it."""
     assert foreign(path) & SCRAPY == set()

@@ -7,7 +7,19 @@ import subprocess
 import sys
 
 # Each takes from a fiftieth to a fifth of a second of every start, of every command.
-HEAVY = ["aiohttp", "duckdb", "playwright", "prometheus_client", "pyarrow", "redis", "rich", "scipy", "surt", "tantivy"]
+HEAVY = [
+    "aiohttp",
+    "duckdb",
+    "playwright",
+    "prometheus_client",
+    "pyarrow",
+    "redis",
+    "requests",
+    "rich",
+    "scipy",
+    "surt",
+    "tantivy",
+]
 START = """
 import json, sys
 from scrapy.utils.misc import load_object, walk_modules

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from crawlerproject.batch.pdf_texts import PdfTexts
 from crawlerproject.batch.warc_extract import Wanted, Writers
 from crawlerproject.rules.archive.warc_members import Flaw
-from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, members
+from crawlerproject.stores.archive.warc_reader import members
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX
 
 
 class Outcome(NamedTuple):

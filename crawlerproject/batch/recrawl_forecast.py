@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crawlerproject.rules.revisits.change_rate import RATES, Belief, freshness, unpacked, worth
 from crawlerproject.rules.revisits.history import History, HostHistory
 from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.stores.histories import HOST_FACT
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.rocks.store import RocksStore
 
 SAMPLE = 20_000
@@ -44,7 +44,7 @@ def known_beliefs(store: RocksStore, rng: random.Random) -> tuple[int, Belief]:
         if history.belief:
             belief = unpacked(history.belief)
         else:
-            belief = HostHistory.unpack(store.fact(HOST_FACT + host_key(record.url)) or b"").prior()
+            belief = HostHistory.unpack(store.fact(HostFact.VISITS + host_key(record.url)) or b"").prior()
         sample[place : place + 1] = [belief]
     return pages, np.array(sample).reshape(-1, len(RATES))
 

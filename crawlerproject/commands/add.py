@@ -9,7 +9,7 @@ from pathlib import Path
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
 from crawlerproject.inspection.crawl_view import InspectCommand
-from crawlerproject.inspection.progress import human_seconds
+from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.seed_rules import BadOption
 from crawlerproject.rules.url.seeds import seeds_of
 from crawlerproject.stores.operator_files.control import spool_seeds

@@ -13,11 +13,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.rules.politeness.audit import Asked, Audit, Violation
+from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.stores.rocks.view import RUN_FILE
 from crawlerproject.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -94,16 +94,16 @@ class Command(ScrapyCommand):
             return float(opts.ip_seconds)
         assert self.settings is not None
         settings: BaseSettings = self.settings
-        if args and _is_crawl(Path(args[0])):  # what was promised is what the crawl was started with
+        if args and _is_crawl(CrawlDir(args[0])):  # what was promised is what the crawl was started with
             settings = settings.copy()
             settings.set("CRAWL_DIR", args[0], priority="cmdline")
             settings = CrawlView(settings).settings
         return settings.getfloat("PACE_IP_SECONDS") if settings.getbool("PACE_PER_IP") else None
 
 
-def _is_crawl(folder: Path) -> bool:
+def _is_crawl(folder: CrawlDir) -> bool:
     """Whether it has run, alone or as several workers."""
-    return (folder / RUN_FILE).is_file() or any(folder.glob(f"*/{RUN_FILE}"))
+    return folder.run.is_file() or bool(folder.started_below())
 
 
 def _logs(args: list[str]) -> Iterator[list[Path]]:
@@ -113,8 +113,8 @@ def _logs(args: list[str]) -> Iterator[list[Path]]:
     given = [path for path in map(Path, args) if not path.is_dir()]
     if given:
         yield given
-    for folder in (path for path in map(Path, args) if path.is_dir()):
-        places = (folder / "log", folder, *sorted(folder.glob("*/log")))
+    for folder in (path for path in map(CrawlDir, args) if path.is_dir()):
+        places = (folder.log, folder, *(CrawlDir(below).log for below in sorted(folder.iterdir())))
         found = [files for files in map(log_files, places) if files]
         if not found:
             raise _refusal(f"There is no request log in {folder}: neither log/ nor requests-*.jsonl.")
@@ -129,8 +129,8 @@ def _read(files: Iterable[Path]) -> Iterator[Asked | None]:
                 try:
                     if row is None:
                         yield None
-                    elif row["ip"] and row["host"]:
-                        yield _asked(row)
+                    elif (asked := asked_of(row)) is not None:
+                        yield asked
                 except (KeyError, ValueError, TypeError):
                     yield None
         except OSError as error:
@@ -148,19 +148,12 @@ def _ended(asked: Asked | None) -> float:
     return 0.0 if asked is None else asked.end
 
 
-def _asked(row: dict[str, object]) -> Asked:
-    start, end = (datetime.fromisoformat(str(row[name])).timestamp() for name in ("time", "end"))
-    promised = row["delay_seconds"]
-    seconds = None if promised is None else float(str(promised))
-    return Asked(start, end, str(row["host"]), str(row["ip"]), seconds, str(row["url"]))
-
-
 def _lines(audit: Audit, unreadable: int) -> Iterable[str]:
     yield f"{audit.requests:,} requests to {audit.hosts:,} hosts at {audit.ips:,} IP addresses"
     yield f"from {_iso(audit.began)} to {_iso(audit.ended)}" + (f", {unreadable:,} lines unreadable" * bool(unreadable))
     if audit.tightest is not None:
-        seconds, promised, name = audit.tightest
-        closest = f"{promised:.3f} s promised, {promised + seconds:.3f} s kept ({name})"
+        pause = audit.tightest
+        closest = f"{pause.promised_seconds:.3f} s promised, {pause.kept_seconds:.3f} s kept ({pause.name})"
         yield f"{audit.pauses:,} pauses; the closest: {closest}"
     most = audit.most
     yield f"in flight at once: at most {most['host']} at a host, {most['ip']} at an IP address, {most['all']:,} in all"
@@ -169,10 +162,11 @@ def _lines(audit: Audit, unreadable: int) -> Iterable[str]:
 
 
 def _violation(found: Violation) -> str:
-    kept = f"{found.kept_seconds:.3f} s after" if found.kept_seconds >= 0 else f"{-found.kept_seconds:.3f} s before"
+    pause = found.pause
+    kept = f"{pause.kept_seconds:.3f} s after" if pause.kept_seconds >= 0 else f"{-pause.kept_seconds:.3f} s before"
     return (
-        f"VIOLATION {found.kind} {found.name}: asked at {_iso(found.started_at)}, {kept} the answer before had ended "
-        f"({_iso(found.ended_at)}); promised {found.promised_seconds:.3f} s; {found.url}"
+        f"VIOLATION {found.kind} {pause.name}: asked at {_iso(pause.started_at)}, {kept} the answer before had ended "
+        f"({_iso(pause.ended_at)}); promised {pause.promised_seconds:.3f} s; {found.url}"
     )
 
 
@@ -186,20 +180,26 @@ def _json(audit: Audit, unreadable: int) -> dict[str, object]:
         "ended": _iso(audit.ended),
         "unreadable_lines": unreadable,
         "pauses": audit.pauses,
-        "tightest": tightest._asdict() if tightest is not None else None,
+        "tightest": None
+        if tightest is None
+        else {
+            "seconds": tightest.margin_seconds,
+            "promised_seconds": tightest.promised_seconds,
+            "name": tightest.name,
+        },
         "ip_seconds": audit.ip_seconds,
         "most_in_flight": audit.most,
         "violations": [
             {
-                "kind": found.kind,
-                "name": found.name,
-                "ended": _iso(found.ended_at),
-                "started": _iso(found.started_at),
-                "kept_seconds": round(found.kept_seconds, 6),
-                "promised_seconds": found.promised_seconds,
-                "url": found.url,
+                "kind": kind,
+                "name": pause.name,
+                "ended": _iso(pause.ended_at),
+                "started": _iso(pause.started_at),
+                "kept_seconds": pause.kept_seconds,
+                "promised_seconds": pause.promised_seconds,
+                "url": url,
             }
-            for found in audit.violations
+            for kind, pause, url in audit.violations
         ],
     }
 

@@ -7,16 +7,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.settings import BaseSettings
 
-from crawlerproject.crawl.start.preflight import crawl_folder
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.settings import given
-from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import console, say
 
 if TYPE_CHECKING:
@@ -58,13 +57,13 @@ def _refused(sentence: str) -> int:
     return 2
 
 
-def folder_of(args: list[str], settings: BaseSettings) -> Path:
+def folder_of(args: list[str], settings: BaseSettings) -> CrawlDir:
     """The crawl folder: the first argument, or CRAWL_DIR. Raises OperatorError when it holds no WARC file."""
-    folder = Path(args[0]) if args else crawl_folder(settings, "web")
+    folder = CrawlDir(args[0]) if args else crawl_folder(settings)
     if not folder.is_dir():
         raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
-    if not any((folder / "warc").glob(f"*{WARC_SUFFIX}*")):
-        raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder / 'warc'}.")
+    if not folder.has_archive():
+        raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")
     return folder
 
 
@@ -73,11 +72,6 @@ def only(args: list[str], what: str, example: str) -> str:
     if len(args) != 1:
         raise OperatorError(f"Give one {what}, for example: {example}")
     return args[0]
-
-
-def closed_warcs(folder: Path) -> list[Path]:
-    """The WARC files that are not written any more, in the order of writing."""
-    return sorted((folder / "warc").glob(f"*{WARC_SUFFIX}"))
 
 
 class Bytes:

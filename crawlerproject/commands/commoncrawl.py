@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.base import one_sentence
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.identity import identity
-from crawlerproject.crawl.start.preflight import crawl_folder, take_lock
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, open_frontier
@@ -82,13 +83,13 @@ class Command(ScrapyCommand):
             distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
             folder = crawl_folder(self.settings, "web")
             lock = take_lock(folder)
-            (folder / "warc").mkdir(parents=True, exist_ok=True)
+            folder.warc.mkdir(parents=True, exist_ok=True)
             store = open_frontier(folder)
             try:
                 store.apply(Changes(facts=[(IMPORTED_FACT, b"1")]))
                 records = None
                 if opts.fetch_records:
-                    records = Records(distant, folder / "warc", CdxjFiles(folder / "index", parquet_of(folder)).rebuild)
+                    records = Records(distant, folder.warc, CdxjFiles(folder.index, parquet_of(folder)).rebuild)
                 captures = (capture for source in args for capture in read_captures(source, distant, wanted))
                 done = import_captures(counted(captures, opts.limit), store, records)
             finally:

@@ -16,9 +16,10 @@ from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.config.arguments import arguments_of
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.crawl_file import apply, apply_of_folder, differences, read_crawl_file, refuse_differences
 from crawlerproject.config.promised_settings import keep_addon
-from crawlerproject.crawl.start.preflight import check, check_known, crawl_folder, mode_and_budget, seeds_and_scope
+from crawlerproject.crawl.start.preflight import check, check_known, mode_and_budget, seeds_and_scope
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.hooks.refused import tell_refused

@@ -6,12 +6,12 @@ import argparse
 import os
 import socket
 import sys
-from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.utils.log import configure_logging
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.fleet.supervisor import Supervisor, Worker
 from crawlerproject.stores.redis.client import SCHEMES
 
@@ -62,7 +62,7 @@ class Command(CrawlCommand):
         """Until the crawl is done or was stopped."""
         assert self.settings is not None
         configure_logging(self.settings)
-        folder = Path(self.settings["CRAWL_DIR"] or "crawls/web")
+        folder = whole_crawl(self.settings)
         workers = [Worker(name, self._command(name, opts), folder / f"{name}.log") for name in self._names(opts)]
         self.exitcode = Supervisor(workers).run()
 

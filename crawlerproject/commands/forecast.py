@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.pace import ip_seconds_of, preset_of
-from crawlerproject.crawl.start.preflight import check_known, crawl_folder, seeds_and_scope
+from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
-from crawlerproject.inspection.progress import counted, human_seconds
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
+from crawlerproject.rules.readable import counted, human_seconds
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.rocks.view import FrontierView
@@ -175,7 +176,7 @@ class Command(InspectCommand):
         assert self.settings is not None
         folder = crawl_folder(self.settings, "web")
         check_known(self.settings)
-        with FrontierView(folder / "frontier") as view:
+        with FrontierView(folder.frontier) as view:
             pages, beliefs = known_beliefs(view, random.Random(1))
         if not pages:
             raise OperatorError(f"No page of {folder} was read yet; there is nothing to visit again.")

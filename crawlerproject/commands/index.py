@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.base import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
-from crawlerproject.crawl.start.preflight import take_lock
+from crawlerproject.commands.base import Bytes, OnFolder, folder_of, one_sentence
 from crawlerproject.stores.archive.archive import parquet_of
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.terminal import say
 
@@ -37,20 +36,20 @@ class Command(OnFolder, ScrapyCommand):
             folder = folder_of(args, self.settings)
             lock = take_lock(folder)
             try:
-                self._rebuild(CdxjFiles(folder / "index", parquet_of(folder)), folder)
+                self._rebuild(CdxjFiles(folder.index, parquet_of(folder)), folder)
             finally:
                 os.close(lock)
 
-    def _rebuild(self, index: CdxjFiles, folder: Path) -> None:
-        warcs = closed_warcs(folder)
+    def _rebuild(self, index: CdxjFiles, folder: CrawlDir) -> None:
+        warcs = folder.closed_warcs()
         messages = []
         with Bytes("Indexing", sum(warc.stat().st_size for warc in warcs)) as progress:
             for warc in warcs:
                 messages += index.rebuild(warc, progress.advance)
-        for name in index.orphans(folder / "warc"):
+        for name in index.orphans(folder.warc):
             messages.append(f"The index names {name}, which is missing; that part of the index is left as it is")
         for message in messages:
             say(message, error=True)
         files = "1 WARC file" if len(warcs) == 1 else f"{len(warcs):,} WARC files"
-        say(f"{files} indexed in {folder / 'index'}")
+        say(f"{files} indexed in {folder.index}")
         self.exitcode = 1 if messages else 0

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.base import Bytes, OnFolder, one_sentence
-from crawlerproject.commands.process import OUT
-from crawlerproject.crawl.start.preflight import crawl_folder
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
-
-INDEX = "search"
 
 
 class Command(OnFolder, ScrapyCommand):
@@ -39,10 +36,10 @@ class Command(OnFolder, ScrapyCommand):
 
         assert self.settings is not None
         with one_sentence():
-            folder = Path(args[0]) if args else crawl_folder(self.settings, "web")
-            pages = folder / OUT / PAGES
+            folder = CrawlDir(args[0]) if args else crawl_folder(self.settings)
+            pages = folder.processed / PAGES
             if not any(pages.glob("*.parquet")):
                 raise OperatorError(f"There is nothing to load in {pages}; run scrapy process first.")
             with Bytes("Loading", sum(file.stat().st_size for file in pages.glob("*.parquet"))) as progress:
-                loaded = load(pages, folder / INDEX, progress.advance)
-            say(f"{loaded:,} pages loaded into {folder / INDEX}")
+                loaded = load(pages, folder.search, progress.advance)
+            say(f"{loaded:,} pages loaded into {folder.search}")

@@ -19,6 +19,7 @@ from scrapy.settings import Settings
 from crawlerproject.commands.why import found_of, lines, plain
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_tail import last_of_host
 from crawlerproject.stores.logs.robots_copies import robots_versions
 from crawlerproject.terminal import json_text
@@ -61,13 +62,15 @@ def _why(settings: Settings, text: str) -> dict[str, Any]:
 def _host(settings: Settings, name: str) -> dict[str, Any]:
     if "/" in name:
         raise OperatorError("A host is a name, with its port when that is not the scheme's default.")
-    logs = Path(settings["CRAWL_DIR"]) / "log"
+    folder = CrawlDir(settings["CRAWL_DIR"])
     name = name.lower()
-    rows = last_of_host(logs, name, _LAST_REQUESTS)
+    rows = last_of_host(folder.log, name, _LAST_REQUESTS)
     return {
         **_why(settings, name),
         "requests": [{field: row.get(field) for field in _FIELDS} for row in rows],
-        "robots": [found for scheme in ("https", "http") if (found := _robots(logs / "robots", f"{scheme}://{name}"))],
+        "robots": [
+            found for scheme in ("https", "http") if (found := _robots(folder.robots_copies, f"{scheme}://{name}"))
+        ],
     }
 
 

@@ -10,17 +10,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from crawlerproject.config.crawl_dir import CRAWLS, whole_crawl
 from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
-from crawlerproject.inspection.progress import human_seconds
 from crawlerproject.reports.host_history import bare_host
+from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.scope import is_public_suffix
 from crawlerproject.stores.atomic_files import replace_file
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
-from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, read_facts, running
 from crawlerproject.terminal import say, say_json
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: a beat of the status file, and a slow disk.
@@ -96,7 +97,7 @@ class Command(InspectCommand):
         patience = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS") + _PATIENCE_SECONDS
         began = time.monotonic()
         for folder in _folders(self.settings):
-            if not running(read_facts(folder, STATUS_FILE), folder):
+            if not folder.running(read_facts(folder.status)):
                 continue
             reads = bool(versions.keys() & _lists_of(folder).keys())
             taken = reads and _has_read(folder, versions)
@@ -204,19 +205,20 @@ def _print_lists(lists: NeverCrawlLists, args: list[str], *, as_json: bool) -> N
     say(f"{count:,} {'entry' if count == 1 else 'entries'} in {', '.join(lists.versions) or 'no list'}", error=True)
 
 
-def _folders(settings: Any) -> list[Path]:
+def _folders(settings: Any) -> list[CrawlDir]:
     """CRAWL_DIR, and every crawl beside the default one; their workers' folders too."""
-    own = Path(settings["CRAWL_DIR"] or "crawls/web")
-    below = [*own.glob(f"*/{RUN_FILE}"), *Path("crawls").glob(f"*/{RUN_FILE}"), *Path("crawls").glob(f"*/*/{RUN_FILE}")]
-    return sorted({path.parent.resolve() for path in [own / RUN_FILE, *below] if path.exists()})
+    own = whole_crawl(settings)
+    beside = CRAWLS.started_below()
+    crawls = [own, *own.started_below(), *beside, *(worker for crawl in beside for worker in crawl.started_below())]
+    return sorted({crawl.resolve() for crawl in crawls if crawl.run.exists()})
 
 
-def _has_read(folder: Path, versions: dict[str, int]) -> bool:
+def _has_read(folder: CrawlDir, versions: dict[str, int]) -> bool:
     read = _lists_of(folder)
     return all((read.get(path) or 0) >= version for path, version in versions.items() if path in read)
 
 
-def _lists_of(folder: Path) -> dict[str, int | None]:
+def _lists_of(folder: CrawlDir) -> dict[str, int | None]:
     """What the running crawl reads, and which version of it (ns) it has."""
-    lists: dict[str, int | None] = read_facts(folder, STATUS_FILE).get("nevercrawl_lists") or {}
+    lists: dict[str, int | None] = read_facts(folder.status).get("nevercrawl_lists") or {}
     return lists

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand
-from crawlerproject.inspection.progress import human_seconds, moment
 from crawlerproject.reports.host_history import bare_host
+from crawlerproject.rules.readable import human_seconds, moment
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses
-from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts, running
 from crawlerproject.terminal import say, say_json
 
 # The crawl looks twice a second and says so once; more only where the machine is busy.
@@ -93,16 +92,16 @@ def taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:
     return said
 
 
-def _running(crawl: CrawlView) -> Iterator[Path]:
+def _running(crawl: CrawlView) -> Iterator[CrawlDir]:
     """The folders of the processes that are to take it up."""
     folders = [worker.folder for worker in crawl.workers] or [crawl.folder]
-    return (folder for folder in folders if running(read_facts(folder, STATUS_FILE), folder))
+    return (folder for folder in folders if folder.running(read_facts(folder.status)))
 
 
-def _has_read(folder: Path, version: int) -> bool:
+def _has_read(folder: CrawlDir, version: int) -> bool:
     """Whether it has; a process that has ended meanwhile is not waited for."""
-    status = read_facts(folder, STATUS_FILE)
-    return int(status.get("orders_read") or 0) >= version or not running(status, folder)
+    status = read_facts(folder.status)
+    return int(status.get("orders_read") or 0) >= version or not folder.running(status)
 
 
 def known_hosts(hosts: list[str], paused: Pauses) -> None:

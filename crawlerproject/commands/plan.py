@@ -69,7 +69,7 @@ def _addresses(opts: argparse.Namespace) -> Iterator[Address]:
     for seeds in opts.seeds:
         yield from seeds_and_scope(seeds, "any")[0]
     for folder in opts.known:
-        with FrontierView(folder / "frontier") as view:
+        with FrontierView(folder.frontier) as view:
             for _, record in view.pages():
                 if record.status == 200:
                     yield from _parsed(record.url)

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.base import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.terminal import say
-
-OUT = "processed"
 
 
 class Command(ScrapyCommand):
@@ -59,12 +57,12 @@ class Command(ScrapyCommand):
             if opts.workers < 1:
                 raise OperatorError(f"--workers is {opts.workers}; give 1 or more.")
             folder = folder_of(args, self.settings)
-            warcs = closed_warcs(folder)
+            warcs = folder.closed_warcs()
             if not warcs:
                 raise OperatorError(f"{folder} has no closed WARC file yet; let the crawl end first.")
             with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
                 wanted = Wanted(opts.wet, opts.wat)
-                outcomes = process_all(warcs, opts.out or folder / OUT, wanted, opts.workers, progress.advance)
+                outcomes = process_all(warcs, opts.out or folder.processed, wanted, opts.workers, progress.advance)
             for outcome in outcomes:
                 say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
             self.exitcode = 1 if any(outcome.problem for outcome in outcomes) else 0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.base import Bytes, OnFolder, one_sentence
-from crawlerproject.commands.process import OUT
-from crawlerproject.crawl.start.preflight import crawl_folder
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.index.ranks import RANKED_PAGES
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
 
 
@@ -38,13 +36,11 @@ class Command(OnFolder, ScrapyCommand):
 
         assert self.settings is not None
         with one_sentence():
-            folder = Path(args[0]) if args else crawl_folder(self.settings, "web")
-            processed = folder / OUT
+            folder = CrawlDir(args[0]) if args else crawl_folder(self.settings)
+            processed = folder.processed
             files = list((processed / LINKS).glob("*.parquet"))
             if not files:
                 raise OperatorError(f"There are no links in {processed / LINKS}; run scrapy process first.")
             with Bytes("Reading links", sum(file.stat().st_size for file in files)) as progress:
-                pages, hosts = write_ranks(
-                    processed / PAGES, processed / LINKS, folder / RANKED_PAGES.parent, progress.advance
-                )
-            say(f"{pages:,} pages and {hosts:,} hosts ranked into {folder / RANKED_PAGES.parent}")
+                pages, hosts = write_ranks(processed / PAGES, processed / LINKS, folder.ranks, progress.advance)
+            say(f"{pages:,} pages and {hosts:,} hosts ranked into {folder.ranks}")

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.base import Bytes, OnFolder, closed_warcs, folder_of, one_sentence
-from crawlerproject.crawl.start.preflight import take_lock
+from crawlerproject.commands.base import Bytes, OnFolder, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
@@ -21,11 +20,12 @@ from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, fetch_again, places_of, rows_lost, try_again
 from crawlerproject.stores.archive.recovery import recover
 from crawlerproject.stores.archive.repair import good_spans, mend
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, first_member
+from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock
 from crawlerproject.stores.index.cdxj import CdxjFiles
-from crawlerproject.stores.poison import POISON_FILE, poison_of, write_poison
-from crawlerproject.stores.redis.worker_identity import LIFE_FILE, fact_of_worker
+from crawlerproject.stores.poison import poison_of, write_poison
+from crawlerproject.stores.redis.worker_identity import fact_of_worker
 from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
@@ -86,7 +86,7 @@ class Command(OnFolder, ScrapyCommand):
             say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
             self.exitcode = 0 if made and not found.problems else 1
 
-    def _mended(self, folder: Path, *, again: bool) -> bool:
+    def _mended(self, folder: CrawlDir, *, again: bool) -> bool:
         """Mend archive, index and frontier; False when the frontier cannot be made ``again``."""
         put_in_place(folder)  # of a recovery that was ended at its end
         damage = "" if _is_workers(folder) else self._damage(folder, again=again)
@@ -102,7 +102,7 @@ class Command(OnFolder, ScrapyCommand):
         self._index(folder)
         return self._rebuilt(folder)
 
-    def _damage(self, folder: Path, *, again: bool) -> str:
+    def _damage(self, folder: CrawlDir, *, again: bool) -> str:
         if again:
             return f"The frontier in {folder} is given up"
         from crawlerproject.recovery.damage import damage_of
@@ -110,15 +110,15 @@ class Command(OnFolder, ScrapyCommand):
         with Bytes("Reading the frontier", _frontier_size(folder)) as progress:
             return damage_of(folder, progress.advance)
 
-    def _close_all(self, folder: Path) -> None:
+    def _close_all(self, folder: CrawlDir) -> None:
         """Every whole capture counts: no frontier says any more how much of an open file is committed."""
-        for path in sorted((folder / "warc").glob(f"*{OPEN_SUFFIX}")):
+        for path in folder.open_warcs():
             if first_member(path) is not None:
-                close_left(folder / "warc", path.name.removesuffix(OPEN_SUFFIX))
-        for message in recover(folder / "warc", None, CdxjFiles(folder / "index", parquet_of(folder))).messages:
+                close_left(folder.warc, path.name.removesuffix(OPEN_SUFFIX))
+        for message in recover(folder.warc, None, CdxjFiles(folder.index, parquet_of(folder))).messages:
             say(message)
 
-    def _rebuilt(self, folder: Path) -> bool:
+    def _rebuilt(self, folder: CrawlDir) -> bool:
         from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending
 
         assert self.settings is not None
@@ -135,21 +135,21 @@ class Command(OnFolder, ScrapyCommand):
             say(f"The old frontier is kept in {made.kept}")
         return True
 
-    def _poison(self, folder: Path) -> None:
+    def _poison(self, folder: CrawlDir) -> None:
         if _is_workers(folder):
             raise OperatorError(
                 "The pages of a fleet are in Redis: copy the crawl to a folder with scrapy state copy, and give that."
             )
         count = 0
-        if _has_frontier(folder):
-            with closing(RocksStore(folder / "frontier")) as store:
-                count = try_again(store, folder / "log", time.time(), count_rows)
+        if folder.has_frontier():
+            with closing(RocksStore(folder.frontier)) as store:
+                count = try_again(store, folder.log, time.time(), count_rows)
                 store.sync()
             if poison_of(folder):
-                write_poison(folder / POISON_FILE, {})
+                write_poison(folder.poison, {})
         say(f"{count:,} pages that were set aside as poison wait in the frontier again")
 
-    def _cut_out(self, folder: Path, *, known: bool) -> None:
+    def _cut_out(self, folder: CrawlDir, *, known: bool) -> None:
         """Keep what is good of every file; an open file that needs it is closed by that.
 
         ``known``: a frontier says how much of it is committed.
@@ -169,86 +169,82 @@ class Command(OnFolder, ScrapyCommand):
                 for message in mend(path, spans):
                     say(message)
 
-    def _committed(self, folder: Path) -> OpenFile | None:
+    def _committed(self, folder: CrawlDir) -> OpenFile | None:
         if not _is_workers(folder):
             return _committed(folder)
         assert self.settings is not None
         return unpack_open(fact_of_worker(folder, str(self.settings["STATE_URL"]), ARCHIVE_FACT))
 
-    def _open_file(self, folder: Path) -> None:
+    def _open_file(self, folder: CrawlDir) -> None:
         """What the next start of the crawl does at once."""
-        index = CdxjFiles(folder / "index", parquet_of(folder))
+        index = CdxjFiles(folder.index, parquet_of(folder))
         if _is_workers(folder):  # what is lost of it may be in other workers' hands: it is said, and not queued again
-            recovery = recover(folder / "warc", self._committed(folder), index)
+            recovery = recover(folder.warc, self._committed(folder), index)
             for message in recovery.messages:
                 say(message)
             if recovery.open_file is not None:  # it will not go on: what is committed of it is closed and indexed
-                close_left(folder / "warc", recovery.open_file.filename)
+                close_left(folder.warc, recovery.open_file.filename)
                 say(f"{recovery.open_file.filename} is closed: {recovery.open_file.length:,} bytes")
             return
-        if not _has_frontier(folder):
+        if not folder.has_frontier():
             return
-        with closing(RocksStore(folder / "frontier")) as store:
+        with closing(RocksStore(folder.frontier)) as store:
             committed = unpack_open(store.fact(ARCHIVE_FACT))
 
             def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
-                return rows_lost(store, folder / "log", rows, kept, time.time(), count_rows)
+                return rows_lost(store, folder.log, rows, kept, time.time(), count_rows)
 
-            recovery = recover(folder / "warc", committed, index, lost)
+            recovery = recover(folder.warc, committed, index, lost)
         for message in recovery.messages:
             say(message)
 
-    def _index(self, folder: Path) -> None:
-        index = CdxjFiles(folder / "index", parquet_of(folder))
+    def _index(self, folder: CrawlDir) -> None:
+        index = CdxjFiles(folder.index, parquet_of(folder))
         with Bytes("Indexing", _size(folder)) as progress:
-            for warc in closed_warcs(folder):
+            for warc in folder.closed_warcs():
                 index.rebuild(warc, progress.advance)
-        index.catch_up(folder / "warc")
+        index.catch_up(folder.warc)
 
-    def _frontier(self, folder: Path) -> None:
+    def _frontier(self, folder: CrawlDir) -> None:
         """Queue the pages that the frontier takes for archived and that are not."""
-        if not _has_frontier(folder):
+        if not folder.has_frontier():
             return
         with Bytes("Comparing", _size(folder)) as progress:
             look = Verification(folder, progress.advance)
             look.run()
-        with closing(RocksStore(folder / "frontier")) as store:
+        with closing(RocksStore(folder.frontier)) as store:
             committed = unpack_open(store.fact(ARCHIVE_FACT))
             # A mended file is closed, and its committed length means nothing any more.
-            closed = committed is not None and not (folder / "warc" / f"{committed.filename}{OPEN_SUFFIX}").exists()
+            closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
             facts = [(ARCHIVE_FACT, b"")] if closed else []
             lost = [LostCapture(record.url, record.digest) for record in look.lost]
-            places = places_of(folder / "log", (page.url for page in lost))
+            places = places_of(folder.log, (page.url for page in lost))
             count = fetch_again(store, lost, places, time.time(), facts, count_rows)
             store.sync()
         if count:
             say(f"{count:,} pages whose captures are gone wait in the frontier again")
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder: CrawlDir) -> list[Path]:
     """Closed and open WARC files."""
-    return [path for path in sorted((folder / "warc").glob(f"*{WARC_SUFFIX}*")) if path.suffix in (".gz", OPEN_SUFFIX)]
+    return [path for path in sorted(folder.warc.glob(f"*{WARC_SUFFIX}*")) if path.suffix in (".gz", OPEN_SUFFIX)]
 
 
-def _size(folder: Path) -> int:
+def _size(folder: CrawlDir) -> int:
     return sum(path.stat().st_size for path in _files(folder))
 
 
-def _frontier_size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in (folder / "frontier").glob("*.sst"))
+def _frontier_size(folder: CrawlDir) -> int:
+    return sum(path.stat().st_size for path in folder.frontier.glob("*.sst"))
 
 
-def _has_frontier(folder: Path) -> bool:
-    return (folder / "frontier" / "CURRENT").exists()
-
-
-def _is_workers(folder: Path) -> bool:
+def _is_workers(folder: CrawlDir) -> bool:
     """Whether the frontier is in Redis, shared with other workers."""
-    return (folder / LIFE_FILE).exists() and not _has_frontier(folder)
+    return folder.worker.exists() and not folder.has_frontier()
 
 
-def _committed(folder: Path) -> OpenFile | None:
-    if not _has_frontier(folder):
+def _committed(folder: CrawlDir) -> OpenFile | None:
+    if not folder.has_frontier():
         return None
-    with FrontierView(folder / "frontier") as view:
+    with FrontierView(folder.frontier) as view:
         return unpack_open(view.fact(ARCHIVE_FACT))

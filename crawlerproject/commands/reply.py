@@ -11,8 +11,8 @@ from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
-from crawlerproject.inspection.progress import human_bytes, human_seconds
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
+from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.terminal import say
 
 
@@ -38,7 +38,7 @@ class Command(InspectCommand):
         host = bare_host(one_argument(args, "a host", self.example))
         crawl = self.look()
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
-        story = host_story(crawl.logs, host, since, until, subdomains=True)
+        story = host_story(crawl.folders, host, since, until, subdomains=True)
         listed = never_crawl_of(crawl.settings).current(0.0).excludes(story.host)
         say(*"\n\n".join(message(crawl, story, listed=listed)).split("\n"))
         if not listed:  # apart from the letter, which may go straight into a mail program

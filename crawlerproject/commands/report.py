@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.commands.requests import iso
-from crawlerproject.commands.traps import FACT_PREFIX, STRANGERS_PREFIX
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, View
 from crawlerproject.inspection.host_table import host_rows, outlook
@@ -16,6 +15,7 @@ from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.terminal import say, say_json
 
 
@@ -61,16 +61,16 @@ def _frontier(crawl: CrawlView) -> tuple[dict[str, int], list[dict[str, Any]]]:
 
 
 def _traps(store: View) -> Iterator[dict[str, Any]]:
-    for name, packed in store.facts(FACT_PREFIX):
+    for name, packed in store.facts(HostFact.TRAPS):
         yields = HostYields.unpack(packed)
-        host = name.removeprefix(FACT_PREFIX)
+        host = name.removeprefix(HostFact.TRAPS)
         for found in yields.trapped():
             yield {"host": host, **found._asdict()}
         if yields.shapes:
             yield {"host": host, "template": yields.example, "why": f"links with an endless path: {yields.shapes:,}"}
-    for name, packed in store.facts(STRANGERS_PREFIX):
+    for name, packed in store.facts(HostFact.STRANGERS):
         for found in Strangers.unpack(packed).trapped():
-            yield {"host": name.removeprefix(STRANGERS_PREFIX), **found._asdict()}
+            yield {"host": name.removeprefix(HostFact.STRANGERS), **found._asdict()}
 
 
 def _plain(value: Any) -> Any:

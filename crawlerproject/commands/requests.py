@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
-from crawlerproject.inspection.progress import human_bytes, human_seconds
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
+from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
 
 # A robots.txt up to this many lines is printed; of a longer one the file is named.
@@ -37,7 +37,7 @@ class Command(InspectCommand):
         host = bare_host(one_argument(args, "a host", self.example))
         crawl = self.look()
         since, until = iso(opts.since, "--since"), iso(opts.until, "--until")
-        story = host_story(crawl.logs, host, since, until, subdomains=opts.subdomains)
+        story = host_story(crawl.folders, host, since, until, subdomains=opts.subdomains)
         if opts.json:
             say_json([visit.as_dict() for visit in story.visits])
         else:

@@ -8,8 +8,7 @@ from pathlib import Path
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.base import one_sentence
-from crawlerproject.commands.load import INDEX
-from crawlerproject.crawl.start.preflight import crawl_folder
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError
 from crawlerproject.terminal import say, say_json
 
@@ -55,8 +54,8 @@ class Command(ScrapyCommand):
                 raise OperatorError('Give the words to search for, for example: scrapy search "robots exclusion"')
             if opts.limit < 1:
                 raise OperatorError(f"--limit is {opts.limit}; give 1 or more.")
-            folder = opts.folder or crawl_folder(self.settings, "web")
-            hits = search(folder / INDEX, " ".join(args), opts.limit)
+            folder = opts.folder or crawl_folder(self.settings)
+            hits = search(folder.search, " ".join(args), opts.limit)
             for hit in hits:
                 if opts.json:
                     say_json([hit._asdict()], lines=True)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings
 
 from crawlerproject.commands.base import one_sentence
-from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.errors import OperatorError
 from crawlerproject.settings import given
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX
 from crawlerproject.stores.copy.compare import Copied
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.redis.client import SCHEMES, without_password
-from crawlerproject.stores.rocks.view import RUN_FILE
 from crawlerproject.terminal import say
 
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
@@ -66,28 +63,28 @@ def _is_redis(place: str) -> bool:
 
 
 def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
-    folder = Path(args[1])
-    if not (folder / "frontier" / "CURRENT").is_file():
+    folder = CrawlDir(args[1])
+    if not folder.has_frontier():
         raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder.")
     lock = take_lock(folder)
     try:
-        if left := next((folder / "warc").glob(f"*{OPEN_SUFFIX}"), None):
+        if left := next(iter(folder.open_warcs()), None):
             raise OperatorError(
                 f"The crawl in {folder} did not end in good order ({left.name} is open); start it and stop it (Ctrl-C)."
             )
-        run = folder / RUN_FILE
+        run = folder.run
         stamp = f"{folder.resolve()} {run.stat().st_mtime_ns if run.exists() else 0}"
         crawl, partitions = str(settings["FLEET_CRAWL"]), settings.getint("FLEET_PARTITIONS")
-        return to_redis(folder / "frontier", stamp, args[2], crawl, partitions, _say)
+        return to_redis(folder.frontier, stamp, args[2], crawl, partitions, _say)
     finally:
         os.close(lock)
 
 
 def _into_folder(settings: BaseSettings, args: list[str]) -> Copied:
-    folder = Path(args[2])
+    folder = CrawlDir(args[2])
     lock = take_lock(folder)
     try:
-        return to_rocks(args[1], str(settings["FLEET_CRAWL"]), folder / "frontier", _say)
+        return to_rocks(args[1], str(settings["FLEET_CRAWL"]), folder.frontier, _say)
     finally:
         os.close(lock)
 

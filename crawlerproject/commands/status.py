@@ -11,8 +11,8 @@ from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
-from crawlerproject.inspection.progress import human_bytes, human_seconds
 from crawlerproject.rules.bottleneck import bound_by, load_of
+from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json

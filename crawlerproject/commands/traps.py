@@ -15,13 +15,8 @@ from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.terminal import say, say_json
-
-# The names of the facts that keep a host's yields, what strangers named of it, and a domain's hosts:
-# frontier/learned/traps.py, domain_desk.py.
-FACT_PREFIX = "traps/"
-STRANGERS_PREFIX = "strangers/"
-DOMAIN_PREFIX = "domains/"
 
 
 class Command(ScrapyCommand):
@@ -60,11 +55,13 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         try:
             with CrawlView(self.settings).store() as view:
-                rows = [row for name, packed in view.facts(FACT_PREFIX) for row in _rows(name, packed, args)]
-                strangers = view.facts(STRANGERS_PREFIX)
+                rows = [row for name, packed in view.facts(HostFact.TRAPS) for row in _rows(name, packed, args)]
+                strangers = view.facts(HostFact.STRANGERS)
                 rows += [row for name, packed in strangers for row in _rows_of_strangers(name, packed, args)]
                 rows.sort(key=lambda row: str(row["host"]))
-                rows += [row for name, packed in view.facts(DOMAIN_PREFIX) for row in _domain_rows(name, packed, args)]
+                rows += [
+                    row for name, packed in view.facts(HostFact.DOMAIN) for row in _domain_rows(name, packed, args)
+                ]
         except (OperatorError, StorageError) as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
         except ValueError as error:
@@ -79,7 +76,7 @@ class Command(ScrapyCommand):
 
 
 def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = "*." + name.removeprefix(DOMAIN_PREFIX)
+    host = "*." + name.removeprefix(HostFact.DOMAIN)
     domain = DomainHosts.unpack(packed)
     if domain.refused and (not hosts or host in hosts or host[2:] in hosts):
         why = f"{domain.hosts:,} hosts, which have shown {domain.pages:,} new texts"
@@ -88,7 +85,7 @@ def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[st
 
 
 def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = host_name(name.removeprefix(FACT_PREFIX))  # a version before this one told ports apart
+    host = host_name(name.removeprefix(HostFact.TRAPS))  # a version before this one told ports apart
     if hosts and host not in map(host_name, hosts):
         return
     yields = HostYields.unpack(packed)
@@ -100,6 +97,6 @@ def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, obje
 
 
 def _rows_of_strangers(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = name.removeprefix(STRANGERS_PREFIX)
+    host = name.removeprefix(HostFact.STRANGERS)
     if not hosts or host in map(host_name, hosts):
         yield from ({"host": host, **found._asdict()} for found in Strangers.unpack(packed).trapped())

@@ -50,7 +50,7 @@ class Command(ScrapyCommand):
                 self._verify_files(paths)
                 return
             folder = folder_of(args, self.settings)
-            total = sum(path.stat().st_size for path in (folder / "warc").glob("*.warc.gz*") if path.suffix != ".torn")
+            total = sum(path.stat().st_size for path in folder.warc.glob("*.warc.gz*") if path.suffix != ".torn")
             with Bytes("Verifying", total) as progress:
                 found = Verification(folder, progress.advance).run()
             self._say(found.problems, found.notes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from crawlerproject.commands.base import Bytes, closed_warcs, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, folder_of, one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.wacz import write_wacz
 from crawlerproject.terminal import say
@@ -47,12 +47,12 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         with one_sentence():
             folder = folder_of(args, self.settings)
-            warcs = closed_warcs(folder)
+            warcs = folder.closed_warcs()
             if not warcs:
                 raise OperatorError(f"{folder} has no closed WARC file yet.")
             target = Path(opts.output or f"{folder.resolve().name}.wacz")
-            if any((folder / "warc").glob("*.open")):
+            if folder.open_warcs():
                 say("The WARC file that is still written is left out.", error=True)
             with Bytes("Packing", sum(warc.stat().st_size for warc in warcs)) as progress:
-                pages = write_wacz(target, warcs, folder / "index", time.time(), progress.advance)
+                pages = write_wacz(target, warcs, folder.index, time.time(), progress.advance)
             say(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")

@@ -93,7 +93,7 @@ def _via(crawl: CrawlView, page: str, target: str) -> Via:
     last = rows[-1]
     token = identity(crawl.settings).token
     # One of several workers' folders has the file.
-    nofollow = any(ArchivedPage(folder / "warc", last, token).asks_not_to_follow(key) for folder in crawl.folders)
+    nofollow = any(ArchivedPage(folder.warc, last, token).asks_not_to_follow(key) for folder in crawl.folders)
     return Via(url, int(last["depth"] or 0), nofollow)
 
 

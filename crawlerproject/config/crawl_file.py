@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import default_settings
 
 from crawlerproject.config.arguments import EXCLUDE, INCLUDE, PATTERNS, Arguments, check_limits, written
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.user_settings import ENVIRONMENT_PRIORITY
 from crawlerproject.config.values import list_of_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import LIMITS, amount
 from crawlerproject.settings import OURS, user
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-CRAWL_FILE = "crawl.toml"
 PRIORITY = 25
 """Above Scrapy's ``project`` (20), below ``spider`` (30) and ``cmdline`` (40)."""
 ALL = "all"
@@ -99,7 +100,7 @@ class CrawlFile:
 
 def read_crawl_file(folder: Path) -> CrawlFile | None:
     """The crawl's file; None before its first start. Raises OperatorError for one that cannot be used."""
-    path = folder / CRAWL_FILE
+    path = CrawlDir(folder).crawl_file
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -131,7 +132,7 @@ def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:
 
     Comments and order of a file that is there are kept.
     """
-    path = folder / CRAWL_FILE
+    path = CrawlDir(folder).crawl_file
     if not path.exists():
         replace_file(path, _new(crawl).encode(), SECRET_FILE)
         return
@@ -210,9 +211,9 @@ def apply_of_folder(settings: BaseSettings, spider_name: str = "web") -> CrawlFi
     A folder that is closed to this user has nothing to say.
     """
     refuse_bad_user_settings()
-    folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+    folder = whole_crawl(settings, spider_name)
     closed = folder.exists() and not os.access(folder, os.X_OK)
-    unreadable = not closed and (folder / CRAWL_FILE).exists() and not os.access(folder / CRAWL_FILE, os.R_OK)
+    unreadable = not closed and folder.crawl_file.exists() and not os.access(folder.crawl_file, os.R_OK)
     file = None if closed or unreadable else read_crawl_file(folder)
     apply(file, settings)
     return file

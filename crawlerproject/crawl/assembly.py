@@ -6,15 +6,14 @@ import logging
 import random
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
+from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.crawl.learned import Learned
-from crawlerproject.fleet.join import worker_name
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import gates_of
@@ -22,6 +21,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
+from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
@@ -36,7 +36,8 @@ from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import rows_lost
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
-from crawlerproject.stores.index.ranks import RANKED_LINKED, Linked
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.index.ranks import Linked
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 
@@ -55,12 +56,12 @@ logger = logging.getLogger(__name__)
 
 
 def archive_of(
-    settings: BaseSettings, folder: Path, store: Store, clock: Callable[[], float], *, alone: bool
+    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
 ) -> Archive:
     """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
 
     def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
-        return rows_lost(store, folder / "log", rows, kept, clock(), count_rows)
+        return rows_lost(store, folder.log, rows, kept, clock(), count_rows)
 
     archive = Archive(
         folder,
@@ -109,7 +110,7 @@ def gates_in(settings: BaseSettings, store: FrontierStore, resumed: Resumed, tra
 
 def frontier_of(
     settings: BaseSettings,
-    folder: Path,
+    folder: CrawlDir,
     store: FrontierStore,
     gates: Gates,
     ownership: HostOwnership | None,
@@ -131,7 +132,7 @@ def frontier_of(
         max_failures=settings.getint("HOST_MAX_FAILURES"),
         paces=HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
     )
-    linked = folder / RANKED_LINKED
+    linked = folder.ranked_linked
     return Frontier(
         store,
         workbench,
@@ -180,15 +181,9 @@ def learned_of(
     settings: BaseSettings, store: Store, frontier: Frontier, traps: TrapModel, totals: TotalsBook
 ) -> Learned:
     """All that learns, around the frontier."""
-    return Learned(
-        traps,
-        BadCertificates(store),
-        frontier.renders,
-        revisits_of(settings, store),
-        frontier.domains,
-        contents_of(settings, store),
-        totals,
-    )
+    revisits = revisits_of(settings, store)
+    hosts = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
+    return Learned(hosts, contents_of(settings, store), totals)
 
 
 def contents_of(settings: BaseSettings, store: ContentStore) -> DuplicateIndex:

@@ -7,17 +7,18 @@ import logging
 import os
 import shutil
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.fleet import shared
 from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Allowed, progress
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
-from crawlerproject.crawl.start.preflight import check_settings, crawl_folder, take_lock
+from crawlerproject.crawl.start.preflight import check_settings
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
-from crawlerproject.fleet.join import shared
-from crawlerproject.reading.reader import Reader
+from crawlerproject.reading.page_reader import page_reader_of
+from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.operator_files.control import Control
 from crawlerproject.stores.poison import Poison
 
@@ -38,21 +39,19 @@ class Crawl:
         assert crawler.stats is not None
         self._settings = settings
         self._spider = spider
-        self.folder: Path = crawl_folder(settings, spider.name)
+        self.folder = crawl_folder(settings, spider.name)
         self.run = Run(crawler.stats, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
         self._allowed = Allowed()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         check_settings(settings)  # the crawl command has done so; another project's may not have
-        self.reader = Reader(
-            seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
-        )
         self._lock = take_lock(self.folder)
         try:
             of_all = self.folder.parent if shared(settings) else self.folder  # a fleet's workers share one
             self.control = Control(of_all)
             siblings = [folder for folder in of_all.iterdir() if folder.is_dir()] if shared(settings) else []
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
+            self.reader = page_reader_of(crawler, self.poison)
             self.session: Session = self._opened()
         except BaseException:
             os.close(self._lock)

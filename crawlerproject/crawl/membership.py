@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from crawlerproject.config.fleet import answer_seconds, shared
 from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.fleet.join import answer_seconds, join, shared
+from crawlerproject.fleet.join import join
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from crawlerproject.errors import FetchError
     from crawlerproject.fleet.worker import Fleet
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.traps import TrapModel
+    from crawlerproject.frontier.learned.learner import Kept
     from crawlerproject.frontier.lease import Lease
 
 Store = BufferedStore | RocksStore
@@ -65,7 +66,7 @@ class Solo:
     def settle(self) -> None:
         """After a commit, what was read is done with: nothing."""
 
-    async def turn(self, frontier: Frontier, traps: TrapModel, run: Run, idle: Callable[[], bool]) -> bool:
+    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """After a commit, whether hosts may have come from other workers."""
         return False
 
@@ -113,13 +114,13 @@ class Member:
         self._fleet.outbox.extend(found)
         return 0
 
-    async def turn(self, frontier: Frontier, traps: TrapModel, run: Run, idle: Callable[[], bool]) -> bool:
+    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         for how, count in fleet.store.links.filter.told().items():
             run.stats.inc_value(f"links/{how}", count)
-        await fleet.turn(frontier, traps, idle=idle())
+        await fleet.turn(frontier, learned, idle=idle())
         return True
 
     def finished(self, idle: Callable[[], bool]) -> bool:
@@ -146,7 +147,7 @@ Membership = Solo | Member
 """One process's place among those of its crawl."""
 
 
-def membership_of(settings: BaseSettings, folder: Path, run: Run) -> Membership:
+def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run) -> Membership:
     """Open the frontier's store, in a fleet as its member, whose clock ``run`` follows then. Raises OperatorError."""
     if not shared(settings):
         return Solo(open_frontier(folder))

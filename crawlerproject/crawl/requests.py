@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
 
 from scrapy import Request
 
 from crawlerproject.errors import FetchError
+from crawlerproject.fetch.exchange import META_KEY
+from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
 
 if TYPE_CHECKING:
@@ -16,7 +20,9 @@ if TYPE_CHECKING:
     from crawlerproject.stores.poison import Poison
 
 # Where a project switches them on, Scrapy's middlewares keep from what the frontier sees to.
-NOT_SCRAPYS = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
+_NOT_SCRAPYS = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
+FOR_SCRAPY: dict[str, Any] = {"verbatim_url": True, "download_slot": "all", **_NOT_SCRAPYS}
+"""What a request of the frontier's carries for Scrapy."""
 
 
 class Answered(Protocol):
@@ -35,7 +41,7 @@ class LeaseRequests:
     def __init__(self, session: Session, guard: Guard, poison: Poison, pages: Answered, embeds: Answered) -> None:
         """``pages`` and ``embeds`` take the answers to pages and to sub-requests."""
         self._member = session.member
-        self._revisits = session.learned.revisits
+        self._revisits = session.learned.hosts.revisits
         self._subscriptions = session.subscriptions
         self._guard = guard
         self._poison = poison
@@ -44,45 +50,36 @@ class LeaseRequests:
 
     def request(self, lease: Lease, error: FetchError | None) -> Request:
         """The request; with an ``error`` it fails for that without being sent."""
-        meta = self._meta(lease, error)
-        if lease.is_hub:
-            request = self._of_hub(lease, meta)
-        elif lease.embed is not None:
-            request = self._of_embed(lease, meta)
-        else:
-            request = Request(
-                lease.row.url,
-                headers=self._revisits.headers(lease.row),
-                callback=self._pages.answered,
-                errback=self._pages.on_error,
-                dont_filter=True,
-                meta=meta,
-            )
+        request, poison, host = self._made(lease), self._poison, lease.row.host
+        if poison.suspects and poison.is_poison(lease.row.key):
+            error = FetchError(Reason.POISON, "the process died while it read the page")
+        request.meta[META_KEY] = LeasedExchange(
+            ref(request),
+            lease.address,
+            lease.delay_seconds,
+            ask_until=self._member.ask_until(host),
+            error=error,
+            mark=partial(poison.reading, lease.row),
+            lease=lease,
+        )
         self._guard.lease(request, lease)
         return request
 
-    def _meta(self, lease: Lease, error: FetchError | None) -> dict[str, Any]:
-        meta: dict[str, Any] = {
-            "lease": lease,
-            "address": lease.address,
-            "delay_seconds": lease.delay_seconds,
-            "robots_checked": True,
-            "verbatim_url": True,
-            "download_slot": "all",
-            "poison": self._poison,
-            **NOT_SCRAPYS,
-        }
-        if lease.is_render:
-            meta["render"] = True
-        if self._poison.suspects and self._poison.is_poison(lease.row.key):
-            error = FetchError(Reason.POISON, "the process died while it read the page")
-        if error is not None:
-            meta["fetch_error"] = error
-        if (until := self._member.ask_until(lease.row.host)) is not None:
-            meta["ask_until"] = until
-        return meta
+    def _made(self, lease: Lease) -> Request:
+        if lease.is_hub:
+            return self._of_hub(lease)
+        if lease.embed is not None:
+            return self._of_embed(lease)
+        return Request(
+            lease.row.url,
+            headers=self._revisits.headers(lease.row),
+            callback=self._pages.answered,
+            errback=self._pages.on_error,
+            dont_filter=True,
+            meta=FOR_SCRAPY,
+        )
 
-    def _of_hub(self, lease: Lease, meta: dict[str, Any]) -> Request:
+    def _of_hub(self, lease: Lease) -> Request:
         assert self._subscriptions is not None  # the gate refuses the row without
         return Request(
             lease.row.url,
@@ -92,14 +89,14 @@ class LeaseRequests:
             callback=self._pages.answered,
             errback=self._pages.on_error,
             dont_filter=True,
-            meta=meta,
+            meta=FOR_SCRAPY,
         )
 
-    def _of_embed(self, lease: Lease, meta: dict[str, Any]) -> Request:
+    def _of_embed(self, lease: Lease) -> Request:
         embed = lease.embed
         assert embed is not None
         embed.granted()
-        meta |= {"embed": True, "download_timeout": embed.timeout_seconds}
+        meta = {**FOR_SCRAPY, "download_timeout": embed.timeout_seconds}
         if embed.proxy:
             meta["proxy"] = embed.proxy
         return Request(

@@ -16,15 +16,16 @@ from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.dispatch import LeaseDispatch
 from crawlerproject.crawl.engine import Engine
 from crawlerproject.crawl.intake import Intake
-from crawlerproject.crawl.requests import NOT_SCRAPYS, LeaseRequests
+from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests
 from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages
 from crawlerproject.crawl.start.loader import QueueLoader
 from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
+from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.resolver import resolver_for
-from crawlerproject.middlewares.guard import FRONTIERS_META, guard_of
-from crawlerproject.middlewares.leased import lease_in
+from crawlerproject.middlewares.guard import guard_of
+from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
 
@@ -33,19 +34,11 @@ if TYPE_CHECKING:
     from scrapy.dupefilters import BaseDupeFilter
     from twisted.internet.defer import Deferred
 
-# What we say of a request of ours, and a spider's own may have from response.meta.
-_OURS = (
-    *FRONTIERS_META,
-    *NOT_SCRAPYS,
-    *("wire", "download_slot", "floor_seconds", "render", "rendered", "download_latency"),
-    *("facts", "triage", "to_render", "challenge", "reading", "unread"),
-)
-
 
 def _disown(request: Request) -> None:
-    """Take what is a lease's from a request that only has a copy of its meta."""
-    if lease_in(request) is not None:
-        for name in _OURS:
+    """Take what a leased request carries from one that has a copy of its meta."""
+    if isinstance(request.meta.pop(META_KEY, None), LeasedExchange):
+        for name in (*FOR_SCRAPY, "download_latency"):
             request.meta.pop(name, None)
 
 

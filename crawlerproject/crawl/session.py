@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.crawl import assembly as parts
@@ -20,6 +19,7 @@ from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
@@ -73,7 +73,7 @@ class Session:
         self.member.close()
 
 
-def open_session(settings: BaseSettings, folder: Path, spider: Any, run: Run) -> Session:
+def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
     member = membership_of(settings, folder, run)
     try:
@@ -83,7 +83,7 @@ def open_session(settings: BaseSettings, folder: Path, spider: Any, run: Run) ->
         raise
 
 
-def _assembled(settings: BaseSettings, folder: Path, spider: Any, run: Run, member: Membership) -> Session:
+def _assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, member: Membership) -> Session:
     store = member.store
     clean = store.fact(CLEAN_FACT)
     archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
@@ -108,12 +108,12 @@ def _assembled(settings: BaseSettings, folder: Path, spider: Any, run: Run, memb
         gates,
         frontier,
         learned,
-        Announcements(store, frontier, learned.revisits, recrawl=spider.recrawl),
+        Announcements(store, frontier, learned.hosts.revisits, recrawl=spider.recrawl),
         parts.subscriptions_of(settings, store, frontier) if member.alone else None,
         resumed,
         troubles,
         CrawlLimits(limits, totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT")),
-        PageCompletion(frontier, records, learned, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
+        PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
         Commits(frontier, archive, learned, member, troubles, run),
     )
     if not member.alone and settings.getint("WEBSUB_PORT"):

@@ -12,13 +12,13 @@ from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.items import Page
+from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.parse.response_page import REDIRECTS, header, page_by_middleware, page_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Base
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
@@ -36,15 +36,16 @@ class SubrequestAnswers:
 
     async def answered(self, response: Response) -> None:
         """Scrapy's callback: any answer."""
-        request = response.request
-        assert request is not None
-        lease: Lease = request.meta["lease"]
-        if "wire" not in request.meta:
+        assert response.request is not None
+        exchange = leased(response.request)
+        assert exchange is not None
+        lease, wire = exchange.lease, exchange.wire
+        if wire is None:
             page = page_by_middleware(lease, "a downloader middleware answered")
             _tell(lease, RuntimeError(page.error))
             await self._pipeline.complete(page)
             return
-        page = page_of(lease, response, request.meta["wire"])
+        page = page_of(lease, response, wire)
         if response.status in REDIRECTS:
             target = Base(page.url).join(header(response.headers, b"Location"))
             page.location = target.url if target is not None else ""
@@ -53,8 +54,8 @@ class SubrequestAnswers:
 
     async def on_error(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
-        request: Request = cast("Any", failure).request
-        lease: Lease = request.meta["lease"]
+        lease = lease_in(cast("Any", failure).request)
+        assert lease is not None
         error = failure.value
         assert error is not None
         _tell(lease, error)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-ERRORS_FILE = "errors.log"
 _FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 
 
@@ -45,7 +44,7 @@ class ErrorLog:
         scheduler = scheduler_of(self._crawler)
         if scheduler is None:
             return
-        handler = logging.FileHandler(scheduler.crawl.folder / "log" / ERRORS_FILE, encoding="utf-8", delay=True)
+        handler = logging.FileHandler(scheduler.crawl.folder.errors_log, encoding="utf-8", delay=True)
         handler.setLevel(logging.ERROR)
         handler.setFormatter(logging.Formatter(_FORMAT))
         handler.addFilter(lambda record: bool(record.exc_info))

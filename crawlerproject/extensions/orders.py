@@ -13,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 from crawlerproject.crawl.orders import obey, take_in
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.holds import LIMITED, PAUSED
+from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
 
 if TYPE_CHECKING:
     from typing import Self

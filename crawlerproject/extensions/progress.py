@@ -14,16 +14,17 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.crawl.start.preflight import crawl_folder
 from crawlerproject.inspection.progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs.request_log import log_files
 from crawlerproject.terminal import console, guard_streams, has_panel, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -72,7 +73,7 @@ class LogDisplay:
 class LiveDisplay:
     """A panel at the bottom of the terminal, with the log scrolling above it."""
 
-    def __init__(self, title: str, folder: Path | None = None) -> None:
+    def __init__(self, title: str, folder: CrawlDir | None = None) -> None:
         """``folder``: of the crawl that is summed up at its end."""
         self.beat_seconds = LIVE_SECONDS
         self._title = title
@@ -200,8 +201,8 @@ def scheduler_progress(crawler: Crawler) -> Progress | None:
     return scheduler.crawl.progress() if scheduler is not None else None
 
 
-def _log_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in (folder / "log").glob("requests-*"))
+def _log_bytes(folder: CrawlDir) -> int:
+    return sum(path.stat().st_size for path in log_files(folder.log))
 
 
 def _point_log_to_stderr() -> None:

@@ -19,8 +19,8 @@ from crawlerproject.config.user_settings import user_path
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
+from crawlerproject.stores.crawl_dir import write_facts
 from crawlerproject.stores.redis.client import without_password
-from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, write_facts
 from crawlerproject.watch.machine import machine_facts
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class StatusFile:
             "settings": {name: _plain(self._crawler.settings[name]) for name in OURS}
             | {"NEVERCRAWL_USER_FILE": user_path(self._crawler.settings["NEVERCRAWL_USER_FILE"] or "")},
         }
-        write_facts(scheduler.crawl.folder, RUN_FILE, facts)
+        write_facts(scheduler.crawl.folder.run, facts)
         self._loop.start(BEAT_SECONDS, now=True)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
@@ -171,7 +171,7 @@ class StatusFile:
     def _write(self, scheduler: FrontierScheduler, status: dict[str, Any]) -> None:
         self.last = status
         try:
-            write_facts(scheduler.crawl.folder, STATUS_FILE, status)
+            write_facts(scheduler.crawl.folder.status, status)
         except StorageError:
             return  # a full disk is the crawl's own business, and it says so
 

@@ -14,8 +14,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.extensions.status_file import StatusFile
 from crawlerproject.settings import OURS
-from crawlerproject.stores.rocks.view import RUN_FILE, read_facts, write_facts
-from crawlerproject.watch.last_hour import LAST_HOUR_FILE, STEP_SECONDS, Levels, Totals, read_last_hour
+from crawlerproject.stores.crawl_dir import read_facts, write_facts
+from crawlerproject.watch.last_hour import STEP_SECONDS, Levels, Totals, read_last_hour
 from crawlerproject.watch.live import host_table, live_facts
 from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page, json_question, one, static
 from crawlerproject.watch.questions import Questions
@@ -49,7 +49,7 @@ class StatusServer(HttpListener):
             return None
         self._scheduler: FrontierScheduler = scheduler
         crawl, settings = scheduler.crawl, self._crawler.settings
-        run = read_facts(crawl.folder, RUN_FILE)
+        run = read_facts(crawl.folder.run)
         self._run = {
             "folder": str(crawl.folder),
             "spider": run.get("spider", ""),
@@ -59,7 +59,7 @@ class StatusServer(HttpListener):
         asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(crawl.folder.absolute())}
         self._questions = Questions(asked)
         self._surveyor = Surveyor(scheduler)
-        self._hour = read_last_hour(read_facts(crawl.folder, LAST_HOUR_FILE), crawl.run.now())
+        self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
         text = metrics(self._counted)
         served = {
             **static(),
@@ -126,7 +126,7 @@ class StatusServer(HttpListener):
     def _keep(self) -> None:
         crawl = self._scheduler.crawl
         try:
-            write_facts(crawl.folder, LAST_HOUR_FILE, self._hour.as_dict(crawl.run.now()))
+            write_facts(crawl.folder.last_hour, self._hour.as_dict(crawl.run.now()))
         except StorageError:
             return  # a full disk is the crawl's own business, and it says so
 

@@ -1,4 +1,4 @@
-"""Scrapy's download handler for http and https: one request, one answer, its exact bytes in ``meta["wire"]``.
+"""Scrapy's download handler for http and https: one request, one answer, its exact bytes in the request's ``Exchange``.
 
 Redirects and HTTP errors are answers like any other; nothing is followed or tried again here.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
@@ -20,6 +20,7 @@ from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.fetch.decoding import decode
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.pool import Pool
 from crawlerproject.fetch.proxies import Proxies, Proxy
@@ -54,10 +55,8 @@ _CLASSES: dict[bytes, type[Response]] = {  # the common types at once; Scrapy's 
 class CrawlerDownloadHandler(BaseDownloadHandler):
     """Fetches with our own HTTP/1.1 client.
 
-    Reads ``request.meta``: ``address`` (IP address to connect to, already resolved), ``proxy``, ``download_timeout``,
-    ``ask_until`` (seconds since boot, by which the answer must be complete), ``fetch_error`` (a FetchError that was
-    found before, raised at once), ``poison`` (marks the page while its body is decoded). Sets ``wire`` and
-    ``download_latency``.
+    Reads the request's ``Exchange`` and sets its ``wire``. Of Scrapy's own meta keys it reads ``proxy`` and
+    ``download_timeout`` and sets ``download_latency``.
     Raises ``FetchError``, and nothing else for whatever the web does; ``LeaseOver`` when no time is left to ask.
     """
 
@@ -87,20 +86,20 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         """Scrapy: fetch one request."""
-        meta = request.meta
-        meta.pop("wire", None)  # of an earlier try
-        if (failed := meta.get("fetch_error")) is not None:
-            raise failed.with_traceback(None)
+        meta, exchange = request.meta, exchange_of(request)
+        exchange.wire = None  # of an earlier try
+        if exchange.error is not None:
+            raise exchange.error.with_traceback(None)
         target = parse_target(request.url)
         proxy = self._proxies.choose(meta, target.scheme, target.host, target.port)
         if proxy is None:
-            endpoint = await self._endpoint(meta, target)
+            endpoint = await self._endpoint(exchange.address, target)
             sent = archived = self._writer.write(request, target)
         else:
             endpoint, sent, archived = await self._through(proxy, request, target)
         timeout_seconds = min(self._limits.timeout_seconds, meta.get("download_timeout") or float("inf"))
-        if (ask_until := meta.get("ask_until")) is not None:
-            timeout_seconds = min(timeout_seconds, ask_until - since_boot())
+        if exchange.ask_until is not None:
+            timeout_seconds = min(timeout_seconds, exchange.ask_until - since_boot())
             if timeout_seconds <= 0:
                 raise LeaseOver(request.url)
         try:
@@ -108,16 +107,13 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         except FetchError as error:
             if error.wire is not None:
                 error.wire.request_bytes = archived
-                meta["wire"] = error.wire
+                exchange.wire = error.wire
             raise
         wire.request_bytes = archived
-        meta["wire"] = wire
+        exchange.wire = wire
         meta["download_latency"] = wire.connect_seconds + (wire.ttfb_seconds or 0.0)
         await self._budget.room()  # what is returned here is read and judged in the same go
-        poison, lease = meta.get("poison"), meta.get("lease")
-        if poison is None or lease is None:  # no crawl of ours
-            return response_of(request.url, wire, headers, self._limits.max_bytes)
-        with poison.reading(lease.row):
+        with exchange.mark():
             return response_of(request.url, wire, headers, self._limits.max_bytes)
 
     async def close(self) -> None:
@@ -127,14 +123,14 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         if self._proxy_resolver is not None:
             await self._proxy_resolver.close()
 
-    async def _endpoint(self, meta: dict[str, Any], target: Target) -> Endpoint:
-        ip = meta.get("address") or (await resolver_for(self.crawler).resolve(target.host)).addresses[0]
+    async def _endpoint(self, address: str, target: Target) -> Endpoint:
+        ip = address or (await resolver_for(self.crawler).resolve(target.host)).addresses[0]
         self._check(ip)
         return Endpoint(ip, target.port, target.host, target.scheme == "https")
 
     async def _through(self, proxy: Proxy, request: Request, target: Target) -> tuple[Endpoint, bytes, bytes]:
         """Endpoint, bytes to send, bytes to archive (the same without the proxy's password)."""
-        for ip in (request.meta.get("address"), _literal(target.host)):
+        for ip in (exchange_of(request).address, _literal(target.host)):
             if ip:  # the proxy would connect to it for us
                 self._check(ip)
         if self._proxy_resolver is None:

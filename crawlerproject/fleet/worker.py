@@ -15,7 +15,7 @@ import orjson
 from crawlerproject.errors import NameTaken, StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.learned.learner import Kept
 from crawlerproject.frontier.messages import Links, Message, pack, unpack
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import since_boot
@@ -208,7 +208,7 @@ class Fleet:
         self.store.look_up([page for messages in read.values() for message in messages for page in _pages_of(message)])
         return read
 
-    async def turn(self, frontier: Frontier, traps: TrapModel, *, idle: bool) -> None:
+    async def turn(self, frontier: Frontier, learned: Kept, *, idle: bool) -> None:
         """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now."""
         now = since_boot()
         if now - self._renewed_at >= self._lease_seconds / _RENEW_SHARE:
@@ -222,7 +222,7 @@ class Fleet:
             self._reported_at = now
             told = await self._report(quiet)
             await self._balance(frontier, told)
-        await self._let_go(frontier, traps)
+        await self._let_go(frontier, learned)
 
     async def _report(self, quiet: bool) -> FleetStatus:
         self._activity += not quiet
@@ -288,11 +288,11 @@ class Fleet:
         self._taken.append(partition)
         frontier.take_up(hosts)
 
-    async def _let_go(self, frontier: Frontier, traps: TrapModel) -> None:
+    async def _let_go(self, frontier: Frontier, learned: Kept) -> None:
         if not self._leaving:
             return
-        traps.forget(self.mine)
-        unstored = [*frontier.let_go(self.mine), *traps.unstored()]
+        learned.forget(self.mine)
+        unstored = [*frontier.let_go(self.mine), *learned.unstored()]
         staying = {self.store.store.partition(host) for host in unstored}
         going = self._leaving - staying
         if going:

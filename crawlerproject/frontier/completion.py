@@ -13,8 +13,8 @@ from crawlerproject.frontier.politeness import Consequence, FetchOutcome, HostPo
 from crawlerproject.frontier.robots.responses import RobotsResponses
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Stage
-from crawlerproject.inspection.progress import moment
 from crawlerproject.rules.politeness.backoff import ADDRESS_FAILURES, PORT_FAILURES, UNSENT_FAILURES
+from crawlerproject.rules.readable import moment
 from crawlerproject.stores.protocols import PageRecord
 
 _AGAIN = Consequence(again=True, give_up=False)

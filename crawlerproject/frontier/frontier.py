@@ -16,9 +16,9 @@ from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.completion import LeaseCompletion
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import PAUSED, Holds
+from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import PAUSED, Host
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
@@ -119,7 +119,7 @@ class Frontier:
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
-        return self._admission.let_go(mine) + self.domains.let_go(mine)
+        return self._admission.let_go(mine)
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""

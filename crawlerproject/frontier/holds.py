@@ -7,17 +7,12 @@ ends it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import PER_HOST, Limits, Spent, reached
 from crawlerproject.rules.url.hosts import host_name
 
-if TYPE_CHECKING:
-    from crawlerproject.frontier.hosts.host import Host
-
-PAUSED, LIMITED = "paused", "limited"
-"""Why a host is held: what ``Host.held`` says, and its state for those who look on."""
 LEFT_ALONE = {"": Reason.HOST_PARKED, PAUSED: Reason.PAUSED, LIMITED: Reason.HOST_LIMIT}
 """By ``Host.held`` of a host that was given up: the reason."""
 

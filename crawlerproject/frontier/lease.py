@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, QueuedPage
 
 
 @dataclass(slots=True)
@@ -37,8 +37,3 @@ class Lease:
     def is_hub(self) -> bool:
         """Whether this asks a WebSub hub for a subscription."""
         return bool(self.row.flags & FLAG_HUB)
-
-    @property
-    def is_seed(self) -> bool:
-        """Whether the URL is one of the operator's seeds."""
-        return bool(self.row.flags & FLAG_SEED)

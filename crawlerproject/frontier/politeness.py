@@ -16,12 +16,12 @@ from crawlerproject.rules.politeness.backoff import (
     THEIR_FAILURES,
     Breaker,
     BreakerLimits,
-    BreakerState,
     Rest,
     RestLimits,
     after_success,
     after_trouble,
     breaker_failed,
+    failure_rest_seconds,
 )
 from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
 
@@ -145,8 +145,8 @@ class HostPoliteness:
         if ending.status is None:
             failure = FAILURES[ending.reason]
             if failure.host_wide:
-                wait = failure.base_wait_seconds * 2 ** min(max(host.failures, 1) - 1, 10)
-                host.rest_until = max(host.rest_until, now + min(wait, self.rests.max_seconds))
+                wait = failure_rest_seconds(failure, host.failures, self.rests.max_seconds)
+                host.rest_until = max(host.rest_until, now + wait)
             return Consequence(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
         if ending.walled:  # asking again is what walls are against
             self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
@@ -165,17 +165,10 @@ class HostPoliteness:
         return Consequence(again=False, give_up=parked and host.opened > 1, parked=parked)
 
     def _failed(self, host: Host, now: float, rng: random.Random) -> bool:
-        """One more failure in a row; True when it opened the breaker: the host is parked until its one probe.
-
-        While the breaker was open a host's one request at a time is that probe, so no third state is kept.
-        """
-        state = BreakerState.HALF_OPEN if host.opened else BreakerState.CLOSED
-        breaker = breaker_failed(Breaker(host.failures, state, 0.0, host.opened), now, self.breaker, rng)
-        host.failures, host.opened = breaker.failures, breaker.opened
-        if breaker.state is not BreakerState.OPEN:
-            return False
-        host.rest_until = max(host.rest_until, breaker.until)
-        return True
+        """One more failure in a row; True when it opened the breaker: the host is parked until its one probe."""
+        host.failures, host.opened, until = breaker_failed(Breaker(host.failures, host.opened), now, self.breaker, rng)
+        host.rest_until = max(host.rest_until, until)
+        return until > 0.0
 
     def robots_unreachable(self, host: Host, now: float, rng: random.Random, *, spare: bool) -> float:
         """When an unreachable robots.txt is asked for again; the host rests until then, unless ``spare``."""

@@ -14,7 +14,7 @@ from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.encoding import decode as decode_text
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
 from crawlerproject.rules.url.urls import Base
-from crawlerproject.stores.archive.warc_writer import OPEN_SUFFIX
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
 
 
 class ArchivedPage:

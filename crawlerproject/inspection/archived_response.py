@@ -16,7 +16,8 @@ from crawlerproject.rules.archive.http_heads import EDITED_PREFIX
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.stores.archive.captures import Captures, IndexedCapture, nearest
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, member_at
+from crawlerproject.stores.archive.warc_reader import member_at
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, CrawlDir
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.wire import Wire
 
@@ -73,7 +74,7 @@ def archived_response(url: str, wire: Wire, max_bytes: int, original: Member | N
     return response_of(url, wire, pairs, max_bytes)
 
 
-def archived(folder: Path, url: str, at: str = "") -> Archived | None:
+def archived(folder: CrawlDir, url: str, at: str = "") -> Archived | None:
     """What a crawl's spider saw of a page last, or nearest to ``at`` (UTC digits from the year on); None: nothing.
 
     Where a browser was sent the page, that is what the browser made of it. Raises OperatorError when ``url`` or ``at``
@@ -120,13 +121,13 @@ def _original(captures: Captures, revisit: Member) -> Member:
     return captures.record(original)
 
 
-def _render(folder: Path, chosen: IndexedCapture, all_of_them: list[IndexedCapture]) -> Member | None:
+def _render(folder: CrawlDir, chosen: IndexedCapture, all_of_them: list[IndexedCapture]) -> Member | None:
     """What a browser made of a capture, before there was another; the request log knows where that is."""
     later = [found.row.timestamp for found in all_of_them if found.row.timestamp > chosen.row.timestamp]
     since, until = _iso(chosen.row.timestamp), _iso(min(later)) if later else ""
-    for line in attempts(folder / "log", url=chosen.row.url, since=since, until=until):
+    for line in attempts(folder.log, url=chosen.row.url, since=since, until=until):
         if line["rendered"] and line["warc"]:
-            return _record(folder / "warc", line)
+            return _record(folder.warc, line)
     return None
 
 

@@ -16,10 +16,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from crawlerproject.config.crawl_file import CRAWL_FILE, CrawlFile, apply, apply_of_folder, read_crawl_file
+from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_file import CrawlFile, apply, apply_of_folder, read_crawl_file
+from crawlerproject.config.fleet import shared
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.fleet.join import shared
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.gates import Gates, gates_of
 from crawlerproject.frontier.holds import Holds
@@ -34,12 +35,12 @@ from crawlerproject.rules.url.globs import globs
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.settings import given
-from crawlerproject.stores.crawl_folder import FRONTIER
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.redis.view import RedisView
-from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, FrontierView, read_facts, running
+from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import guard_streams
 
 View = FrontierView | RedisView
@@ -56,41 +57,41 @@ class CrawlView:
     """
 
     def __init__(self, settings: BaseSettings, spider_name: str = "web") -> None:
-        self.folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
+        self.folder = whole_crawl(settings, spider_name)
         if not self.folder.is_dir():
             raise OperatorError(f"{self.folder} is not there; set CRAWL_DIR to the folder of a crawl.")
         if not os.access(self.folder, os.R_OK | os.X_OK) or _is_anothers(self.folder):
             raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
         self.now = time.time()
-        alone = (self.folder / RUN_FILE).exists() and not shared(settings)
+        alone = self.folder.run.exists() and not shared(settings)
         self.workers = [] if alone else workers_below(self.folder)
         if self.workers:
             self.run = max((worker.run for worker in self.workers), key=lambda run: float(run.get("started", 0.0)))
             self.status = together(self.workers)
             self.running = any(worker.running for worker in self.workers)
         else:
-            self.run = read_facts(self.folder, RUN_FILE)
-            self.status = read_facts(self.folder, STATUS_FILE)
-            self.running = running(self.status, self.folder)
+            self.run = read_facts(self.folder.run)
+            self.status = read_facts(self.folder.status)
+            self.running = self.folder.running(self.status)
         self._file = self._changed_since()
         self.settings = self._as_started(settings)
 
     @property
-    def folders(self) -> list[Path]:
+    def folders(self) -> list[CrawlDir]:
         """Where logs and archives are: the crawl's folder, or those of its workers on this machine."""
-        own = [self.folder] if not self.workers or (self.folder / "log").is_dir() else []
+        own = [self.folder] if not self.workers or self.folder.log.is_dir() else []
         return own + [worker.folder for worker in self.workers]
 
     @property
     def logs(self) -> list[Path]:
         """The folders of the request logs."""
-        return [folder / "log" for folder in self.folders]
+        return [folder.log for folder in self.folders]
 
     def store(self) -> View:
         """The frontier as of its last commit; close it."""
         if shared(self.settings):
             return RedisView(str(self.settings["STATE_URL"]), str(self.settings["FLEET_CRAWL"]))
-        return FrontierView(self.folder / "frontier")
+        return FrontierView(self.folder.frontier)
 
     def workers_elsewhere(self) -> list[str]:
         """Workers of this crawl that are at work and have no folder here."""
@@ -151,7 +152,7 @@ class CrawlView:
 
     def _changed_since(self) -> CrawlFile | None:
         """The crawl's file where the next start is the first that reads it as it is now."""
-        path = self.folder / CRAWL_FILE
+        path = self.folder.crawl_file
         if self.running or not path.exists() or path.stat().st_mtime < float(self.run.get("started", 0.0)):
             return None
         return read_crawl_file(self.folder)
@@ -173,9 +174,9 @@ class CrawlView:
         return merged
 
 
-def _is_anothers(folder: Path) -> bool:
+def _is_anothers(folder: CrawlDir) -> bool:
     """Whether what a crawl keeps for its owner is there and cannot be read."""
-    kept = (folder / FRONTIER, folder / RUN_FILE)
+    kept = (folder.frontier, folder.run)
     return any(path.exists() and not os.access(path, os.R_OK) for path in kept)
 
 

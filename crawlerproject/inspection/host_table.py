@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from crawlerproject.frontier.holds import LIMITED, PAUSED
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.inspection.host_state import host_state
 from crawlerproject.rules.politeness.pace_limits import Queue, limits
 

@@ -20,8 +20,9 @@ from crawlerproject.rules.archive.warc_records import digest_text
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, Progress, first_member
+from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.protocols import PageRecord
@@ -77,7 +78,7 @@ def _digest(record: PageRecord) -> str:
 class Verification:
     """One look at a crawl folder; ``progress`` hears of the bytes of WARC files read."""
 
-    def __init__(self, folder: Path, progress: Progress) -> None:
+    def __init__(self, folder: CrawlDir, progress: Progress) -> None:
         self.folder = folder
         self.found = Findings()
         self.captured = Captured()
@@ -88,11 +89,11 @@ class Verification:
 
     def run(self) -> Findings:
         """Check everything."""
-        warcs = self.folder / "warc"
+        warcs = self.folder.warc
         # Before the frontier is opened: whatever was closed by now is committed there.
         closed = sorted(warcs.glob(f"*{WARC_SUFFIX}"))
         try:
-            view = FrontierView(self.folder / "frontier")
+            view = FrontierView(self.folder.frontier)
         except OperatorError:
             self.found.notes.append("There is no frontier to compare with; only WARC files and index are checked")
             self._files(closed, None, None)
@@ -106,7 +107,7 @@ class Verification:
     def _files(self, closed: list[Path], committed: OpenFile | None, view: FrontierView | None) -> None:
         for path in closed:
             self._closed(path, committed, view)
-        warcs = self.folder / "warc"
+        warcs = self.folder.warc
         if committed is not None and committed.filename not in {path.name for path in closed}:
             # Still open, or closed since the frontier was opened.
             paths = (warcs / f"{committed.filename}{OPEN_SUFFIX}", warcs / committed.filename)
@@ -171,7 +172,7 @@ class Verification:
 
     def _cdxj(self, warc: Path, rows: list[CdxjEntry]) -> None:
         stem = warc.name.removesuffix(WARC_SUFFIX)
-        index = self.folder / "index" / f"{stem}.cdxj"
+        index = self.folder.index / f"{stem}.cdxj"
         if not index.exists():
             if index.with_name(f"{stem}{JOURNAL_SUFFIX}").exists():
                 self.found.notes.append(f"{warc.name} is not indexed yet; the crawl, or its next start, does it")
@@ -189,7 +190,7 @@ class Verification:
     def _parquet_parts(self, warc: Path, rows: list[CdxjEntry]) -> None:
         from crawlerproject.stores.index.parquet_tables import read_part  # Arrow: not before it is needed
 
-        if not (self.folder / "index" / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():
+        if not (self.folder.index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():
             return  # it is written before that file: said already
         due = self._parquet.build(warc.name, first_member(warc), rows)
         for path in sorted({*due, *self._parquet.parts_of(warc.name)}):
@@ -222,10 +223,10 @@ class Verification:
 
     def _left_over(self, closed: list[Path]) -> None:
         """Indexes without a file, and what earlier recoveries kept."""
-        index = self.folder / "index"
+        index = self.folder.index
         named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in index.glob("*.cdxj")}
         for name in sorted((named | set(self._parquet.filenames())) - {path.name for path in closed}):
-            if not (self.folder / "warc" / name).exists():
+            if not (self.folder.warc / name).exists():
                 self.found.problems.append(f"The index names {name}, which is missing")
         torn = [path.stat().st_size for path in torn_files(self.folder)]
         if torn:

@@ -12,21 +12,23 @@ from typing import Any, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import LIMITED, PAUSED, Holds
-from crawlerproject.frontier.hosts.domain_counts import stored_hosts
-from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.certificates import bad_certificate
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
+from crawlerproject.frontier.learned.certificates import BadCertificate
+from crawlerproject.frontier.learned.host_facts import stored_fact
 from crawlerproject.frontier.learned.hubs import read_hubs
 from crawlerproject.inspection.host_state import LEFT_ALONE, host_state, pace_source
-from crawlerproject.inspection.progress import human_bytes, human_seconds, moment
 from crawlerproject.inspection.url_state import Said, State, UrlState, iso_moment, said_moment
 from crawlerproject.reasons import ANSWERED, Reason
+from crawlerproject.rules.readable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
+from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.ports import key_of, port_of
 from crawlerproject.rules.url.scope import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FLAG_STRANGER, FrontierStore, PageRecord, QueuedPage
 
 # Decided without asking the server for the page.
@@ -154,8 +156,8 @@ class Why:
             ),
             "failures": host.failures,
         }
-        if (certificate := bad_certificate(self._store, name)) is not None:
-            word, seen = certificate
+        word, seen = stored_fact(self._store, HostFact.CERTIFICATE, BadCertificate, name)
+        if word:
             facts["certificate"] = Said(
                 f"{word}, seen {moment(seen)}", certificate_error=word, certificate_seen_at=iso_moment(seen)
             )
@@ -354,7 +356,7 @@ class Why:
     def _domain(self, key: str) -> str | None:
         """Why the domain of a host may have no host more; None when it may."""
         for domain in {bounded_domain(key), registered_domain(key)}:
-            known = stored_hosts(self._store, domain)
+            known = stored_fact(self._store, HostFact.DOMAIN, DomainHosts, domain)
             most = self._gates.max_hosts_per_domain
             if known.full(most) and not self._gates.any_hosts(domain, self._now):
                 earned = f" and {known.most(most) - most:,} that its pages earned" if known.most(most) > most else ""

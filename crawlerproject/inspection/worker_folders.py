@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, read_facts, running
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 
 _SUMS = ("pages", "bytes", "errors")
 _SUMS_NOW = ("hosts_in_flight", "hosts_ready", "hosts_waiting", "hosts_resting")  # a fleet has none on disk
@@ -18,18 +17,18 @@ _SUMS_LATER = ("hosts_in_line", "hosts_looked_up", "queued_urls", "ceiling_per_s
 class WorkerLook(NamedTuple):
     """One worker's folder, how it was started, and what it said last."""
 
-    folder: Path
+    folder: CrawlDir
     run: dict[str, Any]
     status: dict[str, Any]
     running: bool
 
 
-def workers_below(folder: Path) -> list[WorkerLook]:
+def workers_below(folder: CrawlDir) -> list[WorkerLook]:
     """The workers whose folders are in ``folder``, by name."""
     found = []
-    for path in sorted(folder.glob(f"*/{RUN_FILE}")):
-        status = read_facts(path.parent, STATUS_FILE)
-        found.append(WorkerLook(path.parent, read_facts(path.parent, RUN_FILE), status, running(status, path.parent)))
+    for worker in folder.started_below():
+        status = read_facts(worker.status)
+        found.append(WorkerLook(worker, read_facts(worker.run), status, worker.running(status)))
     return found
 
 

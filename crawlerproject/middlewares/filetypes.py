@@ -45,10 +45,9 @@ class FileTypesMiddleware:
 
     def _wanted(self, request: Request, path: str) -> bool:
         """Whether the operator or a page in the browser asked for it, or it is a sitemap that is packed."""
-        meta = request.meta
-        if meta.get("seed") or meta.get("embed"):
-            return True
         lease = lease_in(request)
+        if request.meta.get("seed") or (lease is not None and lease.embed is not None):
+            return True
         if lease is None or not lease.row.flags & (FLAG_SEED | FLAG_SITEMAP):
             return False
         return bool(lease.row.flags & FLAG_SEED) or not useless(path, self._of_sitemaps)

@@ -22,21 +22,6 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.middlewares.robots import Download
 
-# Of a request's meta: what the frontier says of its own requests, and the handler believes of no other.
-FRONTIERS_META = frozenset(
-    {
-        "lease",
-        "address",
-        "delay_seconds",
-        "robots_checked",
-        "verbatim_url",
-        "poison",
-        "embed",
-        "fetch_error",
-        "ask_until",
-    }
-)
-
 
 class Guard:
     """One crawler's NeverCrawl list, robots.txt rules and clocks."""

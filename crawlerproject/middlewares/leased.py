@@ -1,16 +1,37 @@
-"""The lease that a request's meta names, for the middlewares that decide early."""
+"""What a request that the frontier leased carries through Scrapy, from the scheduler to the spider."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from crawlerproject.fetch.exchange import META_KEY, Exchange
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.reading.jobs import ReadPage
+    from crawlerproject.render.rendered import Rendered
+
+
+@dataclass(slots=True, kw_only=True)
+class LeasedExchange(Exchange):
+    """An exchange under a lease."""
+
+    lease: Lease
+    rendered: Rendered | None = None  # of a lease to render, once the browser has shown the page
+    page: ReadPage | None = None  # None until the answer has been read
+    to_render: bool = False  # the triage middleware sends the page to the browser
+
+
+def leased(request: Request) -> LeasedExchange | None:
+    """The exchange of a leased request; None for any other, a copy of a leased one included."""
+    found = request.meta.get(META_KEY)
+    return found if isinstance(found, LeasedExchange) and found.owner() is request else None
 
 
 def lease_in(request: Request) -> Lease | None:
-    """None without one, and where another spider's own word "lease" stands in its place."""
-    lease: Lease | None = request.meta.get("lease")
-    return lease if lease is None or hasattr(lease, "row") else None
+    """The lease of a leased request."""
+    found = leased(request)
+    return None if found is None else found.lease

@@ -22,6 +22,7 @@ from scrapy.statscollectors import StatsCollector
 
 from crawlerproject.config.pace import ip_seconds_of, preset_of, rest_limits_of
 from crawlerproject.errors import FetchError
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import Resolved, resolver_for
 from crawlerproject.middlewares.host_clocks import HostClocks
 from crawlerproject.middlewares.leased import lease_in
@@ -118,8 +119,8 @@ class PaceMiddleware:
         """
         if lease is None:
             return self._wait(request)
-        meta = request.meta
-        host, ip, delay = host_name(lease.row.host), meta.get("address") or "", meta.get("delay_seconds", 0.0)
+        exchange = exchange_of(request)
+        host, ip, delay = host_name(lease.row.host), exchange.address, exchange.delay_seconds
         wait = self._wait_seconds(host, ip, self.clock(), delay)
         if wait is None or wait > _TOLERANCE_SECONDS:
             if self.hosts.shared(host) or self.ips.shared(ip):
@@ -133,9 +134,8 @@ class PaceMiddleware:
         ticket = self._entered.pop(request, None)
         if ticket is None:
             return
-        meta = request.meta
         host, ip = ticket.host, ticket.ip
-        wire, now = meta.get("wire"), self.clock()
+        wire, now = exchange_of(request).wire, self.clock()
         # The wire's own end, brought to our clock: we hear of it later, by the loop's lag.
         end = now - min(max(self.wall() - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
         moment = self.hosts.leave(host, end, ticket.delay_seconds, now)
@@ -143,7 +143,8 @@ class PaceMiddleware:
             header = response.headers.get("Retry-After") if response is not None else None
             asked = retry_after_seconds(header.decode("latin-1") if header else None, self.wall(), self.retry_after_max)
             status = response.status if response is not None else None
-            self.hosts.answered(moment, status, wire.ttfb_seconds if wire else meta.get("download_latency"), asked, now)
+            latency = wire.ttfb_seconds if wire else request.meta.get("download_latency")
+            self.hosts.answered(moment, status, latency, asked, now)
             if wire and wire.ip:
                 moment.address = wire.ip
         if self.ip_seconds is not None:
@@ -169,7 +170,7 @@ class PaceMiddleware:
     async def _wait(self, request: Request) -> None:
         """Until host and address are free. Between the last look and ``_enter`` nothing else can run."""
         ticket = await self._until_free(request, 1 + jitter_seconds(1.0, self.rng))
-        request.meta["delay_seconds"] = ticket.delay_seconds
+        exchange_of(request).delay_seconds = ticket.delay_seconds
         self._enter(request, ticket)
 
     async def _until_free(self, request: Request, stretch: float) -> _Ticket:
@@ -180,7 +181,7 @@ class PaceMiddleware:
             moment = self.hosts.known(host)  # asked anew each time: the answer waited for may have changed it
             samples, seen = (moment.samples, found or moment.address) if moment else ((), found)
             preset = self.paces.preset(key, self.preset, self.clock())
-            delay = delay_seconds(preset, samples, request.meta.get("floor_seconds", 0.0)) * stretch
+            delay = delay_seconds(preset, samples, exchange_of(request).floor_seconds) * stretch
             wait = self._wait_seconds(host, seen, self.clock(), delay)
             if wait is None or wait > 0:
                 await self._some(host, seen, wait)
@@ -232,7 +233,6 @@ class PaceMiddleware:
         self.hosts.enter(ticket.host, shared=not ticket.leased)
         if ticket.ip:
             self.ips.enter(ticket.ip, shared=not ticket.leased)
-        request.meta.pop("wire", None)  # of the page this one was redirected from
         self._entered[request] = ticket
 
     def _guarded(self, request: Request, detail: str) -> Refused:

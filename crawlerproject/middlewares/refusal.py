@@ -8,6 +8,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,6 @@ def refused(stats: StatsCollector | None, request: Request, reason: Reason, deta
     if stats is not None:
         stats.inc_value(f"refused/{reason}")
     # In the shell and in other spiders a refusal is news; in a crawl the request log has it.
-    level = logging.DEBUG if "lease" in request.meta else logging.INFO
+    level = logging.DEBUG if lease_in(request) is not None else logging.INFO
     logger.log(level, "Refused (%s): %s %s", reason, request.url, detail)
     return Refused(reason, detail)

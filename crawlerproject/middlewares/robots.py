@@ -1,7 +1,7 @@
 """Obeys robots.txt for every request that the frontier has not judged: shell, fetch, other spiders.
 
-A leased request carries ``meta["robots_checked"]``: the scheduler judged it by the same rules. That word is not taken
-from others: the download handler judges again what the frontier has not leased (``middlewares/guard.py``). There is no
+A leased request was judged by the frontier, by the same rules. The download handler judges again what is sent without
+a lease (``middlewares/guard.py``). There is no
 switch that turns obedience off, and doubt (5xx, 429, no answer) means no (RFC 9309 2.3.1.4).
 """
 
@@ -21,6 +21,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.statscollectors import StatsCollector
 
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.refusal import refused
 from crawlerproject.reasons import Reason
@@ -43,7 +44,6 @@ _NAMED_BYTES = 16_384
 _READ_AT_ONCE_BYTES = 32_768
 _REDIRECTS = {301, 302, 303, 307, 308}
 _META = {
-    "robots_checked": True,
     "dont_redirect": True,
     "dont_retry": True,
     "dont_cache": True,  # ROBOTS_TTL_SECONDS is how long a copy serves
@@ -115,7 +115,7 @@ class RobotsMiddleware:
 
     def process_request(self, request: Request) -> Awaitable[None] | None:
         """Refuse what robots.txt disallows; nothing to do, and no coroutine, for what is judged already."""
-        if "robots_checked" in request.meta or not request.url.startswith(("http://", "https://")):
+        if lease_in(request) is not None or not request.url.startswith(("http://", "https://")):
             return None
         return self.judge(request)
 
@@ -148,7 +148,7 @@ class RobotsMiddleware:
             raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, detail) from known.error
         if not rules.allowed(request.url):
             raise refused(self.stats, request, Reason.ROBOTS, self._rule(origin, request.url))
-        request.meta["floor_seconds"] = rules.floor_seconds  # for the pace, further down the chain
+        exchange_of(request).floor_seconds = rules.floor_seconds  # for the pace, further down the chain
 
     def known(self, origin: str) -> RobotsRules | None:
         """The origin's rules when they are known now; asks nobody."""

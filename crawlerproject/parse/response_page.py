@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.items import Page
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.page.ai_use import HEADERS, stated_by_site
+from crawlerproject.rules.page.page import PageFacts, read_html
 from crawlerproject.rules.robots.policy import usable_body
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy.http import Headers, Response
 
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.rules.page.page import PageFacts
     from crawlerproject.wire import Wire
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -87,6 +87,12 @@ def ai_use(signals: Iterable[str], headers: Headers) -> list[tuple[str, str]]:
     return stated_by_site(
         signals, [(name, text) for name, known_as in _AI_USE_NAMES if (text := header(headers, known_as))]
     )
+
+
+def html_facts(response: Response, content_type: str | None, token: str) -> PageFacts:
+    """What an HTML answer says; reading may take a second."""
+    x_robots = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+    return read_html(response.body, url=response.url, content_type=content_type, x_robots=x_robots, token=token)
 
 
 def header(headers: Headers, name: bytes) -> str:

@@ -1,5 +1,5 @@
-"""Reading where nothing waits for it: a process of its own takes pages that are large, or that an odd shape makes dear.
+"""Reads pages, each once: ``PageReader`` makes a ``ReadPage`` of an answer.
 
-A ``Job`` goes out, a ``Reading`` comes back. The process may die or take too long: the page is then archived like any
-other, and its links are not read.
+Pages that are large, or that an odd shape makes dear, are read in a process of their own: a ``Job`` goes out, a
+``ReadPage`` comes back. When that process dies or takes too long the page is archived all the same, without links.
 """

@@ -43,64 +43,70 @@ class Job(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reading:
-    """What was read. Its links and moments of change, which may be a hundred thousand, come in parts."""
+class ReadPage:
+    """What an answer says, whichever process has read it; all defaults for an answer that is not read."""
 
-    facts: PageFacts = field(default_factory=PageFacts)  # of HTML; without links and text
+    facts: PageFacts | None = None  # of HTML; from another process without links and text
     links: int = 0  # of HTML, those that are not to be followed left out
     triage: Triage = PLAIN
     text_marks: tuple[int, ...] = ()
-    fingerprint: int | None = None
+    fingerprint: int | None = None  # SimHash of the text
+    fingerprinted: bool = False  # another process has looked for it
     feed: Feed | None = None  # without its entries
-    listed: Listed = field(default_factory=Listed)  # without what comes in parts
     found: list[DiscoveredUrl] = field(default_factory=list)
-
-
-_Read = tuple[Reading, list[DiscoveredUrl], list[tuple[Address, float]]]
+    changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that changed, and when
+    foreign: int = 0  # entries of a sitemap that it may not speak for
+    flaw: str = ""  # of a sitemap or feed
+    challenge: str = ""  # whose anti-bot wall it is
+    unread: str = ""  # why it could not be read
+    fault: bool = False  # by a fault of ours
 
 
 def read(job: Job, body: bytes) -> Iterator[tuple[str, object]]:
-    """Parts ("found" or "changed", a list each), and in the end ("reading", a Reading)."""
-    reading, found, changed = _READERS[job.kind](job, body)
-    for name, rows in (("found", found), ("changed", changed)):
+    """Parts ("found" or "changed", a list each), and in the end ("page", a ReadPage that lacks these)."""
+    page = READERS[job.kind](job, body)
+    if page.facts is not None:
+        page.fingerprint, page.fingerprinted = text_fingerprint(page.facts.text), True
+        page.facts = replace(page.facts, links=[], text=b"")
+    for name in ("found", "changed"):
+        rows = getattr(page, name)
+        setattr(page, name, [])
         for start in range(0, len(rows), LINKS_A_PART):
             yield name, rows[start : start + LINKS_A_PART]
-    yield "reading", reading
+    yield "page", page
 
 
-def _html(job: Job, body: bytes) -> _Read:
-    facts = read_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
-    reading = read_facts(job, facts, body)
-    found, reading.found = reading.found, []
-    return reading, found, []
-
-
-def read_facts(job: Job, facts: PageFacts, body: bytes) -> Reading:
-    """What an HTML page comes to whose facts are at hand; its links are in it."""
+def read_facts(job: Job, facts: PageFacts, body: bytes) -> ReadPage:
+    """What an HTML page comes to whose facts are at hand."""
     links = len(facts.links)
-    whole = looks_whole(facts.words, links + facts.nofollow_links)
-    return Reading(
-        replace(facts, links=[], text=b""),
+    whole = facts.unparsed or looks_whole(facts.words, links + facts.nofollow_links)
+    return ReadPage(
+        facts,
         links,
-        PLAIN if whole or facts.unparsed else triage(body, job.content_type),
+        PLAIN if whole else triage(body, job.content_type),
         text_marks(facts.title, facts.text, job.url),
-        text_fingerprint(facts.text),
         found=linked(job.row, facts),
     )
 
 
-def _sitemap(job: Job, body: bytes) -> _Read:
-    return _listed(Lists().of_sitemap(job.row, body), None)
+def _html(job: Job, body: bytes) -> ReadPage:
+    facts = read_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
+    return read_facts(job, facts, body)
 
 
-def _feed(job: Job, body: bytes) -> _Read:
+def _sitemap(job: Job, body: bytes) -> ReadPage:
+    return _listed(Lists().of_sitemap(job.row, body))
+
+
+def _feed(job: Job, body: bytes) -> ReadPage:
     feed = read_feed(body)
-    listed = Lists().of_feed(job.row, feed, hops_to(job.row, HOP_LINK))
-    return _listed(listed, replace(feed, entries=[]))
+    page = _listed(Lists().of_feed(job.row, feed, hops_to(job.row, HOP_LINK)))
+    page.feed = replace(feed, entries=[])
+    return page
 
 
-def _listed(listed: Listed, feed: Feed | None) -> _Read:
-    return Reading(feed=feed, listed=replace(listed, found=[], changed=[])), listed.found, listed.changed
+def _listed(listed: Listed) -> ReadPage:
+    return ReadPage(found=listed.found, changed=listed.changed, foreign=listed.foreign, flaw=listed.flaw)
 
 
-_READERS = {Kind.HTML: _html, Kind.SITEMAP: _sitemap, Kind.FEED: _feed}
+READERS = {Kind.HTML: _html, Kind.SITEMAP: _sitemap, Kind.FEED: _feed}

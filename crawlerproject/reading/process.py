@@ -42,9 +42,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
         try:
             for name, part in read(job, body):
-                last = (
-                    name == "reading" and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _MOST_KEPT_BYTES
-                )
+                last = name == "page" and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _MOST_KEPT_BYTES
                 _write(parts, ("retiring" if last else name, part))
         except MemoryError:
             _write(parts, ("failed", f"more than READ_MAX_MEMORY_BYTES={most_bytes:,}"))

@@ -15,7 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from crawlerproject.reading.jobs import Job, Reading
+from crawlerproject.reading.jobs import Job, ReadPage
 from crawlerproject.reading.process import HEAD, LENGTH
 from crawlerproject.rules.url.scope import registered_domain
 
@@ -50,14 +50,14 @@ class Reader:
         self._strikes: Counter[str] = Counter()
         self._closed = False
 
-    async def read(self, job: Job, body: bytes) -> Reading:
+    async def read(self, job: Job, body: bytes) -> ReadPage:
         """Read one body; NotRead when that fails or takes too long."""
         domain = registered_domain(job.row.host)
         process = await self._turn(self._strikes[domain], len(body))
         self._working.add(process)
         try:
             async with asyncio.timeout(_WALL * self._seconds + (0.0 if process.started else _START_SECONDS)):
-                reading = await process.read(job, body)
+                page = await process.read(job, body)
         except TimeoutError:
             process.kill()
             self._strike(domain)
@@ -78,7 +78,7 @@ class Reader:
                 self._idle.append(process)
             self._busy -= 1
             self._next()
-        return reading
+        return page
 
     @property
     def _too_slow(self) -> str:
@@ -142,7 +142,7 @@ class _Process:
         self._parts: asyncio.StreamReader | None = None
         self._jobs: asyncio.StreamWriter | None = None
 
-    async def read(self, job: Job, body: bytes) -> Reading:
+    async def read(self, job: Job, body: bytes) -> ReadPage:
         """One job; OSError or EOFError when the process dies over it."""
         if self._jobs is None:
             await self._start()
@@ -159,13 +159,12 @@ class _Process:
             self.started = True
             if name == "failed":
                 raise NotRead(f"could not be read: {part}")
-            if name in ("reading", "retiring"):
-                reading: Reading = part
-                reading.found = reading.listed.found = parts["found"]
-                reading.listed.changed = parts["changed"]
+            if name in ("page", "retiring"):
+                page: ReadPage = part
+                page.found, page.changed = parts["found"], parts["changed"]
                 if name == "retiring":
                     self.kill()
-                return reading
+                return page
             parts[name] += part
             await asyncio.sleep(0)  # others in between: a page may have a hundred thousand links
 

@@ -14,7 +14,8 @@ from typing import Any
 from crawlerproject.inspection.archived_response import archived_at
 from crawlerproject.reports.warc_check import is_ours
 from crawlerproject.rules.archive.warc_members import Flaw, Member
-from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, Progress, first_member, members
+from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.logs.request_log import read_log
 
 Line = dict[str, Any]
@@ -127,15 +128,15 @@ class Attempt:
         return str(self.told(told) or "") if self.line is not None else self.noted(noted)
 
 
-def attempts(folder: Path, progress: Progress) -> Iterator[Attempt]:
+def attempts(folder: CrawlDir, progress: Progress) -> Iterator[Attempt]:
     """Those of a crawl's folder. ``progress`` hears of the bytes of WARC files read.
 
     Captures older than the log come first. The log may tell of captures that are not there any more.
     """
-    warcs = in_order(folder / "warc")
+    warcs = in_order(folder.warc)
     numbers = {path.name: number for number, path in enumerate(warcs)}
-    captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder / "log"))
-    logged = (_place(line, numbers) for line in read_log(folder / "log"))
+    captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder.log))
+    logged = (_place(line, numbers) for line in read_log(folder.log))
     began = next((place for place in logged if place is not None and place[0] != _GONE), _FIRST)
     yield from captures.before(began, lines)
     for line in lines:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 
 from rocksdict import Options, Rdict, ReadOptions
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.stores.archive.warc_reader import Progress
-from crawlerproject.stores.crawl_folder import FRONTIER
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks import options as tables
 from crawlerproject.stores.rocks.folder import damaged
-from crawlerproject.stores.rocks.frontier_folder import KNOWS_NOTHING, has_archive, has_frontier, never_begun
+from crawlerproject.stores.rocks.frontier_folder import KNOWS_NOTHING, never_begun
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.stores.row_codec import host_of, unpack_queued, unpack_record
 
@@ -21,18 +20,18 @@ from crawlerproject.stores.row_codec import host_of, unpack_queued, unpack_recor
 _BYTES_AT_A_TIME = 1 << 20
 
 
-def damage_of(folder: Path, progress: Progress) -> str:
+def damage_of(folder: CrawlDir, progress: Progress) -> str:
     """What is wrong with a crawl folder's frontier, as a sentence; "" for one that is whole.
 
     ``progress`` hears of the bytes of rows, unpacked. Raises OperatorError for one of another version of this project.
     """
-    if not has_frontier(folder):
+    if not folder.has_frontier():
         return f"There is no frontier in {folder}"
-    frontier = str(folder / FRONTIER)
+    frontier = str(folder.frontier)
     try:
         with _WholeView(frontier) as view:
             view.read_all(progress)
-            if never_begun(view) and has_archive(folder):
+            if never_begun(view) and folder.has_archive():
                 return _without_hint(damaged(frontier, KNOWS_NOTHING))
     except FrontierDamaged as error:
         return _without_hint(error)

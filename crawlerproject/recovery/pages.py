@@ -9,14 +9,15 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.inspection.archived_response import archived_response, archived_wire
 from crawlerproject.items import Page
 from crawlerproject.parse.links import redirected, redirected_enough
-from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.lists import Lists
 from crawlerproject.parse.response_page import REDIRECTS, header, page_of, take_robots
-from crawlerproject.reading.jobs import Job, Kind, Reading, read_facts
+from crawlerproject.reading.jobs import Job, Kind, ReadPage, read_facts
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.digests import sha1_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, payload_digest
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
 from crawlerproject.rules.robots.policy import parse_robots
@@ -137,7 +138,7 @@ class Answers:
             if 200 <= status < 300:
                 take_robots(page, response.flags)
             if self._sitemaps and status == 200 and not page.unusable:
-                _take(page, self._lists.of_robots(row, parse_robots(page.body, self._token)))
+                page.found = self._lists.of_robots(row, parse_robots(page.body, self._token)).found
         elif status == 200 and not attempt.noted("unread"):
             content_type = header(response.headers, b"Content-Type") or None
             x_robots = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
@@ -158,8 +159,8 @@ class Answers:
             page.found = [redirected(page.lease.row, target)]
 
     async def _list(self, page: Page, kind: Kind) -> None:
-        if (reading := await self._apart(page, Job(kind, page.lease.row, page.url, None, [], self._token))) is not None:
-            _take(page, reading.listed)
+        if (read := await self._apart(page, Job(kind, page.lease.row, page.url, None, [], self._token))) is not None:
+            page.found, page.changed = read.found, read.changed
 
     async def _html(
         self, page: Page, content_type: str | None, x_robots: list[str], attempt: Attempt, renders: Renders
@@ -169,20 +170,21 @@ class Answers:
         facts = read_light_html(
             page.body, url=page.url, content_type=content_type, x_robots=x_robots, token=self._token
         )
-        reading = read_facts(job, facts, page.body) if facts is not None else await self._apart(page, job)
-        if reading is None:
+        read = read_facts(job, facts, page.body) if facts is not None else await self._apart(page, job)
+        if read is None or read.facts is None:
             return
-        said = reading.facts.words, reading.links
+        said = read.facts.words, read.links
         if page.lease.is_render:
             page.gained = said
-        elif renders.wanted(row.url, row.host, reading.triage.verdict):
+        elif renders.wanted(row.url, row.host, read.triage.verdict):
             page.to_render = said
-        page.found = reading.found
+        page.found = read.found
         if page.to_render is None:
-            page.text, page.text_marks, page.canonical = b"", reading.text_marks, reading.facts.canonical
-            page.fingerprint, page.fingerprinted = reading.fingerprint, True
+            page.text, page.text_marks, page.canonical = b"", read.text_marks, read.facts.canonical
+            page.fingerprint = read.fingerprint if read.fingerprinted else text_fingerprint(read.facts.text)
+            page.fingerprinted = True
 
-    async def _apart(self, page: Page, job: Job) -> Reading | None:
+    async def _apart(self, page: Page, job: Job) -> ReadPage | None:
         """Read in another process, with a deadline; None for what cannot be read."""
         try:
             return await self._reader.read(job, page.body)
@@ -215,7 +217,3 @@ def _duplicate(attempt: Attempt) -> Duplicate | None:
     kind = attempt.told("duplicate") or attempt.noted("duplicate")
     url = attempt.told("duplicate_of") or attempt.noted("duplicate-of")
     return Duplicate(str(kind), str(url)) if kind and url else None
-
-
-def _take(page: Page, listed: Listed) -> None:
-    page.found, page.changed = listed.found, listed.changed

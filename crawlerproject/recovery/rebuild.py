@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.arguments import PATTERNS, Arguments, read
-from crawlerproject.config.crawl_file import CRAWL_FILE, CrawlFile, apply, read_crawl_file
+from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.crawl.start.preflight import seeds_with_options
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import OperatorError
@@ -26,7 +26,8 @@ from crawlerproject.recovery.replay import Replay
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
-from crawlerproject.stores.logs.request_log import log_files
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.logs.request_log import day_of, log_files
 from crawlerproject.stores.protocols import (
     DUE_FACT,
     FLAG_HUB,
@@ -36,8 +37,7 @@ from crawlerproject.stores.protocols import (
     Changes,
     QueuedPage,
 )
-from crawlerproject.stores.rocks.frontier_folder import BUILDING, CLEAN_FACT, finish, put_in_place
-from crawlerproject.stores.rocks.view import RUN_FILE, read_facts
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish, put_in_place
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -61,7 +61,7 @@ class Rebuilt:
     missing: list[str] = field(default_factory=list)  # sentences
 
 
-def rebuild(settings: BaseSettings, folder: Path, progress: Progress) -> Rebuilt:
+def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Rebuilt:
     """Make the frontier of the crawl in ``folder`` again. The folder's lock is held, and its WARC files are closed.
 
     ``progress`` hears of the bytes of WARC files read. Raises OperatorError when it is not known which crawl this is,
@@ -71,7 +71,7 @@ def rebuild(settings: BaseSettings, folder: Path, progress: Progress) -> Rebuilt
     file = _file(folder)
     apply(file, settings)
     seeds = _seeds(file, rebuilt)
-    store = PlacedStore(folder / BUILDING)
+    store = PlacedStore(folder.frontier_unfinished)
     try:
         logging.disable(logging.WARNING)  # what was said of hosts then is no news
         known = _known_seeds(folder, file, store, seeds)
@@ -105,15 +105,15 @@ async def _replayed(replay: Replay, seeds: list[Address], found: Iterator[Attemp
     replay.commit()
 
 
-def _file(folder: Path) -> CrawlFile:
+def _file(folder: CrawlDir) -> CrawlFile:
     """What the crawl is: by its file, or as its last start said."""
     file = read_crawl_file(folder)
     if file is not None:
         return file
-    run = read_facts(folder, RUN_FILE)
+    run = read_facts(folder.run)
     if not isinstance(run.get("settings"), dict):
         raise OperatorError(
-            f"Nothing in {folder} says what this crawl was: write {folder / CRAWL_FILE} with seeds = […] and "
+            f"Nothing in {folder} says what this crawl was: write {folder.crawl_file} with seeds = […] and "
             'scope = "any", "domain" or "host", and run this again.'
         )
     return CrawlFile(scope=str(run.get("scope") or "any"), settings=run["settings"])
@@ -128,7 +128,7 @@ def _seeds(file: CrawlFile, rebuilt: Rebuilt) -> Seeds:
     return Seeds([], [], {})
 
 
-def _known_seeds(folder: Path, file: CrawlFile, store: PlacedStore, seeds: Seeds) -> KnownSeeds:
+def _known_seeds(folder: CrawlDir, file: CrawlFile, store: PlacedStore, seeds: Seeds) -> KnownSeeds:
     """The file's seeds, and where the scope hangs on them those that were added while the crawl ran."""
     known = KnownSeeds(store)
     known.take(seeds.addresses, seeds.addresses, seeds.options, file.scope)
@@ -185,11 +185,11 @@ def _remove(store: PlacedStore, host: Host, rows: list[QueuedPage]) -> None:
     store.apply(changes)
 
 
-def _say_missing(folder: Path, rebuilt: Rebuilt) -> None:
+def _say_missing(folder: CrawlDir, rebuilt: Rebuilt) -> None:
     """What neither archive nor log can tell."""
-    logs, missing, counts = log_files(folder / "log"), rebuilt.missing, rebuilt.counts
+    logs, missing, counts = log_files(folder.log), rebuilt.missing, rebuilt.counts
     if logs:
-        missing.append(f"attempts without an answer before {logs[0].name.partition('.')[0].removeprefix('requests-')}")
+        missing.append(f"attempts without an answer before {day_of(logs[0])}")
     else:
         missing.append("attempts without an answer, and how quickly hosts answered: there is no request log")
     missing.append("subscriptions to hubs (WebSub)")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl import assembly as parts
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
+    from crawlerproject.stores.crawl_dir import CrawlDir
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class _Stats(Counter[str]):
 class Replay:
     """One crawl's frontier as it becomes."""
 
-    def __init__(self, settings: BaseSettings, folder: Path, store: PlacedStore, resumed: Resumed) -> None:
+    def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
         """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` says of it."""
         self.settings, self.folder, self.store = settings, folder, store
         self._run = Run(_Stats(), clock=lambda: self._now)
@@ -100,7 +100,7 @@ class Replay:
         self.reader = Reader(
             seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
         )
-        self.answers = Answers(settings, folder / "warc", store, self.reader)
+        self.answers = Answers(settings, folder.warc, store, self.reader)
 
     def begin(self, now: float, seeds: Iterable[Address]) -> None:
         """Open the frontier at the crawl's first moment, and give it the seeds."""
@@ -130,12 +130,12 @@ class Replay:
         self.frontier = parts.frontier_of(settings, self.folder, store, gates, None, self._now, b"1")
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
-        self._announcements = Announcements(store, self.frontier, learned.revisits, recrawl=False)
+        self._announcements = Announcements(store, self.frontier, learned.hosts.revisits, recrawl=False)
         self._records = _Archived(self.frontier, learned.duplicates)
         self._completion = PageCompletion(
             self.frontier,
             self._records,
-            learned,
+            learned.hosts,
             Troubles(()),
             self._run,
             settings.getfloat("RETRY_AFTER_MAX_SECONDS"),

@@ -10,8 +10,9 @@ from weakref import WeakKeyDictionary
 from scrapy import Request
 from scrapy.http import Response
 
+from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
-from crawlerproject.middlewares.guard import FRONTIERS_META, Guard, guard_of
+from crawlerproject.middlewares.guard import Guard, guard_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.render.renderer import Renderer
 
-# What is said of an answer in its request's meta.
-_SAID = ("wire", "download_latency", "rendered", "delay_seconds")
+# What the answer's meta tells a spider; the rest is in the exchange.
+_TOLD = ("download_latency", "rendered")
 
 
 class RenderingDownloadHandler(CrawlerDownloadHandler):
     """Lets through what the frontier leased or the guard allows, at its pace; reads ``meta["render"]``.
 
-    Sets ``meta["rendered"]``; everything else is its parent's. Raises ``Refused`` besides.
+    Everything else is its parent's. Raises ``Refused`` besides.
     """
 
     _guard: Guard | None = None
@@ -46,14 +47,17 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
     async def _by_itself(self, guard: Guard, request: Request) -> Response:
         """What the frontier knows nothing of: from the shell, other spiders, redirects, a spider of ours itself."""
         await guard.judge(request, self._robots)
-        meta = {name: value for name, value in request.meta.items() if name not in FRONTIERS_META}
-        plain = request.replace(meta=meta)
+        exchange = exchange_of(request)
+        plain = request.replace(meta={name: value for name, value in request.meta.items() if name != META_KEY})
+        own = exchange_of(plain)
+        own.floor_seconds = exchange.floor_seconds
         try:
-            if meta.get("render"):
+            if plain.meta.get("render"):
                 return await (await renderer_for(self.crawler)).render(plain)
             return await self._paced(guard, plain, None)
         finally:
-            request.meta.update({name: plain.meta[name] for name in _SAID if name in plain.meta})
+            exchange.wire = own.wire
+            request.meta.update({name: plain.meta[name] for name in _TOLD if name in plain.meta})
 
     async def _robots(self, request: Request) -> Response:
         """A robots.txt for the guard: below the downloader, whose places the one that waits may have."""

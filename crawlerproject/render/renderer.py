@@ -17,6 +17,7 @@ from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.page_time import PageTime
@@ -32,9 +33,9 @@ from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.archive.plain_responses import PlainResponse, read_answer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy.crawler import Crawler
+
+    from crawlerproject.stores.crawl_dir import CrawlDir
 
 # Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.
 _SHELL_PATIENCE = 10
@@ -60,10 +61,11 @@ class Renderer:
     async def render(self, request: Request) -> Response:
         """One page. Raises RenderFailed, and nothing else for whatever a page does."""
         rendered = Rendered(request.url, wait_rule=WAIT_RULE, viewport=f"{VIEWPORT['width']}x{VIEWPORT['height']}")
-        lease = request.meta.get("lease")
+        exchange = leased(request)
         embeds: PageEmbeds
         page_time = PageTime()
-        if lease is not None:
+        if exchange is not None:
+            lease = exchange.lease
             services = services_of(self._crawler)
             run, renders = services[Run], services[Renders]
             page_time = PageTime(lambda: renders.waits(run.now()), renders.goes_on)
@@ -83,7 +85,10 @@ class Renderer:
         finally:
             embeds.close()
             self._tell(rendered)
-        request.meta["rendered"] = rendered
+        if exchange is not None:
+            exchange.rendered = rendered
+        else:
+            request.meta["rendered"] = rendered
         headers = {"Content-Type": "text/html; charset=utf-8"}
         return HtmlResponse(request.url, headers=headers, body=rendered.html, encoding="utf-8", flags=["rendered"])
 
@@ -125,10 +130,10 @@ class Renderer:
         )
         return Browser(self._crawler, path, identity(settings).user_agent, limits)
 
-    def _stored(self, folder: Path, note: str, rendered: Rendered) -> Embedded:
+    def _stored(self, folder: CrawlDir, note: str, rendered: Rendered) -> Embedded:
         """The plain answer, read back from the archive: it is never asked for twice."""
         try:
-            stored = read_answer(folder / "warc", PlainResponse.of(note))
+            stored = read_answer(folder.warc, PlainResponse.of(note))
         except StorageError as error:
             raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
         rendered.plain_id = stored.record_id

@@ -18,6 +18,7 @@ from scrapy.exceptions import (
 )
 
 from crawlerproject.errors import FetchError
+from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.handler import RenderingDownloadHandler
@@ -76,7 +77,7 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
                 raise known from refusal
             raise
         finally:  # with meta=response.meta the exchange's bytes would go to the next page, and on disk
-            request.meta.pop("wire", None)
+            request.meta.pop(META_KEY, None)
         self._refuse_part(request, response)
         return response
 

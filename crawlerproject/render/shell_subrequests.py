@@ -37,7 +37,7 @@ class ShellEmbeds(PageEmbeds):
         if rendered.asked >= self._max_asked:
             raise Blocked("too-many")
         rendered.asked += 1
-        meta = {"embed": True}
+        meta = {"seed": True}  # a file that a page needs has any extension
         accept = {"Accept": "*/*"}
         request = Request(address.url, headers=accept, callback=NO_CALLBACK, dont_filter=True, meta=meta)
         try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlerproject.reasons import ANSWERED
-from crawlerproject.reports.summary import ROUNDING_SECONDS
+from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS, LastAnswers, Pause
+from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.stores.logs.log_query import open_log, rows
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ _FIRST = 25
 # A host's pages before it can be listed as repeating itself, and the largest share of new ones with which it is (ours).
 _ENOUGH_PAGES = 5
 _MOST_NEW_SHARE = 0.5
+
+# Rows fetched at once, of a log that may have millions.
+_ROWS_AT_A_TIME = 10_000
 
 # Upper bounds of the bars, seconds.
 _TTFB_BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
@@ -89,9 +94,8 @@ def crawl_report(logs: Path | Sequence[Path], since: str = "", until: str = "") 
         report.response_times = _histogram(
             log, "SELECT ttfb_seconds AS x FROM a WHERE ttfb_seconds IS NOT NULL", _TTFB_BOUNDS
         )
-        report.margins = _histogram(log, _MARGINS, _MARGIN_BOUNDS)
+        report.margins = _margins(log)
         report.short_pauses = report.margins[0].number
-        report.margins[0] = report.margins[0]._replace(name="shorter than promised")
         report.types = _counts(log, "coalesce(mime, '(none)')", "status = 200 AND NOT robots")
         report.duplicates = _duplicates(log)
         report.extensions = _extensions(log)
@@ -136,12 +140,24 @@ def _counts(log: DuckDBPyConnection, name: str, where: str, order: str = "count 
     return [Count(row["name"], row["count"]) for row in found[:_FIRST]]
 
 
-# The pause before each attempt that reached its host, less the promise of that attempt.
-_MARGINS = (
-    "SELECT epoch(CAST(time AS TIMESTAMPTZ))"
-    ' - epoch(lag(CAST("end" AS TIMESTAMPTZ)) OVER (PARTITION BY host ORDER BY time))'
-    " - delay_seconds AS x FROM a WHERE ip IS NOT NULL AND delay_seconds IS NOT NULL"
-)
+def _margins(log: DuckDBPyConnection) -> list[Count]:
+    """How much longer than promised pauses were."""
+    answers, counts = LastAnswers(), [0] * (len(_MARGIN_BOUNDS) + 1)
+    asked = log.execute(
+        'SELECT host, epoch(CAST(time AS TIMESTAMPTZ)), epoch(CAST("end" AS TIMESTAMPTZ)), delay_seconds'
+        " FROM a WHERE ip IS NOT NULL ORDER BY time"
+    )
+    while some := asked.fetchmany(_ROWS_AT_A_TIME):
+        for host, start, end, promised in some:
+            before = answers.ask(name := host_name(host), end)
+            if before is not None and promised is not None:
+                counts[bisect_left(_MARGIN_BOUNDS, Pause(name, before, start, promised).margin_seconds)] += 1
+    _, *names = _bars(_MARGIN_BOUNDS)
+    return list(map(Count, ["shorter than promised", *names], counts))
+
+
+def _bars(bounds: Sequence[float]) -> list[str]:
+    return [f"up to {bound:g} s" for bound in bounds] + [f"over {bounds[-1]:g} s"]
 
 
 def _histogram(log: DuckDBPyConnection, values: str, bounds: Sequence[float]) -> list[Count]:
@@ -153,8 +169,7 @@ def _histogram(log: DuckDBPyConnection, values: str, bounds: Sequence[float]) ->
         f" FROM ({values}) WHERE x IS NOT NULL GROUP BY n",
     )
     counts = {row["n"]: row["count"] for row in found}
-    names = [f"up to {bound:g} s" for bound in bounds] + [f"over {bounds[-1]:g} s"]
-    return [Count(name, counts.get(number, 0)) for number, name in enumerate(names)]
+    return [Count(name, counts.get(number, 0)) for number, name in enumerate(_bars(bounds))]
 
 
 def _duplicates(log: DuckDBPyConnection) -> list[Count]:

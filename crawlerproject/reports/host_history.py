@@ -9,8 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crawlerproject.reports.summary import ROUNDING_SECONDS
+from crawlerproject.rules.politeness.audit import asked_of
+from crawlerproject.rules.politeness.pauses import LastAnswers, Pause
 from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.log_query import open_log, rows
 from crawlerproject.stores.logs.robots_copies import robots_versions
 
@@ -19,18 +21,20 @@ _NAME = "regexp_replace(host, ':[0-9]+$', '')"
 
 
 class Attempt(NamedTuple):
-    """One attempt; ``pause_seconds`` since the end of the one before at the same host, None for the first."""
+    """One attempt, and the pause before it at the same host: None before the first, and when it reached none."""
 
     attempt: dict[str, Any]
-    pause_seconds: float | None
+    pause: Pause | None
+
+    @property
+    def pause_seconds(self) -> float | None:
+        """The pause that was kept."""
+        return None if self.pause is None else self.pause.kept_seconds
 
     @property
     def too_soon(self) -> bool:
         """Whether the pause was shorter than promised."""
-        promised = self.attempt["delay_seconds"]
-        return (
-            self.pause_seconds is not None and promised is not None and self.pause_seconds < promised - ROUNDING_SECONDS
-        )
+        return self.pause is not None and self.attempt["delay_seconds"] is not None and self.pause.too_short
 
     def as_dict(self) -> dict[str, Any]:
         """For programs."""
@@ -81,29 +85,26 @@ class HostStory:
 
 
 def host_story(
-    logs: Sequence[Path], host: str, since: str = "", until: str = "", *, subdomains: bool = False
+    folders: Sequence[CrawlDir], host: str, since: str = "", until: str = "", *, subdomains: bool = False
 ) -> HostStory:
-    """The story of a host name (any port; with ``subdomains`` also the names below it) from the request logs."""
+    """The story of a host name (any port; with ``subdomains`` also the names below it) by the logs in ``folders``."""
     name = host.lower().rstrip(".")
     story = HostStory(name)
     below = f" OR {_NAME} LIKE $below" if subdomains else ""
     values = {"name": name, **({"below": f"%.{name}"} if subdomains else {})}
-    with open_log(logs, since, until) as connection:
+    with open_log([folder.log for folder in folders], since, until) as connection:
         found = rows(
             connection,
             f"SELECT * FROM log WHERE host = $name OR {_NAME} = $name{below} ORDER BY time",
             values,
         )
-    ends: dict[str, datetime] = {}
-    for attempt in found:
-        began, ended = datetime.fromisoformat(attempt["time"]), datetime.fromisoformat(attempt["end"])
-        before = ends.get(attempt["host"])
-        reached = bool(attempt["ip"])
-        pause = (began - before).total_seconds() if before is not None and reached else None
-        story.visits.append(Attempt(attempt, pause))
-        if reached:  # what never reached the host disturbed nobody
-            ends[attempt["host"]] = max(ended, before or ended)
-    _add_robots(story, [log / "robots" for log in logs])
+    answers = LastAnswers()
+    for row in found:
+        asked, pause = asked_of(row), None
+        if asked is not None and (before := answers.ask(host_name(asked.host), asked.end)) is not None:
+            pause = Pause(asked.host, before, asked.start, asked.promised_seconds or 0.0)
+        story.visits.append(Attempt(row, pause))
+    _add_robots(story, [folder.robots_copies for folder in folders])
     return story
 
 

@@ -5,40 +5,23 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import orjson
+from typing import Any
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.audit import Audit, asked_of
+from crawlerproject.rules.politeness.pauses import Pause
 from crawlerproject.rules.printable import PLAINER, printable_line
-
-# The log's times have microseconds, and two clocks are read around a request: less than this
-# below the promise is rounding, not haste.
-ROUNDING_SECONDS = 0.001
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.logs.request_log import log_rows
 
 PREREQUISITE = "P"  # the hop letter of a robots.txt
 REDIRECT = "R"  # of where an answer pointed: a robots.txt that has moved is still one
-
-
-class Pause(NamedTuple):
-    """The time a host was left alone between two requests, and the time it was promised."""
-
-    kept_seconds: float
-    promised_seconds: float
-    host: str
-
-    @property
-    def margin_seconds(self) -> float:
-        """How much longer than promised; negative when too short."""
-        return self.kept_seconds - self.promised_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,32 +88,39 @@ class Summary:
     def _pause_text(self) -> str:
         if self.tightest is None:
             return "no host was asked twice"
-        kept, promised, host = self.tightest
+        pause = self.tightest
         verdict = f"{self.short_pauses:,} shorter than promised" if self.short_pauses else "none shorter than promised"
-        return f"{verdict}; the closest: {kept:.3f} s kept, {promised:.3f} s promised ({host})"
+        closest = f"{pause.kept_seconds:.3f} s kept, {pause.promised_seconds:.3f} s promised ({pause.name})"
+        return f"{verdict}; the closest: {closest}"
 
     def _unreadable_text(self) -> str:
         return f" ({self.unreadable_lines:,} lines unreadable)" if self.unreadable_lines else ""
 
 
-def summarise(crawl_dir: Path) -> Summary:
+def summarise(crawl_dir: CrawlDir) -> Summary:
     """Read a crawl's log once and look at its files; counts 0 where there is nothing."""
     summary = Summary(
-        warc=_files(crawl_dir / "warc"),
-        index=_files(crawl_dir / "index"),
-        log=_files(crawl_dir / "log"),
+        warc=_files(crawl_dir.warc),
+        index=_files(crawl_dir.index),
+        log=_files(crawl_dir.log),
     )
-    last_ends: dict[str, datetime] = {}
-    for line in _log_lines(crawl_dir / "log"):
+    audit, hosts = Audit(None), set()
+    for row in log_rows(crawl_dir.log):
         try:
-            entry = orjson.loads(line)
-            began, ended = datetime.fromisoformat(entry["time"]), datetime.fromisoformat(entry["end"])
+            if row is None:
+                raise ValueError
+            began, ended = datetime.fromisoformat(row["time"]), datetime.fromisoformat(row["end"])
+            asked = asked_of(row)
         except (ValueError, KeyError, TypeError):
             summary.unreadable_lines += 1
             continue
-        _count(summary, entry, began, ended)
-        _measure_pause(summary, last_ends, entry, began, ended)
-    summary.hosts = len(last_ends)
+        _count(summary, row, began, ended)
+        if asked is not None:
+            hosts.add(asked.host)
+            audit.add(asked)
+    audit.close()
+    summary.hosts, summary.tightest = len(hosts), audit.tightest
+    summary.short_pauses = len(audit.violations)
     return summary
 
 
@@ -152,34 +142,6 @@ def _count(summary: Summary, entry: dict[str, Any], began: datetime, ended: date
     summary.ended = max(summary.ended or ended, ended)
 
 
-def _measure_pause(
-    summary: Summary, last_ends: dict[str, datetime], entry: dict[str, Any], began: datetime, ended: datetime
-) -> None:
-    """Compare the pause before this attempt with its promise; what never reached a host disturbed none."""
-    host = entry.get("host")
-    if not host or not entry.get("ip"):
-        return
-    before = last_ends.get(host)
-    last_ends[host] = ended if before is None else max(before, ended)
-    promised = entry.get("delay_seconds")
-    if before is None or promised is None:
-        return
-    pause = Pause((began - before).total_seconds(), float(promised), host)
-    if pause.margin_seconds < -ROUNDING_SECONDS:
-        summary.short_pauses += 1
-    if summary.tightest is None or pause.margin_seconds < summary.tightest.margin_seconds:
-        summary.tightest = pause
-
-
-def _log_lines(folder: Path) -> Iterator[bytes]:
-    """Every line of the request logs, oldest day first; a day may be compressed by now."""
-    days = [path for path in folder.glob("requests-*") if path.suffix in {".jsonl", ".gz"}]
-    # What was compressed of a day is older than what is not.
-    for path in sorted(days, key=lambda path: (path.name.removesuffix(".gz"), path.suffix != ".gz")):
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            yield from lines
-
-
 def _files(folder: Path) -> Files:
     """All files below a folder."""
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
@@ -193,12 +155,12 @@ def _counts(counter: Counter[Any]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Print the summary of one crawl folder; 2 when it is no such folder."""
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
+    if len(arguments) != 1 or not CrawlDir(arguments[0]).is_dir():
         print("Usage: python -m crawlerproject.reports.summary CRAWL_DIR (a folder that a crawl made)", file=sys.stderr)
         return 2
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=PLAINER)
-    print("\n".join(map(printable_line, summarise(Path(arguments[0])).lines())))
+    print("\n".join(map(printable_line, summarise(CrawlDir(arguments[0])).lines())))
     return 0
 
 

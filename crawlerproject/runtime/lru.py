@@ -33,7 +33,11 @@ class LruCache(Generic[_K, _V]):
 
     def get(self, key: _K) -> _V | None:
         """The value, which counts as used; None when it is not there."""
-        return self[key] if key in self._table else None
+        try:
+            self._table.move_to_end(key)
+        except KeyError:
+            return None
+        return self._table[key]
 
     def use(self, key: _K) -> bool:
         """Whether it is there; then it counts as used."""

@@ -9,10 +9,11 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.frontier.gates import gates_of
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.robots import RobotsMiddleware
+from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason
 from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
-from crawlerproject.rules.page.page import PageFacts, is_html, read_html
+from crawlerproject.rules.page.page import PageFacts, is_html
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.rendering.triage import Triage, triage
 from crawlerproject.rules.url.hosts import host_key
@@ -61,13 +62,11 @@ class PageView:
         self.status = response.status
         self._crawler = crawler
         self._body = response.body
-        self._kind = _header(response, "Content-Type") or None
+        self._kind = header(response.headers, b"Content-Type") or None
         self.facts = PageFacts()
         self.is_html = is_html(self._kind, response.body)
         if self.is_html:
-            robots = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-            token = crawler.settings["CRAWLER_NAME"]
-            self.facts = read_html(response.body, url=self.url, content_type=self._kind, x_robots=robots, token=token)
+            self.facts = html_facts(response, self._kind, crawler.settings["CRAWLER_NAME"])
 
     @property
     def title(self) -> str:
@@ -161,11 +160,6 @@ class PageView:
             return desk.known(origin(url)) if desk is not None else None
         except UrlRefused:
             return None
-
-
-def _header(response: Response, name: str) -> str:
-    value = response.headers.get(name)
-    return value.decode("latin-1") if value else ""
 
 
 def _pace_text(pace: Pace | None) -> str:

@@ -14,6 +14,7 @@ from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.misc import arg_to_iter
 
 from crawlerproject.config.arguments import arguments_of
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.crawl_file import apply, read_crawl_file
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.unused_settings import warn_unused
@@ -22,19 +23,18 @@ from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.scheduler import FrontierScheduler
-from crawlerproject.crawl.start.preflight import absolute_seeds, crawl_folder, mode_and_budget, seeds_with_options
+from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Page
+from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
 from crawlerproject.middlewares.refusal import Refused
-from crawlerproject.middlewares.triage import facts_of
 from crawlerproject.parse.links import (
     HOP_REDIRECT,
     MAX_REDIRECTS,
     hops_to,
-    linked,
     navigated,
     redirected,
     redirected_enough,
@@ -50,14 +50,11 @@ from crawlerproject.parse.response_page import (
     page_of_hub,
     take_robots,
 )
-from crawlerproject.reading.jobs import Reading
+from crawlerproject.reading.jobs import ReadPage
+from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
-from crawlerproject.rules.feeds.feeds import is_feed, read_feed
-from crawlerproject.rules.page.links import HOP_LINK
-from crawlerproject.rules.page.page import is_html
 from crawlerproject.rules.robots.policy import parse_robots
-from crawlerproject.rules.traps.text_marks import text_marks
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.shell.page_view import PageView
@@ -73,7 +70,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from crawlerproject.rules.page.page import PageFacts
 
 logger = logging.getLogger(__name__)
 
@@ -171,28 +167,37 @@ class WebSpider(Spider):
 
         Our own pipelines end it; what is returned, and goes to the project's, are the items of ``extract``.
         """
-        meta = response.request.meta if response.request else {}
-        if "lease" not in meta:  # a middleware sent another request in its place
+        exchange = leased(response.request) if response.request else None
+        if exchange is None:  # a middleware sent another request in its place
             return await items_of(self.parse(response))
-        lease: Lease = meta["lease"]
+        lease, wire = exchange.lease, exchange.wire
         errors, items = self.errors, list[Any]()
-        if lease.is_render and "rendered" in meta:
-            page = self._rendered(response, lease, meta)
-        elif "wire" not in meta:
+        if lease.is_render and exchange.rendered is not None:
+            read = await self._read(exchange, response)
+            page = self._rendered(response, lease, read, exchange.rendered)
+        elif wire is None:
             page = page_by_middleware(lease, "a downloader middleware answered")
         elif lease.is_hub:
-            page = self._of_hub(response, lease, meta["wire"])
+            page = self._of_hub(response, lease, wire)
         else:
-            page = page_of(lease, response, meta["wire"])
-            with meta["poison"].reading(lease.row):
-                given = self._of_page(page, response, meta)
+            read = await self._read(exchange, response)
+            page = page_of(lease, response, wire)
+            with exchange.mark():
+                given = self._of_page(page, response, read, exchange.to_render)
             items = given if isinstance(given, list) else await self._late(page, given)
         await self.services[PagePipeline].complete(page)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
 
-    def _of_page(self, page: Page, response: Response, meta: dict[str, Any]) -> Any:
+    async def _read(self, exchange: LeasedExchange, response: Response) -> ReadPage:
+        """What the answer says; without the triage middleware nothing has asked for that yet."""
+        if exchange.page is None:
+            page = self.services[PageReader].read(exchange.lease, response)
+            exchange.page = page if isinstance(page, ReadPage) else await page
+        return exchange.page
+
+    def _of_page(self, page: Page, response: Response, read: ReadPage, to_render: bool) -> Any:
         """Read the answer into ``page``; the list of items of a spider that derives from this one, or what gives it."""
         lease = page.lease
         items: Any = []
@@ -204,17 +209,13 @@ class WebSpider(Spider):
                     take_robots(page, response.flags)
                 if self.sitemaps and response.status == 200 and not page.unusable:
                     self._take(page, self.lists.of_robots(lease.row, parse_robots(page.body, self.token)))
-            elif response.status == 200 and "unread" in meta:
-                _not_read(page, meta["unread"])
-            elif response.status == 200 and lease.row.flags & FLAG_SITEMAP:
-                reading = meta.pop("reading", None)
-                self._take(page, reading.listed if reading else self.lists.of_sitemap(lease.row, page.body))
+            elif read.unread:
+                self._not_read(page, read)
             elif response.status == 200:
-                self._read(page, response, meta)
-                page.notes += ai_use(self.services[Frontier].content_signals(page.url), response.headers)
-            if wall := meta.get("challenge"):
-                page.reason, page.to_render = Reason.CHALLENGE, None
-                page.notes.append(("challenge", wall))
+                self._take_read(page, response, read, to_render)
+            if read.challenge:
+                page.reason = Reason.CHALLENGE
+                page.notes.append(("challenge", read.challenge))
             if response.status == 200 and not lease.is_robots:
                 given = self.extract(response)
                 items = given if is_late(given) else list(arg_to_iter(given))
@@ -241,7 +242,7 @@ class WebSpider(Spider):
     async def on_error(self, failure: Failure) -> None:
         """No usable answer: the attempt is logged and judged all the same."""
         failed: Any = failure  # Scrapy adds the request to Twisted's class
-        lease: Lease | None = failed.request.meta.get("lease")
+        lease = lease_in(failed.request)
         if lease is None:
             return
         error = failure.value
@@ -295,35 +296,28 @@ class WebSpider(Spider):
             return
         self.services[Intake].add([redirected(lease.row, target)])
 
-    def _read(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
-        content_type = header(response.headers, b"Content-Type") or None
-        reading: Reading | None = meta.pop("reading", None)
-        if is_feed(content_type or "", response.body):
-            self._read_feed(page, response, reading)
+    def _take_read(self, page: Page, response: Response, read: ReadPage, to_render: bool) -> None:
+        """What a page, a sitemap or a feed says."""
+        page.found, page.changed = read.found, read.changed
+        page.error = read.flaw or page.error
+        if read.foreign:
+            self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
+        if page.lease.row.flags & FLAG_SITEMAP:
             return
-        if not is_html(content_type, response.body):
-            return
-        facts = meta.pop("facts", None) or facts_of(response, content_type, self.token)
-        page.notes += page_notes(facts)
-        if (triage := meta.get("triage")) is not None and triage.signals:
-            page.notes.append(("triage", str(triage)))
-        page.to_render = meta.get("to_render")
-        if page.to_render is None:
-            _take_text(page, facts, reading)
-        page.found += linked(page.lease.row, facts) if reading is None else reading.found
-
-    def _read_feed(self, page: Page, response: Response, reading: Reading | None) -> None:
-        page.is_feed = True
-        row = page.lease.row
-        if reading is not None and reading.feed is not None:
-            feed = reading.feed
-            self._take(page, reading.listed)
-        else:
-            feed = read_feed(response.body)
-            self._take(page, self.lists.of_feed(row, feed, hops_to(row, HOP_LINK)))
-        links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-        if self.services[WebSub].feed_met(page.lease, links, feed):
-            self.crawler.stats.inc_value("websub/asked")
+        if read.feed is not None:
+            page.is_feed = True
+            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+            if self.services[WebSub].feed_met(page.lease, links, read.feed):
+                self.crawler.stats.inc_value("websub/asked")
+        elif read.facts is not None:
+            page.notes += page_notes(read.facts)
+            if read.triage.signals and not read.challenge:
+                page.notes.append(("triage", str(read.triage)))
+            if to_render:
+                page.to_render = read.facts.words, read.links
+            else:
+                _take_text(page, read)
+        page.notes += ai_use(self.services[Frontier].content_signals(page.url), response.headers)
 
     def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> Page:
         """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
@@ -335,33 +329,22 @@ class WebSpider(Spider):
                 self.services[WebSub].hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
         return page
 
-    def _rendered(self, response: Response, lease: Lease, meta: dict[str, Any]) -> Page:
+    def _rendered(self, response: Response, lease: Lease, read: ReadPage, rendered: Rendered) -> Page:
         """What the browser made of a page: its links are the page's, and what it gained is remembered."""
-        rendered: Rendered = meta["rendered"]
         page = Page(lease, lease.row.url, Reason.RENDERED, body=response.body, rendered=rendered)
-        with meta["poison"].reading(lease.row):
-            self._read_rendered(page, response, meta)
+        if read.facts is None:
+            self._not_read(page, read)
+            return page
+        page.notes = page_notes(read.facts)
+        page.gained = read.facts.words, read.links
+        _take_text(page, read)
+        if read.challenge:
+            page.reason = Reason.CHALLENGE
+            page.notes.append(("challenge", read.challenge))
+        page.found = read.found
+        if not read.facts.nofollow:
+            page.found = [*read.found, *navigated(lease.row, rendered.navigations)]
         return page
-
-    def _read_rendered(self, page: Page, response: Response, meta: dict[str, Any]) -> None:
-        lease = page.lease
-        try:
-            if "unread" in meta:
-                _not_read(page, meta["unread"])
-                return
-            reading: Reading | None = meta.pop("reading", None)
-            facts = meta.pop("facts", None) or facts_of(response, "text/html; charset=utf-8", self.token)
-            page.notes = page_notes(facts)
-            page.gained = (facts.words, len(facts.links) if reading is None else reading.links)
-            _take_text(page, facts, reading)
-            if wall := meta.get("challenge"):
-                page.reason = Reason.CHALLENGE
-                page.notes.append(("challenge", wall))
-            page.found += linked(lease.row, facts) if reading is None else reading.found
-            if not facts.nofollow and page.rendered is not None:
-                page.found += navigated(lease.row, page.rendered.navigations)
-        except Exception:
-            self._ours(page)
 
     def choose_links(self, page: Page) -> None:
         """For spiders that follow less than all."""
@@ -375,6 +358,12 @@ class WebSpider(Spider):
             stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", listed.foreign)
 
     # --- our own errors -------------------------------------------------------------------------
+
+    def _not_read(self, page: Page, read: ReadPage) -> None:
+        page.error = read.unread
+        page.notes.append(("unread", read.unread))
+        if read.fault:
+            self.count_error()
 
     def _ours(self, page: Page) -> None:
         logger.exception("could not read %s", page.url)
@@ -393,15 +382,8 @@ class WebSpider(Spider):
             deferred_from_coro(engine.close_spider_async(reason="errors_in_a_row"))
 
 
-def _take_text(page: Page, facts: PageFacts, reading: Reading | None) -> None:
+def _take_text(page: Page, read: ReadPage) -> None:
     """What a page's text says of it."""
-    page.text, page.canonical = facts.text, facts.canonical
-    if reading is None:
-        page.text_marks = text_marks(facts.title, facts.text, page.url)
-    else:
-        page.text_marks, page.fingerprint, page.fingerprinted = reading.text_marks, reading.fingerprint, True
-
-
-def _not_read(page: Page, why: str) -> None:
-    page.error = why
-    page.notes.append(("unread", why))
+    assert read.facts is not None
+    page.text, page.canonical = read.facts.text, read.facts.canonical
+    page.text_marks, page.fingerprint, page.fingerprinted = read.text_marks, read.fingerprint, read.fingerprinted

@@ -18,14 +18,13 @@ import orjson
 
 from crawlerproject.rules.poison import Suspect, after_unclean_end
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 if TYPE_CHECKING:
     from crawlerproject.stores.protocols import QueuedPage
 
 logger = logging.getLogger(__name__)
 
-MARK_FILE = "reading"
-POISON_FILE = "poison.json"
 _FORMAT = 1
 _BYTES = 4096  # one page of memory
 _HEAD = struct.Struct(">BH24s")  # format, length of the URL, key of the page
@@ -37,7 +36,7 @@ class ReadingMark:
 
     def __init__(self, folder: Path) -> None:
         """Open or make the file; StorageError when that fails."""
-        path = folder / MARK_FILE
+        path = CrawlDir(folder).reading_mark
         self._row: QueuedPage | None = None  # that is written there, marked or not
         with storage_errors(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -83,13 +82,13 @@ class Poison:
 
         ``siblings`` are folders of workers of the same crawl on this machine, whose pages may come to this one.
         """
-        self._path = folder / POISON_FILE
+        self._path = CrawlDir(folder).poison
         self._mark = ReadingMark(folder)
         self._own = read_poison(self._path)
         self.suspects = dict(self._own)
         for sibling in siblings:
             if sibling != folder:
-                for key, suspect in read_poison(sibling / POISON_FILE).items():
+                for key, suspect in read_poison(CrawlDir(sibling).poison).items():
                     before = self.suspects.get(key)
                     self.suspects[key] = suspect._replace(ends=suspect.ends + (before.ends if before else 0))
         left = self._mark.left()
@@ -156,7 +155,7 @@ def read_poison(path: Path) -> dict[bytes, Suspect]:
 
 def poison_of(folder: Path) -> dict[bytes, Suspect]:
     """What is held against pages in a crawl's or worker's folder."""
-    return read_poison(folder / POISON_FILE)
+    return read_poison(CrawlDir(folder).poison)
 
 
 def write_poison(path: Path, pages: dict[bytes, Suspect]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 
-LAST_HOUR_FILE = "last-hour.json"
 STEP_SECONDS = 5.0
 """Between two rows (ours): a chart of an hour has some hundred places, one of the first minute still has a dozen."""
 SPAN_SECONDS = 3600.0

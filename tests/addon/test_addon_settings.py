@@ -107,3 +107,13 @@ def test_a_reactor_that_runs_keeps_its_loop(monkeypatch: pytest.MonkeyPatch) -> 
     PoliteCrawl.update_pre_crawler_settings(settings)
 
     assert settings["ASYNCIO_EVENT_LOOP"] is None
+
+
+def test_our_spiders_have_none_of_scrapys_downloader_middlewares() -> None:
+    """Its redirects and retries would hurry a host behind the frontier's back."""
+    settings = settings_of(WebSpider, {})
+
+    chain = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+
+    assert {str(component).partition(".")[0] for component in chain} == {"crawlerproject"}
+    assert not settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")

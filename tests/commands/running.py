@@ -14,6 +14,7 @@ from crawlerproject.rules.archive.warc_records import Context, Exchange, Origina
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archive import Archive, Written
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.warc_samples import PAGE, STARTED_AT, exchange
@@ -53,7 +54,7 @@ def scrapy(*arguments: str, encoding: str = "utf-8") -> Done:
 def archive_of(folder: Path, clock: Callable[[], float] = lambda: STARTED_AT) -> Archive:
     """An archive in ``folder`` that is still written."""
     return Archive(
-        folder,
+        CrawlDir(folder),
         None,
         prefix="crawl",
         max_bytes=10**9,

@@ -16,8 +16,8 @@ from scrapy.utils.project import get_project_settings
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 from crawlerproject.stores.logs.request_log import DAY_SECONDS, RequestLog, tidy
-from crawlerproject.stores.rocks.view import RUN_FILE, write_facts
 
 _MIDNIGHT = 1_700_006_400.0  # 2023-11-15 00:00:00 UTC
 
@@ -107,7 +107,7 @@ def test_the_workers_of_a_crawl_are_judged_together(audit: Audit, tmp_path: Path
     write_log(tmp_path / "w1", 5.1, 5.0)
     shutil.copytree(tmp_path / "w1", tmp_path / "w2")
     for name, began in (("w1", ""), ("w2", "late")):
-        write_facts(tmp_path / name, RUN_FILE, {"cwd": "/", "settings": {"PACE_IP_SECONDS": "0.75"}, "life": began})
+        write_facts(CrawlDir(tmp_path / name).run, {"cwd": "/", "settings": {"PACE_IP_SECONDS": "0.75"}, "life": began})
     for path in (tmp_path / "w2" / "log").iterdir():
         path.write_text(re.sub(r"(T\d\d:\d\d:\d\d)\.", r"\1.9", path.read_text()).replace('"host":"a.', '"host":"b.'))
 
@@ -126,7 +126,7 @@ def test_an_address_is_judged_by_the_crawls_own_settings(
     """What the crawl was started with counts, not the default."""
     write_log(tmp_path, 5.1)
     run = {"cwd": "/", "settings": {"PACE_PER_IP": "1", "PACE_IP_SECONDS": pause}}
-    write_facts(tmp_path, RUN_FILE, run)
+    write_facts(CrawlDir(tmp_path).run, run)
 
     told = json.loads(audit("--json", tmp_path).stdout)
 

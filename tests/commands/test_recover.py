@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.captures import Captures
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
+from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.redis.keys import worker_keys
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import URLS, archive, archive_of, crawl, scrapy, write

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.commands.crawled import scrapy
 from tests.commands.running import archive
 from tests.web.judge import read_visits
@@ -63,7 +63,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
         with (folder / "crawl.log").open("wb") as output:
             process = start(command, output)
         try:
-            wait_until(lambda: read_facts(folder / "crawl", STATUS_FILE), seconds=DEADLINE_SECONDS, process=process)
+            wait_until(lambda: read_facts(CrawlDir(folder / "crawl").status), seconds=DEADLINE_SECONDS, process=process)
             yield Beside(web, folder / "crawl", folder / "crawl.log")
             assert process.poll() is None  # it ran all the while
             process.send_signal(signal.SIGINT)

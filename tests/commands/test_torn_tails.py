@@ -15,6 +15,7 @@ from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.captures import Captures
 from crawlerproject.stores.archive.lost_captures import rows_lost
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open, unpack_open
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import write
@@ -32,7 +33,7 @@ class Process:
         self.chance = chance
         self.store = RocksStore(folder / "frontier")
         self.archive = Archive(
-            folder,
+            CrawlDir(folder),
             unpack_open(self.store.fact(ARCHIVE_FACT)),
             prefix="crawl",
             max_bytes=60_000,
@@ -79,7 +80,7 @@ def test_deaths(tmp_path: Path) -> None:
     cuts = lost = 0
     for _ in range(ROUNDS):
         process = Process(tmp_path, chance)
-        found = Verification(tmp_path, lambda done: None).run()
+        found = Verification(CrawlDir(tmp_path), lambda done: None).run()
         assert found.problems == []
         lost += sum("wait in the frontier again" in message for message in process.archive.messages)
         for _ in range(chance.randrange(1, 4)):
@@ -96,7 +97,7 @@ def test_deaths(tmp_path: Path) -> None:
     process.store.close()
 
     assert everything(tmp_path, urls) == set()
-    assert Verification(tmp_path, lambda done: None).run().problems == []
+    assert Verification(CrawlDir(tmp_path), lambda done: None).run().problems == []
     assert cuts > ROUNDS / 3
     assert lost > 3
 

@@ -8,9 +8,10 @@ import pytest
 from scrapy.settings import Settings
 
 from crawlerproject.config.arguments import Arguments, arguments_of
-from crawlerproject.config.crawl_file import CRAWL_FILE, CrawlFile, differences, read_crawl_file, write_crawl_file
+from crawlerproject.config.crawl_file import CrawlFile, differences, read_crawl_file, write_crawl_file
 from crawlerproject.errors import OperatorError
 from crawlerproject.settings import OURS
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 
 class OfAClass:
@@ -53,7 +54,7 @@ def test_the_file_keeps_patterns_and_limits(tmp_path: Path) -> None:
     file = CrawlFile("seeds.txt", "path", {}, ["/a/*"], [], {"max_pages": "7"})
     write_crawl_file(tmp_path, file)
     assert read_crawl_file(tmp_path) == file
-    path = tmp_path / CRAWL_FILE
+    path = CrawlDir(tmp_path).crawl_file
     path.write_text(
         "# ours\n" + path.read_text().replace('max_pages = "7"', 'max_time = "8h" # a night\nmax_pages = 7')
     )
@@ -75,7 +76,7 @@ def test_the_file_keeps_patterns_and_limits(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ['max_pages = "many"', 'exclude = ["calendar"]'])
 def test_a_file_that_cannot_hold_is_one_sentence(tmp_path: Path, line: str) -> None:
     """As on the command line."""
-    (tmp_path / CRAWL_FILE).write_text(line + "\n")
+    CrawlDir(tmp_path).crawl_file.write_text(line + "\n")
 
     with pytest.raises(OperatorError):
         read_crawl_file(tmp_path)

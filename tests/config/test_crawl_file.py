@@ -9,7 +9,6 @@ from scrapy.settings import Settings
 
 from crawlerproject import settings as ours
 from crawlerproject.config.crawl_file import (
-    CRAWL_FILE,
     DECISIVE,
     CrawlFile,
     accepted_names,
@@ -23,6 +22,7 @@ from crawlerproject.config.crawl_file import (
 )
 from crawlerproject.errors import OperatorError
 from crawlerproject.settings import OURS
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 
 def settings(**given: object) -> Settings:
@@ -45,20 +45,20 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert crawl.settings == {
         "SCOPE_MAX_DEPTH": 3, "SKIP_EXTENSIONS": ["pdf", "zip"], "CRAWLER_CONTACT": "a@example.org", "RENDER": "never",
     }  # fmt: skip
-    assert (tmp_path / CRAWL_FILE).stat().st_mode & 0o777 == 0o600
+    assert CrawlDir(tmp_path).crawl_file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_change_keeps_what_the_operator_wrote(tmp_path: Path) -> None:
     """Comments, order and the settings that stay."""
     text = 'scope = "host" # only this one\nseeds = "seeds.txt"\n\n[settings]\n# slowly\nPACE_MIN_SECONDS = 20\n'
-    (tmp_path / CRAWL_FILE).write_text(text)
+    CrawlDir(tmp_path).crawl_file.write_text(text)
     crawl = read_crawl_file(tmp_path)
     assert crawl is not None
     crawl.settings["SCOPE_MAX_DEPTH"] = 4
 
     write_crawl_file(tmp_path, crawl)
 
-    assert (tmp_path / CRAWL_FILE).read_text() == text + "SCOPE_MAX_DEPTH = 4\n"
+    assert CrawlDir(tmp_path).crawl_file.read_text() == text + "SCOPE_MAX_DEPTH = 4\n"
 
 
 def test_the_file_stands_between_settings_py_and_the_command_line() -> None:
@@ -111,7 +111,7 @@ def test_the_same_in_other_words_is_no_difference() -> None:
 )
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
     """With its path and what to mend."""
-    (tmp_path / CRAWL_FILE).write_text(text)
+    CrawlDir(tmp_path).crawl_file.write_text(text)
 
     with pytest.raises(OperatorError, match=said):
         read_crawl_file(tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from crawlerproject.config.crawl_file import CRAWL_FILE
+from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.crawls.operator.test_resume import run
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 
@@ -43,7 +43,7 @@ def test_a_path_a_moved_seed_and_patterns(tmp_path: Path) -> None:
 
         first = run(web, "web", "-a", seeds, "-a", "scope=path", "-a", "exclude=*/tag/* *.html")
         blog, new = sorted(set(web.paths("blog.test"))), sorted(web.paths("new.test"))
-        kept = (tmp_path / "crawl" / CRAWL_FILE).read_text()
+        kept = CrawlDir(tmp_path / "crawl").crawl_file.read_text()
         whys = {
             path: json.loads(run(web, web.url("blog.test", path), "--json", command="why").stdout)
             for path in ("/shop/", "/blog/tag/x")

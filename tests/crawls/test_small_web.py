@@ -177,7 +177,7 @@ def test_a_second_start_asks_for_nothing_again(crawled: Crawled) -> None:
 
 def test_a_second_process_is_refused(crawled: Crawled, tmp_path: Path) -> None:
     """Two crawls on one folder: the second says so in a sentence and does nothing."""
-    from crawlerproject.crawl.start.preflight import take_lock
+    from crawlerproject.stores.crawl_dir import take_lock
 
     lock = take_lock(crawled.folder)
     try:

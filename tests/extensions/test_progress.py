@@ -15,6 +15,7 @@ from scrapy.utils.test import get_crawler
 from crawlerproject.extensions import progress as module
 from crawlerproject.extensions.progress import LiveDisplay, LogDisplay, ProgressExtension, scheduler_progress
 from crawlerproject.inspection.progress import Progress
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 NONE = Progress(0, 0, 0, 0, 0, 0, 0, 0, None, None, "")
 
@@ -174,7 +175,7 @@ def test_the_panel_gives_stderr_back(
 
     handler = logging.StreamHandler(sys.stderr)
     monkeypatch.setattr(module, "get_scrapy_root_handler", lambda: handler)
-    display = LiveDisplay("scrapy crawl web", tmp_path)
+    display = LiveDisplay("scrapy crawl web", CrawlDir(tmp_path))
     before = sys.stderr
     display.start()
     display.show(["7 pages"])
@@ -198,7 +199,7 @@ def test_the_panel_ends_with_ten_lines(
     log.write_text(json.dumps({**times, "status": 200, "host": "a.test", "ip": "192.0.2.1", "bytes": 7}) + "\n")
 
     def shown() -> list[str]:
-        display = LiveDisplay("scrapy crawl web", tmp_path)
+        display = LiveDisplay("scrapy crawl web", CrawlDir(tmp_path))
         display.start()
         display.show(["1 pages"])
         display.stop()

@@ -17,7 +17,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.rules.printable import printable
-from crawlerproject.watch.last_hour import LAST_HOUR_FILE, Row
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.watch.last_hour import Row
 from tests.commands.browser import Window, window
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.archive.raw_server import raw_server
@@ -105,7 +106,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         settings = {"PACE_PRESET": "fixed5", "HOST_PACE_FILE": str(folder / "pace"), "WATCH_PORT": str(port)}
         settings = {**small_settings(web), **settings}
         (folder / "crawl").mkdir()
-        (folder / "crawl" / LAST_HOUR_FILE).write_text(json.dumps(earlier_hour(time.time())))
+        CrawlDir(folder / "crawl").last_hour.write_text(json.dumps(earlier_hour(time.time())))
         seeds = (web.folder / "seeds.txt").read_text() + f"http://{EVIL}:{evil.port}/\n"
         (folder / "seeds.txt").write_text(seeds)
         (folder / "hosts").write_text((web.folder / "hosts").read_text() + f"127.0.0.1\t{EVIL}\n")
@@ -122,9 +123,9 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
             log = (folder / "crawl.log").read_text()
             assert f"Watch this crawl at http://127.0.0.1:{port}/" in log
             assert "Traceback" not in log
-            kept = json.loads((folder / "crawl" / LAST_HOUR_FILE).read_text())
+            kept = json.loads(CrawlDir(folder / "crawl").last_hour.read_text())
             assert len(kept["rows"]) > 2
-            assert (folder / "crawl" / LAST_HOUR_FILE).stat().st_mode & 0o077 == 0
+            assert CrawlDir(folder / "crawl").last_hour.stat().st_mode & 0o077 == 0
         finally:
             process.kill()
 

@@ -12,7 +12,9 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.wire import Wire
 
 
 @asynccontextmanager
@@ -33,3 +35,10 @@ async def failure(made: CrawlerDownloadHandler, request: Request) -> FetchError:
     with pytest.raises(FetchError) as failed:
         await made.download_request(request)
     return failed.value
+
+
+def wire_of(request: Request) -> Wire:
+    """What crossed the network for a request."""
+    wire = exchange_of(request).wire
+    assert wire is not None
+    return wire

@@ -10,15 +10,17 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
 from crawlerproject.errors import FetchError
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
 from crawlerproject.reasons import Reason
 from crawlerproject.wire import Wire
-from tests.fetch.handlers import failure, handler
+from tests.exchanges import told
+from tests.fetch.handlers import failure, handler, wire_of
 from tests.fetch.servers import PAGE, answering, make_ca, ok, run, server_tls
 
 
 def test_a_page(tmp_path: Path) -> None:
-    """Everything Scrapy asks of a response, and the wire in the request's meta."""
+    """Everything Scrapy asks of a response, and the wire in the request's exchange."""
 
     async def main() -> None:
         async with handler(tmp_path) as made, answering(ok(PAGE, b"X-Two: 1", b"x-two: 2")) as server:
@@ -30,13 +32,13 @@ def test_a_page(tmp_path: Path) -> None:
             assert (str(response.ip_address), response.protocol, response.flags) == ("127.0.0.1", "HTTP/1.1", [])
             assert response.css("title::text").get() == "a page"
             assert request.meta["download_latency"] > 0
-            wire: Wire = request.meta["wire"]
+            wire = wire_of(request)
             assert wire.request_bytes == server.requests[0]
             assert wire.request_bytes.startswith(f"GET /a?b HTTP/1.1\r\nHost: site.test:{server.port}\r\n".encode())
             assert b"\r\nUser-Agent: Test/1.0" in wire.request_bytes
             again = request.replace(method="HEAD")
             assert (await made.download_request(again)).body == b""
-            assert again.meta["wire"].head_bytes == wire.head_bytes
+            assert wire_of(again).head_bytes == wire.head_bytes
 
     run(main())
 
@@ -94,7 +96,7 @@ def test_encoded_body_is_decoded_for_the_page_and_kept_for_the_archive(tmp_path:
             request = Request(f"http://site.test:{server.port}/")
             response = await made.download_request(request)
             assert (response.body, response.flags, "Content-Encoding" in response.headers) == (PAGE, [], False)
-            wire: Wire = request.meta["wire"]
+            wire = wire_of(request)
             assert wire.body == packed
             assert b"Content-Encoding: gzip\r\n" in wire.head_bytes
 
@@ -129,8 +131,8 @@ def test_truncation_is_flagged(tmp_path: Path) -> None:
                 response = await made.download_request(request)
                 assert flag in response.flags
                 assert len(response.body) == size
-                assert f"truncated-{request.meta['wire'].truncated}" == flag
-                assert len(request.meta["wire"].body) <= 1000
+                assert f"truncated-{wire_of(request).truncated}" == flag
+                assert len(wire_of(request).body) <= 1000
 
     run(main())
 
@@ -140,25 +142,25 @@ def test_failures_raise_fetch_errors_with_the_wire(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with handler(tmp_path) as made, answering(b"junk\r\n\r\n", close=True) as server:
-            request = Request(f"http://site.test:{server.port}/", meta={"wire": "old"})
+            request = told(Request(f"http://site.test:{server.port}/"), wire=Wire())
             error = await failure(made, request)
             assert error.reason == Reason.BAD_RESPONSE
-            assert error.wire is request.meta["wire"]
-            assert request.meta["wire"].head_bytes == b"junk\r\n\r\n"
-            nowhere = Request("http://site.test:2/", meta={"wire": "old"})
+            assert error.wire is wire_of(request)
+            assert wire_of(request).head_bytes == b"junk\r\n\r\n"
+            nowhere = told(Request("http://site.test:2/"), wire=Wire())
             assert (await failure(made, nowhere)).reason == Reason.CONNECT_REFUSED
-            assert "wire" not in nowhere.meta
+            assert exchange_of(nowhere).wire is None
 
     run(main())
 
 
 def test_found_errors_are_raised_at_once(tmp_path: Path) -> None:
-    """``fetch_error`` in the meta ends the request before anything is done."""
+    """An error in the exchange ends the request before anything is done."""
 
     async def main() -> None:
         async with handler(tmp_path) as made:
             known = FetchError(Reason.DNS_NOT_FOUND, "known before")
-            assert await failure(made, Request("http://nowhere.test/", meta={"fetch_error": known})) is known
+            assert await failure(made, told(Request("http://nowhere.test/"), error=known)) is known
 
     run(main())
 
@@ -168,26 +170,27 @@ def test_private_addresses_are_refused(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with handler(tmp_path, FETCH_ALLOW_NETWORKS=[]) as made, answering(ok()) as server:
-            for url, meta in (
-                (f"http://site.test:{server.port}/", {}),
-                (f"http://127.0.0.1:{server.port}/", {}),
-                (f"http://[::ffff:127.0.0.1]:{server.port}/", {}),
-                (f"http://example.com:{server.port}/", {"address": "127.0.0.1"}),
-                ("http://127.0.0.1/", {"proxy": f"http://127.0.0.1:{server.port}"}),
-                ("http://example.com/", {"proxy": f"http://127.0.0.1:{server.port}", "address": "10.0.0.1"}),
+            for url, proxy, address in (
+                (f"http://site.test:{server.port}/", None, ""),
+                (f"http://127.0.0.1:{server.port}/", None, ""),
+                (f"http://[::ffff:127.0.0.1]:{server.port}/", None, ""),
+                (f"http://example.com:{server.port}/", None, "127.0.0.1"),
+                ("http://127.0.0.1/", f"http://127.0.0.1:{server.port}", ""),
+                ("http://example.com/", f"http://127.0.0.1:{server.port}", "10.0.0.1"),
             ):
-                assert (await failure(made, Request(url, meta=meta))).reason == Reason.PRIVATE_ADDRESS
+                request = told(Request(url, meta={"proxy": proxy}), address=address)
+                assert (await failure(made, request)).reason == Reason.PRIVATE_ADDRESS
             assert server.connections == 0
 
     run(main())
 
 
-def test_address_in_meta_is_connected_to(tmp_path: Path) -> None:
+def test_the_address_in_the_exchange_is_connected_to(tmp_path: Path) -> None:
     """The scheduler's address is used without a look-up; the Host header stays the name."""
 
     async def main() -> None:
         async with handler(tmp_path) as made, answering(ok()) as server:
-            request = Request(f"http://unknown.test:{server.port}/", meta={"address": "127.0.0.1"})
+            request = told(Request(f"http://unknown.test:{server.port}/"), address="127.0.0.1")
             assert (await made.download_request(request)).status == 200
             assert b"\r\nHost: unknown.test" in server.requests[0]
 
@@ -216,7 +219,7 @@ def test_https(tmp_path: Path) -> None:
         ):
             request = Request(f"https://site.test:{server.port}/")
             assert (await made.download_request(request)).body == PAGE
-            assert request.meta["wire"].protocols == ("http/1.1", "tls/1.3")
+            assert wire_of(request).protocols == ("http/1.1", "tls/1.3")
 
     run(main())
 

@@ -9,8 +9,7 @@ import pytest
 from scrapy import Request
 
 from crawlerproject.reasons import Reason
-from crawlerproject.wire import Wire
-from tests.fetch.handlers import failure, handler
+from tests.fetch.handlers import failure, handler, wire_of
 from tests.fetch.servers import PAGE, answering, make_ca, ok, pipe, run, server_tls, serving
 
 
@@ -24,7 +23,7 @@ def test_plain_proxy(tmp_path: Path) -> None:
             assert (await made.download_request(request)).body == PAGE
             assert proxy.requests[0].startswith(b"GET http://far.example/a?b HTTP/1.1\r\nHost: far.example\r\n")
             assert b"\r\nProxy-Authorization: Basic dXNlcjpzZWNyZXQ=\r\n" in proxy.requests[0]
-            wire: Wire = request.meta["wire"]
+            wire = wire_of(request)
             assert b"Proxy-Authorization" not in wire.request_bytes
             assert wire.request_bytes.startswith(b"GET http://far.example/a?b HTTP/1.1\r\n")
             assert (wire.ip, wire.port) == ("127.0.0.1", proxy.port)
@@ -66,7 +65,7 @@ def test_connect_proxy(tmp_path: Path) -> None:
                 for path in ("a", "b"):
                     request = Request(f"https://far.test/{path}", meta=meta)
                     assert (await made.download_request(request)).body == PAGE
-                wire: Wire = request.meta["wire"]
+                wire = wire_of(request)
                 assert (wire.reused, wire.protocols) == (True, ("http/1.1", "tls/1.3"))
                 assert wire.request_bytes.startswith(b"GET /b HTTP/1.1\r\nHost: far.test\r\n")
                 assert heads == [

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from crawlerproject.frontier.holds import LIMITED, PAUSED, Holds
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_state import host_state
 from crawlerproject.reasons import Reason

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.parse.lists import Lists
@@ -74,16 +74,14 @@ class Web:
             self.pages.append(row.url)
             marks = (number + 1000 if self.new(number) else 1,)
         self.bench.answer(lease)
-        self.desk.learn(page(row, found, marks), b"\0" * 20)
+        self.desk.learn(visit(row, found, marks), self.bench.now)
         self.bench.store.apply(Changes(facts=self.desk.facts()))
         self.desk.stored()
 
 
-def page(row: QueuedPage, found: list[DiscoveredUrl], marks: tuple[int, ...] = (), **more: Any) -> Any:
-    """A page as far as the desk looks."""
-    lease = SimpleNamespace(row=row, is_robots=bool(row.flags & FLAG_ROBOTS))
-    known = {"text_marks": marks, "duplicate": None, "is_feed": False, "found": found, "location": "", **more}
-    return SimpleNamespace(lease=lease, reason=Reason.FETCHED, status=200, wire=None, **known)
+def visit(row: QueuedPage, found: list[DiscoveredUrl], marks: tuple[int, ...] = (), *, is_feed: bool = False) -> Visit:
+    """A visit to a page of the host that was read."""
+    return Visit(row, Reason.FETCHED, 200, b"\0" * 20, marks=marks, is_feed=is_feed, named=bool(found))
 
 
 def test_an_honest_index_of_a_thousand_is_read_whole() -> None:
@@ -166,7 +164,7 @@ def test_endless_feeds_end() -> None:
         url = f"{SITE}/feed?n={number}"
         if desk.refuses("a.org", url, 0.0):
             break
-        desk.learn(page(row(url), [], (number + 5,), is_feed=True), b"")
+        desk.learn(visit(row(url), [], (number + 5,), is_feed=True), 0.0)
     assert FIRST_LISTS < number <= FIRST_LISTS + 200
 
 
@@ -175,9 +173,9 @@ def test_a_feed_that_names_new_pages_goes_on() -> None:
     desk = TrapModel(MemoryStore())
     for number in range(1000):
         assert not desk.refuses("a.org", f"{SITE}/feed?n={number}", 0.0)
-        desk.learn(page(row(f"{SITE}/feed?n={number}"), [], (number + 5,), is_feed=True), b"")
+        desk.learn(visit(row(f"{SITE}/feed?n={number}"), [], (number + 5,), is_feed=True), 0.0)
         if number % 10 == 0:
-            desk.learn(page(row(f"{SITE}/p/{number}", FLAG_LISTED), [], (number + 50_000,)), b"")
+            desk.learn(visit(row(f"{SITE}/p/{number}", FLAG_LISTED), [], (number + 50_000,)), 0.0)
 
 
 # --- what lists name ------------------------------------------------------------------------------
@@ -223,8 +221,8 @@ def test_a_sitemap_for_a_sibling_is_not_charged() -> None:
     kept = row("http://maps.a.org/1.xml", FLAG_SITEMAP, "http://www.a.org")
     address: Address = parse("http://www.a.org/1")
     for _ in range(100):
-        desk.learn(page(kept, [DiscoveredUrl(address, 1, "M", kept.url, 6)]), b"")
+        desk.learn(visit(kept, [DiscoveredUrl(address, 1, "M", kept.url, 6)]), 0.0)
     assert not desk.refuses_list("maps.a.org", 0.0)
     for _ in range(FIRST_LISTS):
-        desk.learn(page(kept, []), b"")
+        desk.learn(visit(kept, []), 0.0)
     assert desk.refuses_list("maps.a.org", 0.0)

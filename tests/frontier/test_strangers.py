@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
+from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.messages import Links, pack, unpack
@@ -133,7 +134,7 @@ def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
     desk: Any = bench.frontier._issuer._gates._traps
     strange(bench, "/1")
     for number in range(FIRST_PAGES):
-        desk.learn(page(f"/{number}", Reason.HTTP_ERROR, 404), b"")
+        desk.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
     assert crawl(bench) == []
     assert bench.frontier.refused == {Reason.STRANGER: 1}
     assert strange(bench, "/1") == 0
@@ -153,22 +154,20 @@ def test_a_failed_page_of_a_strangers_is_tried_again_as_such(bench: Bench) -> No
     assert crawl(bench) == ["/2", "/1"]
 
 
-def page(path: str, reason: Reason, status: int | None, flags: int = FLAG_STRANGER, **more: Any) -> Any:
-    """A page as far as the desk looks."""
+def visit(path: str, reason: Reason, status: int | None, flags: int = FLAG_STRANGER, **more: Any) -> Visit:
+    """A visit to a page that a stranger named."""
     address = parse(SITE + path)
     row = QueuedPage(address.host, stranger_key(address.key), address.url, 0, 1, 1, "L", EVIL, 0, flags)
-    known = {"text_marks": (), "duplicate": None, "is_feed": False, "found": [], "location": "", "wire": None, **more}
-    lease = SimpleNamespace(row=row, is_robots=False)
-    return SimpleNamespace(lease=lease, reason=reason, status=status, **known)
+    return Visit(row, reason, status)._replace(**more)
 
 
 def test_errors_teach_nothing_about_the_host() -> None:
     """A thousand dead links, hanging ones and ones that repeat: the template of the host stands."""
     desk = TrapModel(MemoryStore())
     for number in range(1000):
-        desk.learn(page(f"/article/{number}", Reason.HTTP_ERROR, 404), b"")
-        desk.learn(page(f"/article/{number}", Reason.FIRST_BYTE_TIMEOUT, None), b"")
-        desk.learn(page(f"/article/{number}", Reason.FETCHED, 200, text_marks=(5,)), b"")
+        desk.learn(visit(f"/article/{number}", Reason.HTTP_ERROR, 404), 0.0)
+        desk.learn(visit(f"/article/{number}", Reason.FIRST_BYTE_TIMEOUT, None), 0.0)
+        desk.learn(visit(f"/article/{number}", Reason.FETCHED, 200, marks=(5,)), 0.0)
     assert not desk.refuses("a.org", SITE + "/article/7", 0.0)
     assert desk.refuses_stranger("a.org", "evil.org", 0.0)
 
@@ -177,10 +176,10 @@ def test_a_hanging_page_costs_who_named_it() -> None:
     """A host that cannot be reached does not."""
     desk = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES):
-        desk.learn(page(f"/{number}", Reason.CONNECT_REFUSED, None), b"")
+        desk.learn(visit(f"/{number}", Reason.CONNECT_REFUSED, None), 0.0)
     assert not desk.refuses_stranger("a.org", "evil.org", 0.0)
     for number in range(FIRST_PAGES):
-        desk.learn(page(f"/{number}", Reason.DISCONNECTED, None), b"")
+        desk.learn(visit(f"/{number}", Reason.DISCONNECTED, None), 0.0)
     assert desk.refuses_stranger("a.org", "evil.org", 0.0)
 
 
@@ -188,10 +187,10 @@ def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> Non
     """A stranger names every article at another address first: the articles themselves are no repeats."""
     desk = TrapModel(MemoryStore())
     for number in range(1, 301):
-        shown = page(f"/article/{number}?x=1", Reason.FETCHED, 200, text_marks=(number,))
-        desk.learn(shown, b"")
-        variant = SimpleNamespace(kind="exact", url=f"{SITE}/article/{number}?x=1")
-        desk.learn(page(f"/article/{number}", Reason.FETCHED, 200, 0, text_marks=(number,), duplicate=variant), b"")
+        shown = visit(f"/article/{number}?x=1", Reason.FETCHED, 200, marks=(number,))
+        desk.learn(shown, 0.0)
+        variant = Duplicate("exact", f"{SITE}/article/{number}?x=1")
+        desk.learn(visit(f"/article/{number}", Reason.FETCHED, 200, 0, marks=(number,), repeats=variant), 0.0)
     assert not desk.refuses("a.org", SITE + "/article/7", 0.0)
     assert not desk.refuses_stranger("a.org", "evil.org", 0.0)
 

@@ -17,16 +17,13 @@ import pytest
 from scrapy.utils.project import get_project_settings
 
 from crawlerproject.batch.plans import write_plan
-from crawlerproject.config.crawl_file import CRAWL_FILE
-from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.wacz import write_wacz
 from crawlerproject.stores.atomic_files import replace_file, write_whole
-from crawlerproject.stores.crawl_folder import refuse_links_out
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, refuse_links_out, take_lock, write_facts
 from crawlerproject.stores.logs.robots_copies import save_robots
-from crawlerproject.stores.rocks.view import RUN_FILE, STATUS_FILE, read_facts, write_facts
 from tests.commands.running import archive, crawl, scrapy
 from tests.hostile.arena import Asked, arena, page
 from tests.web.ports import free_port
@@ -51,7 +48,7 @@ def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> 
     folder = tmp_path / "crawl"
     (folder / "frontier").mkdir(parents=True)
     (folder / "frontier").chmod(0o755)
-    for name in (RUN_FILE, STATUS_FILE, "worker.json"):
+    for name in ("run.json", "status.json", "worker.json"):
         (folder / name).write_text("{}")
         (folder / name).chmod(0o644)
     hosts = tmp_path / "hosts"
@@ -75,13 +72,13 @@ def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> 
     assert "proxy-failed" in "".join(path.read_text() for path in (folder / "log").glob("*.jsonl"))
     assert SECRET not in done.stdout + done.stderr
     holding = [path for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-    assert {path.name for path in holding} <= {CRAWL_FILE}
-    assert read_facts(folder, RUN_FILE)["settings"]["RENDER_PROXIES"] in (
+    assert {path.name for path in holding} <= {"crawl.toml"}
+    assert read_facts(CrawlDir(folder).run)["settings"]["RENDER_PROXIES"] in (
         [re.sub(SECRET, "***", proxy)] * 2,
         re.sub(SECRET, "***", f"{proxy},{proxy}"),
     )
     assert mode(folder / "frontier") == 0o700
-    assert [mode(folder / name) for name in (RUN_FILE, STATUS_FILE, "worker.json", CRAWL_FILE)] == [0o600] * 4
+    assert [mode(folder / name) for name in ("run.json", "status.json", "worker.json", "crawl.toml")] == [0o600] * 4
     assert [mode(path) for path in (folder / "log").glob("*.jsonl")] == [0o644]
 
 
@@ -92,7 +89,7 @@ def test_a_new_folder_is_closed_and_its_archive_open(tmp_path: Path) -> None:
         done = web.crawl(seed)
 
     assert mode(done.folder / "frontier") == 0o700
-    assert mode(done.folder / RUN_FILE) == mode(done.folder / STATUS_FILE) == 0o600
+    assert mode(CrawlDir(done.folder).run) == mode(CrawlDir(done.folder).status) == 0o600
     open_ones = [path for name in ("warc", "index") for path in (done.folder / name).rglob("*") if path.is_file()]
     assert len(open_ones) >= 3
     assert {mode(path) & 0o044 for path in open_ones} == {0o044}
@@ -117,7 +114,7 @@ def test_the_frontier_of_a_command_is_closed_as_well(tmp_path: Path) -> None:
 def test_what_was_left_open_is_closed_at_the_start(tmp_path: Path) -> None:
     """Everything that writes into a folder takes its lock first, and that closes it."""
     (tmp_path / "frontier").mkdir(mode=0o755)
-    for name in (RUN_FILE, STATUS_FILE, CRAWL_FILE, "worker.json"):
+    for name in ("run.json", "status.json", "crawl.toml", "worker.json"):
         (tmp_path / name).touch(0o644)
 
     os.close(take_lock(tmp_path))
@@ -303,7 +300,7 @@ def test_another_user_is_told_so(reachable: Path) -> None:
         pytest.skip("only root can become another user")
     folder = reachable / "crawl"
     crawl(folder)
-    write_facts(folder, RUN_FILE, {"settings": {}})
+    write_facts(CrawlDir(folder).run, {"settings": {}})
     os.close(take_lock(folder))
     settings = get_project_settings()
     settings.set("CRAWL_DIR", str(folder), "cmdline")
@@ -324,7 +321,7 @@ def test_another_user_is_told_so(reachable: Path) -> None:
 
 def test_who_looks_on_takes_the_password_from_the_settings(tmp_path: Path) -> None:
     """The folder knows the address without it; another crawl's address is the folder's all the same."""
-    write_facts(tmp_path, RUN_FILE, {"settings": {"STATE_URL": "redis://:***@a.test/0", "FLEET_CRAWL": "web"}})
+    write_facts(CrawlDir(tmp_path).run, {"settings": {"STATE_URL": "redis://:***@a.test/0", "FLEET_CRAWL": "web"}})
 
     def seen(configured: str) -> str:
         settings = get_project_settings()

@@ -14,12 +14,14 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.config.promised_settings import keep_guard, keep_whole
+from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.middlewares.guard import Guard, guard_of
 from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.middlewares.robots import RobotsMiddleware
 from crawlerproject.reasons import Reason
+from tests.exchanges import under_lease
 
 LEASE: Any = SimpleNamespace(row=SimpleNamespace(host="a.test"))
 
@@ -49,7 +51,7 @@ def judged(guard: Guard, url: str, **meta: Any) -> Reason | None:
 
 def test_a_lease_is_the_object_that_was_handed_out() -> None:
     """Once; no copy of it, as a redirect or a retry makes them."""
-    guard, request = Guard(get_crawler()), Request("http://a.test/", meta={"lease": LEASE})
+    guard, request = Guard(get_crawler()), under_lease(Request("http://a.test/"), LEASE)
     guard.lease(request, LEASE)
     assert guard.lease_of(request.replace(url="http://b.test/")) is None
     assert guard.lease_of(request.copy()) is None
@@ -66,7 +68,10 @@ def test_a_request_that_is_never_sent_is_not_kept() -> None:
     assert len(guard._leased) <= 1
 
 
-@pytest.mark.parametrize("meta", [{}, {"robots_checked": True}, {"lease": LEASE}, {"lease": LEASE, "address": "x"}])
+LEASED = under_lease(Request("http://b.test/"), LEASE, address="x").meta
+
+
+@pytest.mark.parametrize("meta", [{}, {"robots_checked": True}, {META_KEY: LEASE}, LEASED])
 def test_no_word_in_meta_is_believed(guard: Guard, meta: dict[str, Any]) -> None:
     """robots.txt and NeverCrawl hold whatever a request says of itself."""
     assert judged(guard, "http://b.test/no", **meta) is Reason.ROBOTS

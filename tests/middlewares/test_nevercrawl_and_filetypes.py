@@ -14,11 +14,12 @@ from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_SEED
+from tests.exchanges import under_lease
 
 
 def lease(host: str, *, seed: bool = False) -> Any:
     """What a leased request carries, as far as the gates look."""
-    return SimpleNamespace(row=SimpleNamespace(host=host, flags=FLAG_SEED if seed else 0), is_seed=seed)
+    return SimpleNamespace(row=SimpleNamespace(host=host, flags=FLAG_SEED if seed else 0), embed=None)
 
 
 @pytest.fixture
@@ -44,14 +45,14 @@ def test_an_excluded_host_is_refused_and_counted(never: NeverCrawlMiddleware) ->
 def test_a_leased_request_is_refused_too(never: NeverCrawlMiddleware) -> None:
     """The list may have changed since it was queued."""
     with pytest.raises(Refused):
-        never.process_request(Request("http://example.org:81/", meta={"lease": lease("example.org:81")}))
+        never.process_request(under_lease(Request("http://example.org:81/"), lease("example.org:81")))
 
 
 def test_other_hosts_pass(never: NeverCrawlMiddleware) -> None:
     """And so does what has no host."""
     never.process_request(Request("http://example.net/example.org"))
     never.process_request(Request("data:text/plain,x"))
-    never.process_request(Request("http://example.net/", meta={"lease": lease("example.net")}))
+    never.process_request(under_lease(Request("http://example.net/"), lease("example.net")))
 
 
 def filetypes(**settings: Any) -> FileTypesMiddleware:
@@ -75,9 +76,9 @@ def test_seeds_are_exempt() -> None:
     """The operator may ask for anything."""
     gate = filetypes()
     gate.process_request(Request("http://a.test/y.jpg", meta={"seed": True}))
-    gate.process_request(Request("http://a.test/y.jpg", meta={"lease": lease("a.test", seed=True)}))
+    gate.process_request(under_lease(Request("http://a.test/y.jpg"), lease("a.test", seed=True)))
     with pytest.raises(Refused):
-        gate.process_request(Request("http://a.test/y.jpg", meta={"lease": lease("a.test")}))
+        gate.process_request(under_lease(Request("http://a.test/y.jpg"), lease("a.test")))
 
 
 def test_the_list_may_be_replaced_or_emptied() -> None:

@@ -16,11 +16,14 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.fetch.exchange import exchange_of
+from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.middlewares.pace import PaceMiddleware
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.pace import PRESETS
 from crawlerproject.wire import Wire
+from tests.exchanges import told, under_lease
 
 WALL = 1_700_000_000.0
 
@@ -76,12 +79,12 @@ def guard(preset: str = "fixed5", **options: Any) -> tuple[PaceMiddleware, Time]
 def leased(host: str = "a.test", ip: str = "192.0.2.1", delay: float = 5.0) -> Request:
     """A request as the scheduler makes it."""
     lease = SimpleNamespace(row=SimpleNamespace(host=host))
-    return Request(f"http://{host}/", meta={"lease": lease, "address": ip, "delay_seconds": delay})
+    return under_lease(Request(f"http://{host}/"), lease, address=ip, delay_seconds=delay)
 
 
 def enter(middleware: PaceMiddleware, request: Request) -> Awaitable[None] | None:
     """What the download handler does before it sends a request."""
-    return middleware.enter(request, request.meta.get("lease"))
+    return middleware.enter(request, lease_in(request))
 
 
 def answer(middleware: PaceMiddleware, request: Request, status: int = 200, **headers: str) -> None:
@@ -184,7 +187,7 @@ def test_the_clock_starts_at_the_wires_end() -> None:
     middleware, time = guard()
     request = leased()
     enter(middleware, request)
-    request.meta["wire"] = Wire(ip="192.0.2.1", ended_at=time.wall())
+    exchange_of(request).wire = Wire(ip="192.0.2.1", ended_at=time.wall())
     time.now += 0.2  # the loop's lag
     answer(middleware, request)
     time.now += 4.8
@@ -236,7 +239,7 @@ def test_ports_and_root_dots_share_a_clock_outside_a_crawl() -> None:
 def test_a_crawl_delay_is_waited_for() -> None:
     """What robots.txt asks for holds in the shell too."""
     middleware, time = guard()
-    requests = [Request("http://a.test/", meta={"floor_seconds": 60.0}) for _ in range(3)]
+    requests = [told(Request("http://a.test/"), floor_seconds=60.0) for _ in range(3)]
     started = run_all(middleware, time, requests)
     assert all(later - earlier >= 60 for earlier, later in pairwise(started))
 
@@ -272,7 +275,7 @@ def test_hosts_on_one_address_wait_for_each_other() -> None:
     for host in ("a.test", "b.test"):
         request = Request(f"http://{host}/")
         asyncio.run(_waited(middleware, request))
-        request.meta["wire"] = Wire(ip="192.0.2.1", ended_at=time.wall(), ttfb_seconds=0.1)
+        exchange_of(request).wire = Wire(ip="192.0.2.1", ended_at=time.wall(), ttfb_seconds=0.1)
         answer(middleware, request)
     time.now += 4.8
     other = leased("c.test")

@@ -8,6 +8,7 @@ from scrapy import Request
 from crawlerproject.middlewares.ports import PortsMiddleware
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
+from tests.exchanges import under_lease
 
 
 def test_a_bad_port_is_refused_before_anything_is_asked() -> None:
@@ -25,4 +26,4 @@ def test_others_pass() -> None:
 
     middleware.process_request(Request("http://a.test:8080/"))
     middleware.process_request(Request("data:text/plain,x"))
-    middleware.process_request(Request("http://a.test:25/", meta={"lease": SimpleNamespace(row=None)}))
+    middleware.process_request(under_lease(Request("http://a.test:25/"), SimpleNamespace(row=None)))

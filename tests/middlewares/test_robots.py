@@ -11,9 +11,11 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
+from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.middlewares.robots import RobotsMiddleware
 from crawlerproject.reasons import Reason
+from tests.exchanges import under_lease
 
 Answer = Response | Exception
 
@@ -179,14 +181,14 @@ def test_endless_redirects_end_after_five() -> None:
 def test_judged_requests_and_robots_txt_pass_without_a_coroutine() -> None:
     """Leased requests cost next to nothing; robots.txt itself asks for none."""
     middleware, web = guard({})
-    assert middleware.process_request(Request("http://a.test/no", meta={"robots_checked": True})) is None
+    assert middleware.process_request(under_lease(Request("http://a.test/no"), object())) is None
     assert middleware.process_request(Request("data:text/plain,x")) is None
     assert judge(middleware, "http://a.test/robots.txt") == [None]
     assert web.asked == []
 
 
 def test_the_floor_reaches_the_pace() -> None:
-    """Crawl-delay travels to the pace middleware in the request's meta."""
+    """Crawl-delay travels to the pace middleware in the request's exchange."""
     middleware, _ = guard({"http://a.test/robots.txt": robots(200, RULES)})
     request = Request("http://a.test/yes")
 
@@ -196,7 +198,7 @@ def test_the_floor_reaches_the_pace() -> None:
         await pending
 
     asyncio.run(run())
-    assert request.meta["floor_seconds"] == 7
+    assert exchange_of(request).floor_seconds == 7
 
 
 @pytest.mark.parametrize("flag", ["truncated-time", "truncated-disconnect", "encoding-damaged"])

@@ -14,7 +14,7 @@ import pytest
 
 from crawlerproject.parse.links import linked
 from crawlerproject.parse.lists import Lists
-from crawlerproject.reading.jobs import Job, Kind, Reading
+from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.page.page import read_html
@@ -65,13 +65,14 @@ def test_another_process_reads_what_we_read() -> None:
     """Facts, links in order, the text's mark and fingerprint, the verdict of the triage."""
 
     async def use(reader: Reader) -> None:
-        found: Reading = await reader.read(job(), PAGE)
+        found: ReadPage = await reader.read(job(), PAGE)
         facts = read_html(PAGE, url=URL, content_type="text/html", x_robots=[], token="TestBot")
 
         assert found.found == linked(row_of(), facts)
         assert len(found.found) == found.links == 12_345
         assert found.text_marks == text_marks(facts.title, facts.text, URL)
         assert found.fingerprint == text_fingerprint(facts.text)
+        assert found.facts is not None
         assert (found.facts.title, found.facts.words) == (facts.title, facts.words)
         shell = b"<div id=root></div><noscript>enable javascript</noscript><script src=x></script>"
         assert (await reader.read(job(), shell)).triage == triage(shell, "text/html")
@@ -87,13 +88,14 @@ def test_sitemaps_and_feeds() -> None:
     feed += b"<entry><link href='/1'/></entry></feed>"
 
     async def use(reader: Reader) -> None:
-        listed = (await reader.read(job(Kind.SITEMAP), sitemap)).listed
-        assert listed == Lists().of_sitemap(row_of(flags=FLAG_SITEMAP), sitemap)
+        listed = await reader.read(job(Kind.SITEMAP), sitemap)
+        here = Lists().of_sitemap(row_of(flags=FLAG_SITEMAP), sitemap)
+        assert (listed.found, listed.changed) == (here.found, here.changed)
         assert len(listed.found) == len(listed.changed) == 1_001
         found = await reader.read(job(Kind.FEED), feed)
         assert found.feed is not None
         assert (found.feed.hubs, found.feed.entries) == (["http://hub.test/"], [])
-        assert [link.address.url for link in found.listed.found] == ["http://big.test/1"]
+        assert [link.address.url for link in found.found] == ["http://big.test/1"]
 
     reading_with(use)
 

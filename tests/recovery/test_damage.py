@@ -11,6 +11,7 @@ import pytest
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.recovery.damage import damage_of
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
@@ -74,7 +75,7 @@ def test_a_whole_frontier(tmp_path: Path) -> None:
     fill(tmp_path)
     read = []
 
-    assert damage_of(tmp_path, read.append) == ""
+    assert damage_of(CrawlDir(tmp_path), read.append) == ""
     assert sum(read) > ROWS * 50
 
 
@@ -84,7 +85,7 @@ def test_every_damage_is_found(tmp_path: Path, what: str) -> None:
     fill(tmp_path)
     DAMAGES[what](tmp_path)
 
-    said = damage_of(tmp_path, nothing)
+    said = damage_of(CrawlDir(tmp_path), nothing)
 
     assert said.startswith("There is no frontier in" if what == "missing CURRENT" else "The frontier in"), said
     assert "scrapy recover" not in said
@@ -96,7 +97,7 @@ def test_a_row_that_is_none(tmp_path: Path) -> None:
     store.apply(Changes(hosts=[("a.test", b"\x04none")]))
     store.close()
 
-    assert "is damaged (a row is none" in damage_of(tmp_path, nothing)
+    assert "is damaged (a row is none" in damage_of(CrawlDir(tmp_path), nothing)
 
 
 @pytest.mark.parametrize("what", sorted(DAMAGES.keys() - {"bad block", "missing CURRENT"}))
@@ -126,12 +127,12 @@ def test_a_frontier_that_knows_of_no_crawl(tmp_path: Path) -> None:
     (tmp_path / "warc").mkdir()
     (tmp_path / "warc" / "x.warc.gz").touch()
 
-    assert damage_of(tmp_path, nothing).endswith("(it knows nothing of the crawl whose archive is beside it)")
+    assert damage_of(CrawlDir(tmp_path), nothing).endswith("(it knows nothing of the crawl whose archive is beside it)")
     with pytest.raises(FrontierDamaged, match=f"scrapy recover {tmp_path} makes it again"):
-        open_frontier(tmp_path)
+        open_frontier(CrawlDir(tmp_path))
 
     store = RocksStore(tmp_path / "frontier")
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
     store.close()
-    assert damage_of(tmp_path, nothing) == ""
-    open_frontier(tmp_path).close()
+    assert damage_of(CrawlDir(tmp_path), nothing) == ""
+    open_frontier(CrawlDir(tmp_path)).close()

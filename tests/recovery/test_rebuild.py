@@ -18,8 +18,9 @@ import orjson
 import pytest
 
 from crawlerproject.recovery.damage import damage_of
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.stores.rocks.frontier_folder import BUILDING, BUILT, DAMAGED, put_in_place
+from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
 from tests.commands.running import Done, scrapy
@@ -197,9 +198,9 @@ def test_the_new_frontier_is_the_old_one(half: Half, tmp_path: Path) -> None:
         if name.startswith(("traps/", "strangers/", "domains/", "scope", "keys of", "render")):
             assert facts(folder)[name] == value, name
     assert orjson.loads(facts(folder)["totals"])[:3] == orjson.loads(facts(old)["totals"])[:3]
-    kept = next(folder.glob(f"{DAMAGED}-*"))
+    kept = next(folder.glob("frontier.damaged-*"))
     assert f"The old frontier is kept in {kept}" in done.stdout
-    assert damage_of(folder, lambda count: None) == ""
+    assert damage_of(CrawlDir(folder), lambda count: None) == ""
     (kept / "CURRENT").stat()
 
 
@@ -236,34 +237,40 @@ def test_killed_while_it_is_made(half: Half, tmp_path: Path, killed: int) -> Non
     before = rows(folder)
     command = [sys.executable, "-m", "scrapy", "recover", str(folder), "--frontier"]
     process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    seen = [folder / BUILDING, folder / f"{BUILDING}.lists" / "CURRENT", folder / BUILT]
+    seen = [
+        folder / "frontier.recovering",
+        folder / "frontier.recovering.lists" / "CURRENT",
+        folder / "frontier.recovered",
+    ]
     wait_until(lambda: seen[killed].exists() or process.poll() is not None, seconds=_SECONDS)
     process.send_signal(signal.SIGKILL)
     process.wait()
 
-    put_in_place(folder)  # as a start does
-    assert damage_of(folder, lambda count: None) == ""
+    put_in_place(CrawlDir(folder))  # as a start does
+    assert damage_of(CrawlDir(folder), lambda count: None) == ""
     assert rows(folder) == before
 
     recover(folder, "--frontier")
     assert rows(folder) == before
-    assert not any((folder / name).exists() for name in (BUILDING, f"{BUILDING}.lists", BUILT))
+    assert not any(
+        (folder / name).exists() for name in ("frontier.recovering", "frontier.recovering.lists", "frontier.recovered")
+    )
 
 
 def test_a_new_frontier_comes_into_its_place_however_far_it_came(tmp_path: Path) -> None:
     """Whole beside the old one, or alone after that was moved aside; half made it counts for nothing."""
     for old in (True, False):
         folder = tmp_path / str(old)
-        RocksStore(folder / BUILT).close()
+        RocksStore(folder / "frontier.recovered").close()
         if old:
             (folder / "frontier").mkdir()
             (folder / "frontier" / "CURRENT").write_text("old")
 
-        kept = put_in_place(folder)
+        kept = put_in_place(CrawlDir(folder))
 
-        assert damage_of(folder, lambda count: None) == ""
-        assert not (folder / BUILT).exists()
+        assert damage_of(CrawlDir(folder), lambda count: None) == ""
+        assert not folder / "frontier.recovered".exists()
         assert (kept is not None and (kept / "CURRENT").read_text()) == ("old" if old else False)
-    (tmp_path / "half" / BUILDING).mkdir(parents=True)
-    assert put_in_place(tmp_path / "half") is None
+    CrawlDir(tmp_path / "half").frontier_unfinished.mkdir(parents=True)
+    assert put_in_place(CrawlDir(tmp_path / "half")) is None
     assert not (tmp_path / "half" / "frontier").exists()

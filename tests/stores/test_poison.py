@@ -13,7 +13,8 @@ import pytest
 
 from crawlerproject.rules.poison import Suspect
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.poison import MARK_FILE, POISON_FILE, Poison, ReadingMark, poison_of, write_poison
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.poison import Poison, ReadingMark, poison_of, write_poison
 from crawlerproject.stores.protocols import QueuedPage
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -74,7 +75,7 @@ def test_what_ended_in_good_order_is_not_held_against_a_page(tmp_path: Path) -> 
     poison.close()
 
     assert Poison(tmp_path, 2.0).suspects == {}
-    assert not (tmp_path / POISON_FILE).exists()
+    assert not CrawlDir(tmp_path).poison.exists()
 
 
 def test_a_short_url_after_a_long_one_is_itself(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_a_damaged_list_is_said_and_stops_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: bytes
 ) -> None:
     """What it held is forgotten: two more ends find the page again."""
-    (tmp_path / POISON_FILE).write_bytes(damage)
+    CrawlDir(tmp_path).poison.write_bytes(damage)
 
     assert Poison(tmp_path, 1.0).suspects == {}
     assert "cannot be read" in caplog.text
@@ -123,9 +124,9 @@ def test_a_damaged_list_is_said_and_stops_nothing(
 
 def test_a_damaged_mark_is_no_page(tmp_path: Path) -> None:
     """Another length, or bytes of nobody's."""
-    (tmp_path / MARK_FILE).write_bytes(os.urandom(100))
+    CrawlDir(tmp_path).reading_mark.write_bytes(os.urandom(100))
     Poison(tmp_path, 1.0).close()
-    (tmp_path / MARK_FILE).write_bytes(b"\xff" * 4096)
+    CrawlDir(tmp_path).reading_mark.write_bytes(b"\xff" * 4096)
 
     assert Poison(tmp_path, 1.0).suspects == {}
 
@@ -134,6 +135,6 @@ def test_what_is_stored_is_what_is_read(tmp_path: Path) -> None:
     """Whatever the URL holds."""
     pages = {os.urandom(24): Suspect("http://a.test/\ud83d?\u202e\n", 2, 3.5), os.urandom(24): Suspect("x", 1, 0.0)}
     pages = {key: suspect._replace(url=suspect.url.replace("\ud83d", "?")) for key, suspect in pages.items()}
-    write_poison(tmp_path / POISON_FILE, pages)
+    write_poison(CrawlDir(tmp_path).poison, pages)
 
     assert poison_of(tmp_path) == pages

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from crawlerproject.fleet.worker import Fleet
-from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.messages import RobotsWanted, pack
 from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import RedisFleet
@@ -40,7 +39,7 @@ class Worker:
     async def take_all(self) -> None:
         """Report until every partition is held."""
         while len(self.store.held) < self.store.partitions:
-            await self.fleet.turn(self.frontier, TrapModel(self.ahead), idle=False)
+            await self.fleet.turn(self.frontier, self.frontier.domains, idle=False)
 
     async def read(self) -> None:
         """What a beat does before its commit begins."""

@@ -10,11 +10,12 @@ from crawlerproject.errors import StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.learned import Facts, Learned
+    from crawlerproject.crawl.learned import Learned
     from crawlerproject.crawl.membership import Membership
     from crawlerproject.crawl.progress.troubles import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.learner import Facts
     from crawlerproject.stores.archive.archive import Archive
     from crawlerproject.stores.protocols import Changes
 
@@ -57,7 +58,7 @@ class Commits:
         if run.lost:
             return False
         self.roll()
-        return await member.turn(frontier, self._learned.traps, run, idle)
+        return await member.turn(frontier, self._learned.hosts, run, idle)
 
     def begin(self) -> tuple[Changes, Facts]:
         """What the next commit holds: all ends up to now, and the archive's length that covers them."""

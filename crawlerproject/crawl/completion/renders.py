@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.stores.archive.plain_responses import PlainResponse
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.completion.page_archive import Records
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.learned.traps import TrapModel
+    from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Page
     from crawlerproject.rules.url.urls import Address
@@ -29,10 +30,10 @@ _TRIES = 3
 class RenderCompletion:
     """As ``PageCompletion``, for pages in the browser."""
 
-    def __init__(self, frontier: Frontier, records: Records, traps: TrapModel, run: Run) -> None:
+    def __init__(self, frontier: Frontier, records: Records, learned: Learners, run: Run) -> None:
         self._frontier = frontier
         self._records = records
-        self._traps = traps
+        self._learned = learned
         self._run = run
         self._said_no_browser = False
 
@@ -78,12 +79,12 @@ class RenderCompletion:
         )
         again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
         short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
+        visit = Visit(row, page.reason, marks=page.text_marks)
         if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
             # Without all of its files it says nothing of what its template gains.
             plain = PlainResponse.of(row.note)
-            renders.learned(page.url, row.host, (plain.words, plain.links), page.gained)
-        if page.text_marks and self._traps.learn_rendered(row, page.text_marks):
-            frontier.domains.yielded(row.host)
+            visit = visit._replace(plain=(plain.words, plain.links), rendered=page.gained)
+        self._learned.learn(visit, now)
         frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from typing import Any
 
-from crawlerproject.reports.summary import ROUNDING_SECONDS
+from crawlerproject.rules.politeness.pauses import ROUNDING_SECONDS
 
 # Upper bounds of the classes, seconds. Prometheus' own for requests, and what slow servers need above them.
 _FIRST_BYTE_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

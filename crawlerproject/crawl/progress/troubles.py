@@ -9,8 +9,8 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from crawlerproject.inspection.host_state import pace_source
-from crawlerproject.inspection.progress import human_seconds
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.remedies import REMEDIES
 from crawlerproject.stores.protocols import FLAG_SEED
 

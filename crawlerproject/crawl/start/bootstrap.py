@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import orjson
 
 from crawlerproject.frontier import messages
-from crawlerproject.frontier.learned.revisit_queue import again, by_depth, by_rank, due
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, by_depth, by_rank, due
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.stores.index.ranks import RANKED_PAGES, Ranks
+from crawlerproject.stores.index.ranks import Ranks
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.stores.protocols import FrontierStore
 
 # Revisits queued in one change of the store: a few hundred KB.
@@ -34,17 +33,12 @@ def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
             frontier.keep_fact(name, b"")
 
 
-def queue_revisits(session: Session, folder: Path, recent_days: float, budget: int | None, now: float) -> int:
+def queue_revisits(session: Session, folder: CrawlDir, recent_days: float, budget: int | None, now: float) -> int:
     """Queue the known pages whose visit is worth most now, at most ``budget``; how many there are."""
-    ranked = folder / RANKED_PAGES
-    chosen = due(
-        session.store.pages(),
-        session.learned.revisits.host,
-        now,
-        budget=budget,
-        recent_seconds=recent_days * DAY_SECONDS,
-        importance=by_rank(Ranks(ranked)) if ranked.is_file() else by_depth,
-    )
+    ranked = folder.ranked_pages
+    importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
+    policy = RevisitPolicy(budget, recent_days * DAY_SECONDS, importance)
+    chosen = due(session.store.pages(), session.learned.hosts.revisits.of, now, policy)
     queued = 0
     for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
         some = chosen[start : start + _REVISITS_AT_A_TIME]

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.config.chromium import find_chromium
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_unknown
+from crawlerproject.config.fleet import answer_seconds, shared, worker_name
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.config.values import list_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
-from crawlerproject.fleet.join import answer_seconds, shared, worker_name
 from crawlerproject.hooks.delivery import hook_of
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
 from crawlerproject.rules.url.seeds import Seeds, seeds_of
 from crawlerproject.settings import OURS
-from crawlerproject.stores.crawl_folder import close_to_others, refuse_links_out
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
-from crawlerproject.stores.rocks.view import LOCK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +47,6 @@ _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 MODES = ("crawl", "recrawl")
 # Common Crawl's columns hold offsets in 32 bits; a file may exceed this by one capture.
 _WARC_MAX_BYTES = 2_000_000_000
-_PARTS = ("frontier", "warc", "index", "log")
 RENDER_MODES = ("auto", "never", "always")
 
 
@@ -107,8 +104,8 @@ def check_known(settings: BaseSettings) -> None:
             "Coming back chooses among all known pages, which none of several workers has: "
             "move the crawl to a folder with scrapy state copy and come back from there."
         )
-    folder = crawl_folder(settings, "web")
-    if not (folder / "frontier" / "CURRENT").is_file():
+    folder = crawl_folder(settings)
+    if not folder.has_frontier():
         raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 
 
@@ -139,17 +136,17 @@ def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
     return "the seeds", [seeds]
 
 
-def crawl_folder(settings: BaseSettings, spider_name: str) -> Path:
-    """CRAWL_DIR, or ``crawls/<spider name>``; in a fleet the worker's folder therein."""
-    folder = Path(settings["CRAWL_DIR"] or f"crawls/{spider_name}")
-    return folder / worker_name(settings) if shared(settings) else folder
-
-
-def check(settings: BaseSettings, folder: Path) -> None:
+def check(settings: BaseSettings, folder: CrawlDir) -> None:
     """Refuse a crawl that cannot go well. Raises OperatorError."""
     check_settings(settings)
     fleet = shared(settings)
-    _check_folder(folder, embedded=not fleet, within=folder.parent if fleet else None)
+    folder.make(within=folder.parent if fleet else None)
+    lock = take_lock(folder)
+    try:
+        if not fleet:
+            open_frontier(folder).close()
+    finally:
+        os.close(lock)
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -213,70 +210,3 @@ def _check_fleet(settings: BaseSettings) -> None:
 def _only_own(settings: BaseSettings) -> bool:
     """Whether the operator's own hosts are crawled: own names at own addresses, no public crawl."""
     return bool(list_of(settings, "FETCH_ALLOW_NETWORKS")) and settings["FETCH_HOSTS_FILE"] != OURS["FETCH_HOSTS_FILE"]
-
-
-def _check_folder(folder: Path, *, embedded: bool, within: Path | None) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        refuse_links_out(folder, within)
-        for part in _PARTS:
-            (folder / part).mkdir(exist_ok=True)
-    except OSError as error:
-        raise OperatorError(
-            f"The crawl folder {folder} cannot be made ({error.strerror}); set CRAWL_DIR to a writable one."
-        ) from error
-    for place in (folder, *(folder / part for part in _PARTS)):
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise OperatorError(
-                f"The crawl folder {place} cannot be written; check its owner or set CRAWL_DIR to another."
-            )
-    lock = take_lock(folder)
-    try:
-        if embedded:
-            open_frontier(folder).close()
-    finally:
-        os.close(lock)
-
-
-# An onlooker holds it for an instant, a process that writes for long (stores/rocks/view.py).
-_LOCK_TRIES, _BETWEEN_TRIES_SECONDS = 5, 0.05
-
-
-def take_lock(folder: Path) -> int:
-    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none).
-
-    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed.
-    """
-    descriptor = -1
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        refuse_links_out(folder)
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        _lock(descriptor)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise OperatorError(
-            f"The crawl folder {folder} is in use by a running crawl; stop that one first or set CRAWL_DIR to another."
-        ) from None
-    except OSError as error:
-        raise OperatorError(
-            f"The crawl folder {folder} cannot be locked ({error.strerror}); set CRAWL_DIR to another."
-        ) from error
-    try:
-        close_to_others(folder)
-    except OperatorError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _lock(descriptor: int) -> None:
-    """Raises BlockingIOError when another holds it for more than an instant."""
-    for left in reversed(range(_LOCK_TRIES)):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if not left:
-                raise
-        time.sleep(_BETWEEN_TRIES_SECONDS)

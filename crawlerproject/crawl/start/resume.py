@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.config.arguments import PATTERNS, Arguments, read
 from crawlerproject.config.crawl_file import (
     ALL,
-    CRAWL_FILE,
     DECISIVE,
     SCOPE,
     SEEDS,
@@ -24,12 +22,16 @@ from crawlerproject.config.crawl_file import (
     write_crawl_file,
 )
 from crawlerproject.frontier.known_seeds import KnownSeeds
-from crawlerproject.inspection.progress import Progress, counted
+from crawlerproject.inspection.progress import Progress
+from crawlerproject.rules.readable import counted
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.settings import OURS
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, FrontierStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.settings import BaseSettings
 
     from crawlerproject.rules.url.urls import Address
@@ -77,7 +79,7 @@ class Resumed:
             logger.info("Left for another start: %s of hosts that rest for longer than FRONTIER_PATIENCE_SECONDS", left)
 
 
-def resume(folder: Path, store: FrontierStore, spider: Any, *, continued: bool) -> Resumed:
+def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bool) -> Resumed:
     """Compare a start with what the folder remembers, and remember what it changes.
 
     Raises OperatorError for a change that ``-a accept=`` does not name.
@@ -130,14 +132,14 @@ def _count(seeds: int) -> str:
 
 
 def _remember(
-    folder: Path, file: CrawlFile | None, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]
+    folder: CrawlDir, file: CrawlFile | None, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]
 ) -> Arguments:
     """Write the crawl's file when there is none, or when a change was accepted or needs to be; how its arguments are.
 
     A limit is no part of what a crawl is: another one holds from now on, without a word of acceptance.
     """
     given: Arguments = spider.arguments
-    if file is None or not (folder / CRAWL_FILE).exists():
+    if file is None or not folder.crawl_file.exists():
         file = file or CrawlFile()
         settings_now = kept_settings(settings)
         file = CrawlFile(spider.seeds_given, scope, settings_now, given.include or [], given.exclude or [])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from crawlerproject.frontier.holds import LIMITED, PAUSED
 from crawlerproject.frontier.workbench import HostClock
 from crawlerproject.rules.politeness.clock_set_back import Longest, Waits, brought_back, robots_brought_back
 from crawlerproject.rules.politeness.pace import LATEST, LEAVE_ALONE_SECONDS, LONGEST_SECONDS
+
+PAUSED, LIMITED = "paused", "limited"
+"""Why a host is held: values of ``Host.held``, and of its state in ``scrapy hosts``."""
 
 # next_free, delay, floor, rest_until, last_trouble, robots until (http, https), rows, known, fetched,
 # failures, escalation, times parked in a row, flags, number of samples; then the samples, then the last arrival, which

@@ -51,7 +51,7 @@ class Announcements:
         history = History.unpack(record.history)
         if not history.visits or history.queued_at or history.announced or changed_at <= history.seen_at:
             return None
-        host = self._revisits.host(address.host)
+        host = self._revisits.of(address.host)
         if not host.believes_lastmod or self._believed[address.host] >= _CREDIT + 2 * host.lastmod_kept:
             return None
         self._believed[address.host] += 1

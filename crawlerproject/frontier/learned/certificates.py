@@ -1,51 +1,49 @@
-"""Which hosts have shown a bad certificate, and what was wrong with it: part of the host's record in the store."""
+"""Which hosts have shown a bad certificate, and what was wrong with it."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import orjson
 
-from crawlerproject.items import Page
+from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.host_facts import HostFact
+from crawlerproject.stores.protocols import FLAG_ROBOTS, FrontierStore
 
-_PREFIX = "certificate/"  # and the host key: the name of the fact
-
-
-def bad_certificate(store: FrontierStore, host: str) -> tuple[str, float] | None:
-    """What was wrong ("expired: …") and when (epoch seconds); None when nothing is known to be."""
-    packed = store.fact(_PREFIX + host)
-    if not packed:
-        return None
-    what, at = orjson.loads(packed)
-    return str(what), float(at)
+# Hosts whose certificates are in memory, some 200 bytes each: those that were asked for robots.txt lately.
+_KEPT = 5_000
 
 
-class BadCertificates:
+class BadCertificate(NamedTuple):
+    """What was wrong with a host's certificate; nothing, as far as is known, when ``error`` is empty."""
+
+    error: str = ""  # "expired: …"
+    seen_at: float = 0.0  # epoch seconds
+
+    def pack(self) -> bytes:
+        """As the store keeps it."""
+        return orjson.dumps(tuple(self)) if self.error else b""
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> BadCertificate:
+        """What ``pack`` wrote."""
+        error, seen_at = orjson.loads(packed)
+        return cls(str(error), float(seen_at))
+
+
+class BadCertificates(HostFacts[BadCertificate]):
     """Notes bad certificates as pages end, and takes the note back when the host has mended it."""
 
     def __init__(self, store: FrontierStore) -> None:
-        self._store = store
-        self._changed: dict[str, bytes] = {}
-        self._storing: dict[str, bytes] = {}  # in a commit that has not ended
+        super().__init__(store, HostFact.CERTIFICATE, BadCertificate, _KEPT)
 
-    def learn(self, page: Page, now: float) -> None:
-        """Take in how a page ended."""
-        host = page.lease.row.host
-        if page.reason is Reason.TLS_CERTIFICATE:
-            self._changed[host] = orjson.dumps((page.error, now))
+    def learn(self, visit: Visit, now: float) -> None:
+        """Take in a visit that ended ``now`` (epoch seconds)."""
+        row = visit.row
+        if visit.reason is Reason.TLS_CERTIFICATE:
+            self.replace(row.host, BadCertificate(visit.error, now))
         # A robots.txt is the first answer of a host after a while: cheaper than a look at every page.
-        elif page.lease.is_robots and page.status and page.url.startswith("https://") and self._known(host):
-            self._changed[host] = b""
-
-    def _known(self, host: str) -> bool:
-        return host in self._changed or host in self._storing or bad_certificate(self._store, host) is not None
-
-    def facts(self) -> list[tuple[str, bytes]]:
-        """What the next commit stores."""
-        self._storing |= self._changed
-        self._changed = {}
-        return [(_PREFIX + host, packed) for host, packed in self._storing.items()]
-
-    def stored(self) -> None:
-        """The last ``facts`` have reached the store."""
-        self._storing.clear()
+        elif row.flags & FLAG_ROBOTS and visit.status and row.url.startswith("https://") and self.of(row.host).error:
+            self.replace(row.host, BadCertificate())

@@ -1,72 +1,100 @@
-"""What is kept of every host name as one fact each: that of busy hosts at hand, all of it in the store."""
+"""One kind of fact of every host: that of busy hosts in memory, all of them in the store."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores.host_facts import OF_NAMES, HostFact
 from crawlerproject.stores.protocols import FrontierStore
 
 
 class Packed(Protocol):
-    """What is kept of one host."""
+    """A fact; made without arguments it is that of a host of which nothing is known."""
 
     def pack(self) -> bytes: ...
 
+    @classmethod
+    def unpack(cls, packed: bytes, /) -> Self: ...
 
-Kept = TypeVar("Kept", bound=Packed)
+
+F = TypeVar("F", bound=Packed)
 
 
-class HostFacts(Generic[Kept]):
-    """What all ports of a name share; ``prefix`` and the name. ``unpack`` reads what the store has, if anything."""
+def stored_fact(store: FrontierStore, kind: HostFact, fact: type[F], key: str) -> F:
+    """A fact as of the last commit."""
+    packed = store.fact(kind + key)
+    return fact.unpack(packed) if packed else fact()
 
-    def __init__(self, store: FrontierStore, prefix: str, unpack: Callable[[bytes | None], Kept], most: int) -> None:
-        """At hand are those of at most ``most`` hosts."""
+
+def _itself(host: str) -> str:
+    return host
+
+
+class HostFacts(Generic[F]):
+    """A fact that a commit failed to store goes with the next one."""
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        kind: HostFact,
+        fact: type[F],
+        most: int,
+        key_of: Callable[[str], str] | None = None,
+    ) -> None:
+        """In memory are those of at most ``most`` hosts. ``key_of`` a host key is what it is kept under, by default
+        what the kind says: the host key or the host name.
+        """
         self._store = store
-        self._prefix = prefix
-        self._unpack = unpack
-        self._most = most
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
-        self._dirty: dict[str, Kept] = {}
-        self._storing: dict[str, Kept] = {}  # in a commit that has not ended
+        self._kind = kind
+        self._fact = fact
+        self._of_names = kind in OF_NAMES
+        self._key_of = key_of or (host_name if self._of_names else _itself)
+        self._recent: LruCache[str, F] = LruCache(most)
+        self._dirty: dict[str, F] = {}
+        self._storing: dict[str, F] = {}  # in a commit that has not ended
 
-    def of(self, host: str) -> Kept:
-        """What is kept of a host (a key), and of the other ports of its name."""
-        name = host_name(host)
-        found = self._kept.get(name) or self._dirty.get(name) or self._storing.get(name)
+    def of(self, host: str) -> F:
+        """The fact of a host (a key)."""
+        key = self._key_of(host)
+        found = self._recent.get(key)
         if found is None:
-            packed = self._store.fact(self._prefix + name)
-            if packed is None and name != host:
-                packed = self._store.fact(self._prefix + host)  # of a version that told ports apart
-            found = self._unpack(packed)
-        self._kept[name] = found
-        self._kept.move_to_end(name)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+            found = self._recent[key] = self._load(key, host)
         return found
 
-    def changed(self, host: str) -> Kept:
-        """The same, which the next commit stores."""
-        found = self._dirty[host_name(host)] = self.of(host)
+    def _load(self, key: str, host: str) -> F:
+        if (found := self._dirty.get(key)) is not None or (found := self._storing.get(key)) is not None:
+            return found
+        if self._of_names and key != host and self._store.fact(self._kind + key) is None:
+            key = host  # of a version that told ports apart
+        return stored_fact(self._store, self._kind, self._fact, key)
+
+    def changed(self, host: str) -> F:
+        """The fact of a host, which its caller changes: the next commit stores it."""
+        found = self._dirty[self._key_of(host)] = self.of(host)
         return found
+
+    def replace(self, host: str, fact: F) -> None:
+        """A host has a new fact: the next commit stores it."""
+        key = self._key_of(host)
+        self._recent[key] = self._dirty[key] = fact
 
     def unstored(self) -> set[str]:
-        """Hosts of which something is not in the store yet."""
+        """The keys of facts that are not in the store yet."""
         return self._dirty.keys() | self._storing.keys()
 
     def forget(self, mine: Callable[[str], bool]) -> None:
-        """Drop what is kept of hosts that others decide about now."""
-        for host in [host for host in self._kept if not mine(host)]:
-            del self._kept[host]
+        """Drop the facts in memory of hosts that other workers decide about now."""
+        self._recent.forget(lambda key: not mine(key))
 
     def facts(self) -> list[tuple[str, bytes]]:
         """What the next commit stores."""
         self._storing |= self._dirty
         self._dirty = {}
-        return [(self._prefix + host, kept.pack()) for host, kept in self._storing.items()]
+        return [(self._kind + key, fact.pack()) for key, fact in self._storing.items()]
 
     def stored(self) -> None:
-        """The last ``facts`` have reached the store; those that have not are in the next ones."""
+        """The last ``facts`` have reached the store; those that changed since are in the next ones."""
         self._storing.clear()

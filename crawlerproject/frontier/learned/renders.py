@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 
 import orjson
 
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.host_facts import HostFacts
+from crawlerproject.frontier.learned.learner import Facts, Visit
 from crawlerproject.frontier.workbench import Stage, Workbench
 from crawlerproject.rules.rendering.render_gain import Gain, pays, template, worth_a_render
 from crawlerproject.rules.rendering.triage import RenderNeed
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FrontierStore
 
 # Hosts whose history is in memory; the others' is in the store. About 1 KB each.
@@ -19,6 +22,7 @@ _HOSTS_KEPT = 5_000
 # Templates of one host that are told apart; a site with more has no shapes to learn from.
 _TEMPLATES_KEPT = 100
 _REST = "(others)"
+_GRANTED_FACT = "renders"  # of the whole crawl
 # Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
 # (some 100 MB each) and, unless they mean harm, no processor (ours).
 _PAGES_A_PLACE = 3
@@ -43,7 +47,7 @@ class _History:
         return cls(granted, {name: Gain(*numbers) for name, numbers in gains.items()})
 
 
-class Renders:
+class Renders(HostFacts[_History]):
     """``mode`` is RENDER; ``closed`` says, in words, why nothing can be rendered in this run ("" when it can)."""
 
     def __init__(
@@ -63,16 +67,14 @@ class Renders:
         self.in_flight = 0
         self.waiting = 0  # of these, for a turn of some host
         self.kept = 0  # rows met in this run and left for a later one
-        self._store = store
+        super().__init__(store, HostFact.RENDERS, _History, _HOSTS_KEPT)
         self._workbench = workbench
         self._rng = rng
         self._max_in_flight = max_in_flight
         self._max_per_host = max_per_host
         self._max_per_crawl = max_per_crawl
-        self._granted = int(store.fact("renders") or 0)
+        self._granted = int(store.fact(_GRANTED_FACT) or 0)
         self._line: deque[Host] = deque()
-        self._histories: OrderedDict[str, _History] = OrderedDict()
-        self._unstored: dict[str, bytes] = {}
 
     # --- which pages ----------------------------------------------------------------------------
 
@@ -80,7 +82,7 @@ class Renders:
         """Whether a page shall be rendered; a yes is taken from the budgets of its host and of the crawl."""
         if self.mode == "never" or (self.mode != "always" and verdict is RenderNeed.PLAIN):
             return False
-        history = self._history(host)
+        history = self.of(host)
         if history.granted >= self._max_per_host or self._granted >= self._max_per_crawl:
             return False
         if self.mode != "always":
@@ -90,50 +92,34 @@ class Renders:
                 whole = whole.plus(gain)
             if not worth_a_render(verdict, known, whole, self._rng.random()):
                 return False
-        history.granted += 1
+        self.changed(host).granted += 1
         self._granted += 1
-        self._changed(host, history)
         return True
 
     def given_up(self, url: str, host: str) -> bool:
         """Whether what was marked to be rendered is not worth it any more: others of its template did not pay."""
         if self.mode == "always":
             return False
-        history = self._history(host)
+        history = self.of(host)
         gain = history.gains.get(self._name(history, template(url)), Gain())
         return not worth_a_render(RenderNeed.RENDER, gain, gain, self._rng.random())
 
-    def learned(self, url: str, host: str, plain: tuple[int, int], rendered: tuple[int, int]) -> bool:
-        """Take in what a render found; (words, links) each. Whether it paid."""
-        history = self._history(host)
-        name = self._name(history, template(url))
-        paid = pays(*plain, *rendered)
-        history.gains[name] = history.gains.get(name, Gain()).learned(pays=paid)
-        self._changed(host, history)
-        return paid
+    def learn(self, visit: Visit, now: float) -> None:
+        """Take in what a render found, if the visit is one that is typical of its template."""
+        if visit.rendered is None:
+            return
+        history = self.changed(visit.row.host)
+        name = self._name(history, template(visit.row.url))
+        gain = history.gains.get(name, Gain())
+        history.gains[name] = gain.learned(pays=pays(*visit.plain, *visit.rendered))
 
-    def take_facts(self) -> list[tuple[str, bytes]]:
-        """What has changed since the last call, for the next commit; a commit that fails loses some learning only."""
-        if not self._unstored:
-            return []
-        facts, self._unstored = list(self._unstored.items()), {}
-        return [*facts, ("renders", b"%d" % self._granted)]
+    def facts(self) -> Facts:
+        """What the next commit stores."""
+        facts = super().facts()
+        return [*facts, (_GRANTED_FACT, b"%d" % self._granted)] if facts else facts
 
     def _name(self, history: _History, name: str) -> str:
         return name if name in history.gains or len(history.gains) < _TEMPLATES_KEPT else _REST
-
-    def _history(self, host: str) -> _History:
-        history = self._histories.get(host)
-        if history is None:
-            packed = self._unstored.get(_key(host)) or self._store.fact(_key(host))
-            history = self._histories[host] = _History.unpack(packed) if packed else _History()
-            if len(self._histories) > _HOSTS_KEPT:
-                self._histories.popitem(last=False)
-        self._histories.move_to_end(host)
-        return history
-
-    def _changed(self, host: str, history: _History) -> None:
-        self._unstored[_key(host)] = history.pack()
 
     # --- whose turn -----------------------------------------------------------------------------
 
@@ -172,7 +158,3 @@ class Renders:
             if host.stage == Stage.WAITING and host.work:
                 self._workbench.wait(host, max(now, host.pace_free, host.rest_until, host.held_until), work=True)
                 return
-
-
-def _key(host: str) -> str:
-    return f"render/{host}"

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.rules.revisits.change_rate import TIERS, longest_wait_days, score, unpacked
+from crawlerproject.rules.revisits.change_rate import TIERS, Circumstances, longest_wait_days, score, unpacked
 from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, History, HostHistory
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import parse
@@ -83,19 +83,23 @@ def by_rank(ranks: Ranks) -> Callable[[str, History], Importance]:
     return importance
 
 
-def due(
-    pages: Iterable[tuple[bytes, PageRecord]],
-    host_of: Callable[[str], HostHistory],
-    now: float,
-    *,
-    budget: int | None,
-    recent_seconds: float,
-    importance: Callable[[str, History], Importance] = by_depth,
-) -> list[DueRevisit]:
-    """The best ``budget`` visits (all that are worth something without one), the best first. Memory: the budget's."""
+class RevisitPolicy(NamedTuple):
+    """Which pages the operator wants to be visited again."""
+
+    budget: int | None  # visits at most; None: all that are worth something
+    recent_seconds: float  # no page sooner after its last visit; of feeds and sitemaps an eighth of that
+    importance: Callable[[str, History], Importance] = by_depth
+
+
+Pages = Iterable[tuple[bytes, PageRecord]]
+HostOf = Callable[[str], HostHistory]
+
+
+def due(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> list[DueRevisit]:
+    """The visits that are worth most now, the best first. Memory: the budget's."""
     best: list[tuple[float, bytes, PageRecord, History]] = []
-    for found in _scored(pages, host_of, now, recent_seconds, importance):
-        if budget is None or len(best) < budget:
+    for found in _scored(pages, host_of, now, policy):
+        if policy.budget is None or len(best) < policy.budget:
             heapq.heappush(best, found)
         elif best and found > best[0]:
             heapq.heapreplace(best, found)
@@ -103,52 +107,46 @@ def due(
 
 
 def _scored(
-    pages: Iterable[tuple[bytes, PageRecord]],
-    host_of: Callable[[str], HostHistory],
-    now: float,
-    recent_seconds: float,
-    importance: Callable[[str, History], Importance],
+    pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy
 ) -> Iterator[tuple[float, bytes, PageRecord, History]]:
-    candidates = _candidates(pages, host_of, now, recent_seconds)
+    candidates = _candidates(pages, host_of, now, policy.recent_seconds)
     while chunk := list(islice(candidates, _CHUNK)):
         weights, longest, beliefs, costs, shares = [], [], [], [], []
         for _, record, history, host in chunk:
-            weight, days = importance(record.url, history)
+            weight, days = policy.importance(record.url, history)
             weights.append(weight)
             longest.append(days)
             beliefs.append(unpacked(history.belief) if history.belief else host.prior())
             costs.append(_CONDITIONAL_COST if record.etag or record.last_modified else 1.0)
             shares.append(1.0 if record.status in (200, 304) else _GONE_SHARE)
         histories = [history for _, _, history, _ in chunk]
-        scores = score(
-            np.array(beliefs),
-            np.array([(now - history.seen_at) / DAY_SECONDS for history in histories]),
+        circumstances = Circumstances(
             importance=_array(weights) * _array(shares),
             longest_days=_array(longest),
             new_links=_array([history.new_links for history in histories]),
             boosted=_array([history.announced for history in histories]),
             cost=_array(costs),
         )
+        waited_days = np.array([(now - history.seen_at) / DAY_SECONDS for history in histories])
+        scores = score(np.array(beliefs), waited_days, circumstances)
         for value, (key, record, history, _) in zip(np.asarray(scores).tolist(), chunk, strict=True):
             if value > 0:
                 yield value, key, record, history
 
 
 def _candidates(
-    pages: Iterable[tuple[bytes, PageRecord]],
-    host_of: Callable[[str], HostHistory],
-    now: float,
-    recent_seconds: float,
+    pages: Pages, host_of: HostOf, now: float, recent_seconds: float
 ) -> Iterator[tuple[bytes, PageRecord, History, HostHistory]]:
-    """The lines of the refetch table that mean no request; and pages that wait in their queues already."""
+    """Pages that are due and do not wait in their queues already."""
     for key, record in pages:
         history = History.unpack(record.history)
-        if not history.visits or history.queued_at or history.fresh_until > now:
+        if not history.visits or history.queued_at:
             continue
-        recent = recent_seconds * (1.0 if history.kind == PAGE else _LISTS_RECENT_SHARE)
-        if now - max(record.fetched_at, history.seen_at) < recent and not history.announced:
-            continue
-        yield key, record, history, host_of(host_key(record.url))
+        recent = 0.0 if history.announced else recent_seconds
+        if history.kind != PAGE:
+            recent *= _LISTS_RECENT_SHARE
+        if is_due(max(record.fetched_at, history.seen_at), history.fresh_until, now, recent):
+            yield key, record, history, host_of(host_key(record.url))
 
 
 def _array(values: list[float]) -> NDArray[np.float64]:

@@ -7,15 +7,19 @@ from collections.abc import Callable
 
 from crawlerproject.frontier.discovered import inventor
 from crawlerproject.frontier.learned.host_facts import HostFacts
-from crawlerproject.items import Page
+from crawlerproject.frontier.learned.learner import Facts, Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, LISTS, HostYields, Trapped
 from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.protocols import (
+    FLAG_HUB,
     FLAG_LISTED,
     FLAG_RECRAWL,
+    FLAG_RENDER,
+    FLAG_ROBOTS,
     FLAG_SITEMAP,
     FLAG_STRANGER,
     FrontierStore,
@@ -24,13 +28,10 @@ from crawlerproject.stores.protocols import (
 
 logger = logging.getLogger(__name__)
 
-FACT_PREFIX = "traps/"  # and the host name: the name of the fact that keeps a host's yields
-STRANGERS_PREFIX = "strangers/"  # the same of what others named
 # Hosts kept at hand: 2 KB each as a rule and 30 KB at most.
 _KEPT = 20_000
 # Answers about the host or the moment, not about the page.
 _SILENT = frozenset({Reason.RATE_LIMITED, Reason.NOT_MODIFIED, Reason.CHALLENGE})
-_READ = frozenset({Reason.FETCHED, Reason.RENDERED})
 # No answer, and that may be the URL's doing: it costs the stranger who named it.
 _URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.BAD_RESPONSE, Reason.HEADER_TOO_LARGE})
 
@@ -40,8 +41,8 @@ class TrapModel:
 
     def __init__(self, store: FrontierStore, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
-        self._yields = HostFacts(store, FACT_PREFIX, _yields, _KEPT)
-        self._strangers = HostFacts(store, STRANGERS_PREFIX, _strangers, _KEPT)
+        self._yields = HostFacts(store, HostFact.TRAPS, HostYields, _KEPT)
+        self._strangers = HostFacts(store, HostFact.STRANGERS, Strangers, _KEPT)
 
     # --- whether to ask -------------------------------------------------------------------------
 
@@ -100,34 +101,31 @@ class TrapModel:
         """Whether the operator says that nothing of this host is a trap."""
         return self._allow.allows(host, "", now)
 
-    def learn(self, page: Page, digest: bytes) -> bool:
-        """Take in how a page ended (``digest`` of its payload); what says nothing about its template is left out.
-
-        Whether its text was new.
-        """
-        row = page.lease.row
-        answered = page.status is not None or page.reason is Reason.RENDERED
-        if page.lease.is_robots or page.reason in _SILENT:
+    def learn(self, visit: Visit, now: float) -> bool:
+        """Take in a visit; one that says nothing about its template is left out. Whether its text was new."""
+        row = visit.row
+        if row.flags & FLAG_RENDER:
+            return bool(visit.marks) and self._rendered(row, visit.marks)
+        if visit.shell or row.flags & (FLAG_ROBOTS | FLAG_HUB) or visit.reason in _SILENT:
             return False
-        if not answered and not (row.flags & FLAG_STRANGER and page.reason in _URLS_DOING):
+        if visit.status is None and not (row.flags & FLAG_STRANGER and visit.reason in _URLS_DOING):
             return False
-        if page.location and host_key(page.location) != row.host:
+        if visit.location and host_key(visit.location) != row.host:
             return False  # a way out is worth its request
-        marks = page.text_marks or (int.from_bytes(digest[:4], "big"),)
-        cut = page.wire is not None and page.wire.truncated == "time"
+        marks = visit.marks or (int.from_bytes(visit.digest[:4], "big"),)
         if row.flags & FLAG_STRANGER:
-            read = page.reason in _READ and not (row.flags & FLAG_SITEMAP and not page.found)
-            return self._heard_of_stranger(row, marks, read and not _repeated(page), cut=cut)
+            read = visit.reason is Reason.FETCHED and not (row.flags & FLAG_SITEMAP and not visit.named)
+            return self._heard_of_stranger(row, marks, read and not _repeated(visit), cut=visit.cut)
         if row.flags & FLAG_SITEMAP:
-            return self._list_fetched(page)
-        new = page.reason in _READ and self.new_text(row.host, marks) and not self._repeats(page)
-        if page.is_feed and not row.flags & FLAG_RECRAWL:
+            return self._list_fetched(visit)
+        new = visit.reason is Reason.FETCHED and self.new_text(row.host, marks) and not self._repeats(visit)
+        if visit.is_feed and not row.flags & FLAG_RECRAWL:
             lists = self._yields.changed(row.host).lists
             new = new and not lists.spent
             lists.fetched += 1
-        return self._heard(row, new, cut=cut)
+        return self._heard(row, new, cut=visit.cut)
 
-    def learn_rendered(self, row: QueuedPage, marks: tuple[int, ...]) -> bool:
+    def _rendered(self, row: QueuedPage, marks: tuple[int, ...]) -> bool:
         """Take in what a browser made of a page; whether its text was new."""
         if row.flags & FLAG_STRANGER:
             return self._heard_of_stranger(row, marks, True)
@@ -155,20 +153,20 @@ class TrapModel:
         _say(row.host, strangers.heard(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
         return new
 
-    def _list_fetched(self, page: Page) -> bool:
-        row = page.lease.row
+    def _list_fetched(self, visit: Visit) -> bool:
+        row = visit.row
         if row.flags & FLAG_RECRAWL:
             return False
         lists = self._yields.changed(row.host).lists
         # One that is kept for another host of the same owner: what its pages yield is known there.
         elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
-        lists.fetched += not (elsewhere and page.found)
+        lists.fetched += not (elsewhere and visit.named)
         return False  # what it names may be
 
-    def _repeats(self, page: Page) -> bool:
+    def _repeats(self, visit: Visit) -> bool:
         """Whether another page of the host says nearly the same, and the host itself named that one."""
-        found = _repeated(page)
-        return bool(found) and not self._strangers.of(page.lease.row.host).named(found)
+        found = _repeated(visit)
+        return bool(found) and not self._strangers.of(visit.row.host).named(found)
 
     def _allowed(self, host: str, template: str, now: float) -> bool:
         """Whether the operator says that this is no trap, of the port or of the whole name."""
@@ -186,7 +184,7 @@ class TrapModel:
         self._yields.forget(mine)
         self._strangers.forget(mine)
 
-    def facts(self) -> list[tuple[str, bytes]]:
+    def facts(self) -> Facts:
         """What the next commit stores."""
         return self._yields.facts() + self._strangers.facts()
 
@@ -196,22 +194,14 @@ class TrapModel:
         self._strangers.stored()
 
 
-def _yields(packed: bytes | None) -> HostYields:
-    return HostYields.unpack(packed) if packed else HostYields()
-
-
-def _strangers(packed: bytes | None) -> Strangers:
-    return Strangers.unpack(packed) if packed else Strangers()
-
-
 def _say(host: str, trapped: Trapped | None) -> None:
     if trapped is not None:
         logger.info("%s %s is a trap from now on: %s", host_name(host), trapped.template, trapped.why)
 
 
-def _repeated(page: Page) -> str:
+def _repeated(visit: Visit) -> str:
     """The URL of another page of the host that says nearly the same; what a page says of itself may be a mistake."""
-    found = page.duplicate
-    if found is None or found.kind == "canonical" or host_key(found.url) != page.lease.row.host:
+    found = visit.repeats
+    if found is None or found.kind == "canonical" or host_key(found.url) != visit.row.host:
         return ""
     return found.url

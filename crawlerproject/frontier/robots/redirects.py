@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import orjson
 
 from crawlerproject.frontier.discovered import strangers
@@ -14,8 +12,9 @@ from crawlerproject.rules.robots.redirects import MOST_ASKED, sent_on
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.rules.url.urls import Address
+from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores.host_facts import HostFact
 
-FACT_PREFIX = "robots-sent/"  # and the host key: where a host has sent us, and until when that counts
 # Hosts whose redirects are at hand; few redirect their robots.txt to another domain.
 _KEPT = 1_000
 
@@ -26,9 +25,9 @@ class RobotsRedirects:
     def __init__(self, state: FrontierState, gates: Gates) -> None:
         self._state = state
         self._gates = gates
-        self._sent: OrderedDict[str, dict[str, float]] = OrderedDict()  # by host
+        self._sent: LruCache[str, dict[str, float]] = LruCache(_KEPT)  # by host
         # By host asked and domain that sends: until when is counted, and how many. Of this run.
-        self._asked: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+        self._asked: LruCache[tuple[str, str], tuple[float, int]] = LruCache(_KEPT)
 
     def refusal(self, sender: str, target: Address, now: float) -> Reason | None:
         """Why a host (``sender``, a key) may not send us to ``target`` for a robots.txt; None counts it."""
@@ -37,15 +36,13 @@ class RobotsRedirects:
             return refusal
         known = self._sent.get(sender)
         if known is None:
-            known = orjson.loads(self._state.store.fact(FACT_PREFIX + sender) or b"{}")
+            known = orjson.loads(self._state.store.fact(HostFact.ROBOTS_SENT + sender) or b"{}")
         sent = sent_on(known, target.url, now, self._state.robots.ttl_seconds)
         if sent is None:
             return Reason.ROBOTS_REDIRECT
         self._sent[sender] = sent
-        if len(self._sent) > _KEPT:
-            self._sent.popitem(last=False)
         # With the commit that holds the redirect: what a crash forgets was not asked for.
-        self._state.changes.facts.append((FACT_PREFIX + sender, orjson.dumps(sent)))
+        self._state.changes.facts.append((HostFact.ROBOTS_SENT + sender, orjson.dumps(sent)))
         return None
 
     def refusal_here(self, via: str, target: Address, now: float) -> Reason | None:
@@ -55,12 +52,10 @@ class RobotsRedirects:
         if refusal is not None or not strangers(sender, target.host):
             return refusal
         name = target.host, bounded_domain(sender)
-        until, count = self._asked.get(name, (0.0, 0))
+        until, count = self._asked.get(name) or (0.0, 0)
         if until <= now:
             until, count = now + self._state.robots.ttl_seconds, 0
         if count >= MOST_ASKED:
             return Reason.ROBOTS_REDIRECT
         self._asked[name] = until, count + 1
-        if len(self._asked) > _KEPT:
-            self._asked.popitem(last=False)
         return None

@@ -5,14 +5,14 @@ The ports of one name are one host: they share its pace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from datetime import datetime
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from crawlerproject.rules.politeness.pauses import LastAnswers, Pause
 from crawlerproject.rules.url.hosts import host_name
 
-# The log's times have microseconds and two clocks are read around a request: less than this is rounding, not haste.
-ROUNDING_SECONDS = 0.001
 # Lines are written when an answer has ended, so a long one comes late. No request lasts so long (FETCH_TIMEOUT_SECONDS
 # is half a minute), and the lines of so much time are kept to put them in the order in which they began.
 REORDER_SECONDS = 600.0
@@ -29,36 +29,24 @@ class Asked(NamedTuple):
     url: str
 
 
+def asked_of(row: Mapping[str, Any]) -> Asked | None:
+    """The request of a line of the log; None for one that reached no server.
+
+    Raises KeyError, ValueError or TypeError for a line without these fields.
+    """
+    if not (row["ip"] and row["host"]):
+        return None
+    start, end = (datetime.fromisoformat(row[name]).timestamp() for name in ("time", "end"))
+    promised = row["delay_seconds"]
+    return Asked(start, end, row["host"], row["ip"], None if promised is None else float(promised), row["url"])
+
+
 class Violation(NamedTuple):
     """A request that came too soon."""
 
     kind: str  # "host" or "ip"
-    name: str  # without a port
-    ended_at: float  # the answer before
-    started_at: float
-    promised_seconds: float
+    pause: Pause
     url: str
-
-    @property
-    def kept_seconds(self) -> float:
-        """The real pause; negative when the request before was still in flight."""
-        return self.started_at - self.ended_at
-
-
-class Margin(NamedTuple):
-    """How much longer than promised a pause was; the least one of all is told."""
-
-    seconds: float
-    promised_seconds: float
-    name: str
-
-
-@dataclass(slots=True)
-class _Lane:
-    """What one host or address has in flight."""
-
-    ends: list[float] = field(default_factory=list)  # the last one's, or those of all in flight
-    last: Asked | None = None
 
 
 class Audit:
@@ -72,22 +60,23 @@ class Audit:
         self.late_lines = 0  # too far out of order to be judged
         self.began = float("inf")
         self.ended = float("-inf")
-        self.tightest: Margin | None = None
+        self.tightest: Pause | None = None  # with the least margin over a promise
         self.most = {"host": 0, "ip": 0, "all": 0}  # requests in flight at once
-        self._lanes: dict[str, dict[str, _Lane]] = {"host": {}, "ip": {}}
+        self._answers = {"host": LastAnswers(), "ip": LastAnswers()}
+        self._in_flight: dict[tuple[str, str], list[float]] = {}  # ends, by kind and name
+        self._last: dict[str, Asked] = {}  # by host
         self._waiting: list[Asked] = []
         self._judged_to = float("-inf")
-        self._in_flight: list[float] = []
 
     @property
     def hosts(self) -> int:
         """Hosts seen."""
-        return len(self._lanes["host"])
+        return len(self._answers["host"].ends)
 
     @property
     def ips(self) -> int:
         """IP addresses seen."""
-        return len(self._lanes["ip"])
+        return len(self._answers["ip"].ends)
 
     def add(self, asked: Asked) -> None:
         """One more request of the log."""
@@ -100,37 +89,40 @@ class Audit:
             self._judge(heappop(self._waiting))
 
     def close(self) -> None:
-        """No more will come."""
+        """Judge what still waits for its order."""
         while self._waiting:
             self._judge(heappop(self._waiting))
 
     def _judge(self, asked: Asked) -> None:
         name = host_name(asked.host)
-        lane = self._lanes["host"].get(name)
-        if lane is not None and lane.last == asked:
+        if self._last.get(name) == asked:
             return  # a crash between compressing a day and removing the plain file leaves its lines twice
+        self._last[name] = asked
         self.requests += 1
         self._judged_to = asked.start
         self.began = min(self.began, asked.start)
-        while self._in_flight and self._in_flight[0] <= asked.start:
-            heappop(self._in_flight)
-        heappush(self._in_flight, asked.end)
-        self.most["all"] = max(self.most["all"], len(self._in_flight))
         within = asked.promised_seconds is None
-        self._judge_lane("host", name, asked, asked.promised_seconds or 0.0)
-        self._judge_lane("ip", asked.ip, asked, 0.0 if within and self.ip_seconds is not None else self.ip_seconds)
+        pause = self._paused("host", name, asked, asked.promised_seconds or 0.0)
+        if pause is not None:
+            self.pauses += 1
+            if not within and (self.tightest is None or pause.margin_seconds < self.tightest.margin_seconds):
+                self.tightest = pause
+        self._paused("ip", asked.ip, asked, 0.0 if within and self.ip_seconds is not None else self.ip_seconds)
+        for kind, of in (("host", name), ("ip", asked.ip), ("all", "")):
+            self._count_in_flight(kind, of, asked)
 
-    def _judge_lane(self, kind: str, name: str, asked: Asked, promised: float | None) -> None:
-        lane = self._lanes[kind].setdefault(name, _Lane())
-        if lane.ends and promised is not None:
-            ended = max(lane.ends)
-            margin = asked.start - ended - promised
-            if margin < -ROUNDING_SECONDS:
-                self.violations.append(Violation(kind, name, ended, asked.start, promised, asked.url))
-            if kind == "host":
-                self.pauses += 1
-                if self.tightest is None or margin < self.tightest.seconds:
-                    self.tightest = Margin(margin, promised, name)
-        lane.ends = [*(end for end in lane.ends if end > asked.start), asked.end]
-        lane.last = asked
-        self.most[kind] = max(self.most[kind], len(lane.ends))
+    def _paused(self, kind: str, name: str, asked: Asked, promised: float | None) -> Pause | None:
+        before = self._answers[kind].ask(name, asked.end)
+        if before is None or promised is None:
+            return None
+        pause = Pause(name, before, asked.start, promised)
+        if pause.too_short:
+            self.violations.append(Violation(kind, pause, asked.url))
+        return pause
+
+    def _count_in_flight(self, kind: str, name: str, asked: Asked) -> None:
+        ends = self._in_flight.setdefault((kind, name), [])
+        while ends and ends[0] <= asked.start:
+            heappop(ends)
+        heappush(ends, asked.end)
+        self.most[kind] = max(self.most[kind], len(ends))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from email.utils import parsedate_to_datetime
-from enum import IntEnum
 from typing import NamedTuple
 
 from crawlerproject.reasons import Reason
@@ -18,6 +17,8 @@ JITTER_SHARE = 0.1
 FORGIVE_SECONDS = 1800.0
 # 60 s doubled eleven times is past a day: a higher exponent only risks an overflow.
 _MAX_DOUBLINGS = 40
+# A minute doubled ten times is 17 hours; by then the breaker decides.
+_MAX_FAILURE_DOUBLINGS = 10
 
 
 class Failure(NamedTuple):
@@ -139,22 +140,10 @@ def after_success(rest: Rest, now: float, limits: RestLimits | None = None) -> R
     return Rest() if rest.escalation and now - max(rest.until, rest.last_trouble) >= forgive else rest
 
 
-def retry_wait_seconds(reason: Reason, tries: int, max_seconds: float, rng: random.Random) -> float | None:
-    """How long a URL waits after its ``tries``-th failed try of this kind; None when it is not tried again."""
-    failure = FAILURES[reason]
-    if tries >= failure.max_tries:
-        return None
-    if failure.base_wait_seconds <= 0:
-        return 0.0
-    return rest_seconds(tries, failure.base_wait_seconds, max_seconds, rng)
-
-
-class BreakerState(IntEnum):
-    """Closed: all is well. Open: nothing is asked. Half-open: one probe is out."""
-
-    CLOSED = 0
-    OPEN = 1
-    HALF_OPEN = 2
+def failure_rest_seconds(failure: Failure, failures: int, max_seconds: float) -> float:
+    """How long a host rests after its ``failures``-th failure in a row, when the last was of this kind."""
+    doublings = min(max(failures, 1) - 1, _MAX_FAILURE_DOUBLINGS)
+    return min(math.ldexp(failure.base_wait_seconds, doublings), max_seconds)
 
 
 class BreakerLimits(NamedTuple):
@@ -166,38 +155,17 @@ class BreakerLimits(NamedTuple):
 
 
 class Breaker(NamedTuple):
-    """A host's circuit breaker."""
+    """A host's circuit breaker. Once it has opened, the host's next request is a probe."""
 
     failures: int = 0  # in a row
-    state: BreakerState = BreakerState.CLOSED
-    until: float = 0.0  # open: epoch seconds of the probe
-    opened: int = 0  # times in a row: each doubles the park; 2 or more: its probe failed too
+    opened: int = 0  # times in a row: each doubles the park; 2 or more: a probe failed too
+    until: float = 0.0  # epoch seconds of the probe, if the last failure opened it; else 0
 
 
 def breaker_failed(breaker: Breaker, now: float, limits: BreakerLimits, rng: random.Random) -> Breaker:
-    """After a failure: opens at the limit, and at once when the probe failed. One that is open stays as it is."""
-    if breaker.state is BreakerState.OPEN:
-        return breaker
-    failures = breaker.failures + 1
-    if breaker.state is BreakerState.CLOSED and failures < limits.max_failures:
-        return breaker._replace(failures=failures)
-    opened = breaker.opened + 1
-    park = rest_seconds(opened, limits.park_seconds, limits.max_park_seconds, rng)
-    return Breaker(failures, BreakerState.OPEN, now + park, opened)
-
-
-def breaker_succeeded(breaker: Breaker) -> Breaker:
-    """After an answer: closed, all forgotten. An answer that comes late while it is open closes it as well."""
-    return breaker if breaker == _CLOSED else _CLOSED
-
-
-def breaker_asks(breaker: Breaker, now: float) -> Breaker | None:
-    """The breaker after a request is let through; None when none may be (parked, or the probe is out)."""
-    if breaker.state is BreakerState.CLOSED:
-        return breaker
-    if breaker.state is BreakerState.OPEN and now >= breaker.until:
-        return breaker._replace(state=BreakerState.HALF_OPEN)
-    return None
-
-
-_CLOSED = Breaker()
+    """After a failure: the breaker opens at the limit, and again when the probe fails; an answer makes a new one."""
+    failures, opened = breaker.failures + 1, breaker.opened
+    if not opened and failures < limits.max_failures:
+        return Breaker(failures)
+    park = rest_seconds(opened + 1, limits.park_seconds, limits.max_park_seconds, rng)
+    return Breaker(failures, opened + 1, now + park)

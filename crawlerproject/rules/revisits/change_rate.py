@@ -18,6 +18,8 @@ A belief is an array whose last axis is that of ``RATES``: one page or many at a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,18 +66,6 @@ def visited(belief: Belief, waited_days: Numbers, changed: Numbers) -> Belief:
     return doubting
 
 
-def rate(belief: Belief) -> Numbers:
-    """Changes a day to be expected, as the middle of the belief on a log scale: a mean would follow its far end."""
-    expected: Numbers = np.exp(belief @ np.log(RATES))
-    return expected
-
-
-def chance_of_change(belief: Belief, waited_days: Numbers) -> Numbers:
-    """Probability that the page has changed since the visit ``waited_days`` ago."""
-    share: Numbers = -(belief * np.expm1(-np.asarray(waited_days)[..., None] * RATES)).sum(axis=-1)
-    return share
-
-
 def worth(belief: Belief, waited_days: Numbers) -> Numbers:
     """Days of freshness that a visit now buys, averaged over the belief."""
     expected = np.asarray(waited_days)[..., None] * RATES
@@ -95,26 +85,25 @@ def longest_wait_days(less_important: float) -> float:
     return next(days for share, days in TIERS if less_important >= share)
 
 
-def score(
-    belief: Belief,
-    waited_days: Numbers,
-    *,
-    importance: Numbers = 1.0,
-    longest_days: Numbers = TIERS[-1][1],
-    new_links: Numbers = 0.0,
-    boosted: Numbers = 0.0,
-    cost: Numbers = 1.0,
-) -> Numbers:
+class Circumstances(NamedTuple):
+    """What raises or lowers the worth of a visit, beside the page's rate of change."""
+
+    importance: Numbers = 1.0  # relative: 1 on average
+    longest_days: Numbers = TIERS[-1][1]  # that the page may wait
+    new_links: Numbers = 0.0  # that a visit has found lately
+    boosted: Numbers = 0.0  # 1 when a sitemap, a feed or a push said that it changed
+    cost: Numbers = 1.0  # relative: 1 for a body, less where a 304 is likely
+
+
+def score(belief: Belief, waited_days: Numbers, of: Circumstances) -> Numbers:
     """How much a visit now deserves to be made: the highest first.
 
-    ``importance`` is relative (1 on average), ``new_links`` the links a visit has found lately, ``boosted`` 1 when
-    something said that the page changed, ``cost`` relative (1 for a body, less where a 304 is likely). A page that
-    waits beyond its tier grows in score for as long as it waits, so that none is left for ever.
+    A page that waits beyond its tier grows in score for as long as it waits, so that none is left for ever.
     """
-    overdue = np.maximum(1.0, np.asarray(waited_days) / longest_days)
-    hub = np.minimum(MAX_HUB_FACTOR, 1 + np.asarray(new_links) / HUB_LINKS)
-    boost = 1 + np.asarray(boosted) * (BOOSTED_FACTOR - 1)
-    total: Numbers = importance * worth(belief, waited_days) * hub * overdue * boost / cost
+    overdue = np.maximum(1.0, np.asarray(waited_days) / of.longest_days)
+    hub = np.minimum(MAX_HUB_FACTOR, 1 + np.asarray(of.new_links) / HUB_LINKS)
+    boost = 1 + np.asarray(of.boosted) * (BOOSTED_FACTOR - 1)
+    total: Numbers = of.importance * worth(belief, waited_days) * hub * overdue * boost / of.cost
     return total
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crawlerproject.rules.revisits.change_rate import NEAR_WEIGHT, RATES, WEB, Belief, packed, prior, unpacked, visited
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS, NEW_HOST, Change, Known, Trust
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS, NEW_HOST, Change, Trust
 
 PAGE, FEED, SITEMAP = 0, 1, 2
 
@@ -107,10 +107,18 @@ class HostHistory(NamedTuple):
         return cls(Trust(calm, restless, honest, lies), lastmod_kept, lastmod_broken, pages, tuple(together))
 
 
-def next_visit(
-    history: History, host: HostHistory, change: Change, now: float, *, fresh_until: float, new_links: int
-) -> tuple[History, HostHistory]:
+class Found(NamedTuple):
+    """What one more visit found. Epoch seconds."""
+
+    change: Change
+    at: float
+    fresh_until: float = 0.0
+    new_links: int = 0
+
+
+def next_visit(history: History, host: HostHistory, found: Found) -> tuple[History, HostHistory]:
     """Both histories after one more visit; an answer that tells nothing of the content only ends the waiting."""
+    change, now, fresh_until, new_links = found
     if change is Change.UNKNOWN or not history.seen_at:
         return history._replace(queued_at=0.0), host
     old = unpacked(history.belief) if history.belief else host.prior()
@@ -126,11 +134,6 @@ def next_visit(
         belief=packed(belief),
     )
     return later, _with_page(host, old if history.belief else None, belief, history.announced, change)
-
-
-def known(history: History, etag: str, last_modified: str, digest: bytes) -> Known:
-    """What the refetch table looks at."""
-    return Known(history.seen_at, history.fresh_until, etag, last_modified, digest)
 
 
 def _with_page(host: HostHistory, old: Belief | None, new: Belief, announced: float, change: Change) -> HostHistory:

@@ -2,13 +2,13 @@
 
 Read from the top, the first line that holds decides::
 
-    the stored answer is still fresh (Cache-Control, Expires)  ->  FRESH, no request
-    we were there recently, by our own standard                ->  RECENT, no request
-    there is a validator that this host has not disgraced      ->  CONDITIONAL, one GET
-    else                                                       ->  FULL, one GET
+    the stored answer is still fresh (Cache-Control, Expires)  ->  no request (``is_due``)
+    we were there recently, by our own standard                ->  no request (``is_due``)
+    there is a validator that this host has not disgraced      ->  one conditional GET (``validators``)
+    else                                                       ->  one GET
 
-and of the answer: 304, or the same payload, means unchanged. A Last-Modified older than our visit on a 200 is a
-hint and no more: servers write it from clocks and templates, the payload is what counts. The article asks with HEAD
+and of the answer: 304, or the same payload, means unchanged. A Last-Modified older than our visit on a 200 decides
+nothing: servers write it from clocks and templates, the payload is what counts. The article asks with HEAD
 first; If-None-Match in the GET itself says the same with one request instead of two (RFC 9110 13.1).
 """
 
@@ -33,20 +33,6 @@ _MAX_NOTES = 50.0
 _DIGITS = 10  # of a delta-seconds that is read; RFC 9111 1.2.2 lets larger ones count as 2^31
 
 
-class Ask(Enum):
-    """What to do about a known page now."""
-
-    FRESH = "fresh"  # nothing: by its own headers it cannot have changed
-    RECENT = "recent"  # nothing: visited lately
-    CONDITIONAL = "conditional"
-    FULL = "full"
-
-    @property
-    def fetches(self) -> bool:
-        """Whether a request is sent."""
-        return self in (Ask.CONDITIONAL, Ask.FULL)
-
-
 class Change(Enum):
     """What an answer says of the page, beside what was known."""
 
@@ -57,10 +43,17 @@ class Change(Enum):
 
 
 class Known(NamedTuple):
-    """What the last visit left behind. Epoch seconds."""
+    """What the last visit left behind."""
 
-    visited_at: float
-    fresh_until: float = 0.0
+    etag: str = ""  # as received
+    last_modified: str = ""  # as received
+    digest: bytes = b""  # sha1 of the payload
+
+
+class Answer(NamedTuple):
+    """What a visit brought."""
+
+    status: int
     etag: str = ""  # as received
     last_modified: str = ""  # as received
     digest: bytes = b""  # sha1 of the payload
@@ -90,15 +83,9 @@ NEW_HOST = Trust()
 """Of a host we know nothing about: believed until it slips."""
 
 
-def ask(known: Known, trust: Trust, now: float, *, recent_seconds: float, check: bool = False) -> Ask:
-    """Whether and how to ask for a known page; ``check`` asks in full, to see whether a 304 would be true."""
-    if known.fresh_until > now:
-        return Ask.FRESH
-    if now - known.visited_at < recent_seconds:
-        return Ask.RECENT
-    if check or not validators(known, trust):
-        return Ask.FULL
-    return Ask.CONDITIONAL
+def is_due(visited_at: float, fresh_until: float, now: float, recent_seconds: float) -> bool:
+    """Whether a known page is neither fresh by its own headers nor visited within ``recent_seconds``."""
+    return fresh_until <= now and now - visited_at >= recent_seconds
 
 
 def validators(known: Known, trust: Trust) -> dict[str, str]:
@@ -113,25 +100,21 @@ def validators(known: Known, trust: Trust) -> dict[str, str]:
     return headers
 
 
-def change(known: Known, status: int, digest: bytes) -> Change:
-    """What an answer says of a page that was 200 before; NEAR is for whoever has compared the texts."""
+def change(known: Known, answer: Answer) -> Change:
+    """What an answer says of a page that was 200 before; NEAR takes a comparison of the texts."""
+    status = answer.status
     if status == 304:
         return Change.UNCHANGED
     if status in (404, 410):
         return Change.CHANGED
     if status != 200 or not known.digest:
         return Change.UNKNOWN
-    return Change.UNCHANGED if digest == known.digest else Change.CHANGED
+    return Change.UNCHANGED if answer.digest == known.digest else Change.CHANGED
 
 
-def hinted_unchanged(known: Known, last_modified: str) -> bool:
-    """Whether a 200's Last-Modified claims that nothing changed since our visit: a hint, never a decision."""
-    modified = http_date(last_modified)
-    return modified is not None and modified < known.visited_at
-
-
-def learned(trust: Trust, known: Known, status: int, etag: str, last_modified: str, digest: bytes) -> Trust:
+def learned(trust: Trust, known: Known, answer: Answer) -> Trust:
     """The host's record after one more full answer; a 304 proves nothing and changes nothing."""
+    status, etag, last_modified, digest = answer
     if status != 200 or not known.digest or not (known.etag or known.last_modified):
         return trust
     same = digest == known.digest

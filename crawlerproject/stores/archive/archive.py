@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha1
-from pathlib import Path
 
 from crawlerproject.rules.archive.cdxj import row_of_capture
 from crawlerproject.rules.archive.log_line import Attempt, line
@@ -22,6 +21,7 @@ from crawlerproject.rules.archive.warc_records import (
 )
 from crawlerproject.stores.archive.recovery import RowsLost, recover
 from crawlerproject.stores.archive.warc_writer import OpenFile, WarcFiles, new_record_id
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.logs.request_log import RequestLog
@@ -63,9 +63,9 @@ def exchange_of(wire: Wire) -> Exchange:
     )
 
 
-def parquet_of(folder: Path) -> ParquetFiles:
+def parquet_of(folder: CrawlDir) -> ParquetFiles:
     """The Parquet index of a crawl folder."""
-    return ParquetFiles(folder / "index" / "parquet", folder.resolve().name)
+    return ParquetFiles(folder.parquet, folder.resolve().name)
 
 
 class Archive:
@@ -73,7 +73,7 @@ class Archive:
 
     def __init__(
         self,
-        folder: Path,
+        folder: CrawlDir,
         committed: OpenFile | None,
         *,
         prefix: str,
@@ -84,17 +84,17 @@ class Archive:
         clock: Callable[[], float],
         lost: RowsLost | None = None,
     ) -> None:
-        self._log_folder = folder / "log"
+        self._robots_copies = folder.robots_copies
         self._robots: deque[tuple[str, float, bytes]] = deque()  # copies to be kept: origin, epoch seconds, body
-        self._index = CdxjFiles(folder / "index", parquet_of(folder))
-        recovery = recover(folder / "warc", committed, self._index, lost)
-        self.messages = [*recovery.messages, *self._index.catch_up(folder / "warc")]
+        self._index = CdxjFiles(folder.index, parquet_of(folder))
+        recovery = recover(folder.warc, committed, self._index, lost)
+        self.messages = [*recovery.messages, *self._index.catch_up(folder.warc)]
 
         def first_record(filename: str, record_id: str, now: float) -> bytes:
             return warcinfo(description, filename=filename, record_id=record_id, now=now)
 
         self.warc = WarcFiles(
-            folder / "warc",
+            folder.warc,
             prefix=prefix,
             max_bytes=max_bytes,
             host_name=host_name,
@@ -103,7 +103,7 @@ class Archive:
             index=self._index,
             resume=recovery.open_file,
         )
-        self.log = RequestLog(self._log_folder, keep_days)
+        self.log = RequestLog(folder.log, keep_days)
 
     def write(
         self, exchange: Exchange, context: Context, digest: bytes | None = None, original: Original | None = None
@@ -149,7 +149,7 @@ class Archive:
     def sync(self) -> None:
         """Make the appended captures survive a power loss; may run in a thread."""
         while self._robots:
-            save_robots(self._log_folder / "robots", *self._robots[0])  # it stays when there is no room
+            save_robots(self._robots_copies, *self._robots[0])  # it stays when there is no room
             self._robots.popleft()
         self.warc.sync()
 

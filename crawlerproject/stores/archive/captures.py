@@ -14,7 +14,8 @@ from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.urls import UrlRefused, parse
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, member_at
+from crawlerproject.stores.archive.warc_reader import member_at
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 
 CDXJ_SUFFIX = ".cdxj"
@@ -31,8 +32,8 @@ class Captures:
     """Answers from the indexes in ``folder/index``; reads a WARC only for ``record``."""
 
     def __init__(self, folder: Path) -> None:
-        self._warcs = folder / "warc"
-        self._index = folder / "index"
+        self._warcs = CrawlDir(folder).warc
+        self._index = CrawlDir(folder).index
 
     def of_url(self, url: str) -> list[IndexedCapture]:
         """All captures whose key is that of ``url`` (scheme, www. and the order of the query do not matter), by time.

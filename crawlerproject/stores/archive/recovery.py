@@ -13,13 +13,13 @@ from typing import BinaryIO
 
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import whole_length
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX, members
+from crawlerproject.stores.archive.warc_reader import members
 from crawlerproject.stores.archive.warc_writer import OpenFile
 from crawlerproject.stores.atomic_files import new_file, storage_errors, sync_folder, unused
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 
 TORN_SUFFIX = ".torn"
-TORN_FOLDER = "torn"
 """Beside ``warc/``, so that whatever takes all files of that folder takes no scraps; before, they lay in it."""
 
 # How far before its end a file is read again after a crash: what was in flight to the disk when the power went (ours).
@@ -128,14 +128,14 @@ def _move_aside(path: Path, recovery: Recovery, why: str) -> None:
 
 def torn_file(path: Path, offset: int) -> Path:
     """Where to keep what a WARC file had from ``offset`` on; the folder is made."""
-    folder = path.parent.with_name(TORN_FOLDER)
+    folder = CrawlDir(path.parent.parent).torn
     folder.mkdir(exist_ok=True)
     return unused(folder / f"{path.name}.{offset}{TORN_SUFFIX}")
 
 
-def torn_files(crawl_folder: Path) -> list[Path]:
+def torn_files(folder: CrawlDir) -> list[Path]:
     """What recoveries have kept, also where earlier versions put it."""
-    return [path for name in (TORN_FOLDER, "warc") for path in sorted((crawl_folder / name).glob(f"*{TORN_SUFFIX}"))]
+    return [path for kept in (folder.torn, folder.warc) for path in sorted(kept.glob(f"*{TORN_SUFFIX}"))]
 
 
 def _keep(file: BinaryIO, torn: Path) -> None:
@@ -156,4 +156,4 @@ def _keep(file: BinaryIO, torn: Path) -> None:
 def _note(recovery: Recovery, torn: Path, what: str) -> None:
     kept = torn.stat().st_size
     recovery.torn.append((torn, kept))
-    recovery.messages.append(f"{what}; {kept} bytes are kept in {TORN_FOLDER}/{torn.name}")
+    recovery.messages.append(f"{what}; {kept} bytes are kept in {torn.parent.name}/{torn.name}")

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawlerproject.rules.archive.warc_members import Flaw, Member
-from crawlerproject.stores.archive.recovery import TORN_FOLDER, torn_file
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, Progress, members, next_member
+from crawlerproject.stores.archive.recovery import torn_file
+from crawlerproject.stores.archive.warc_reader import Progress, members, next_member
 from crawlerproject.stores.atomic_files import new_file, storage_errors, sync_folder
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX
 
 Span = tuple[int, int]
 """First byte, first byte after."""
@@ -51,7 +52,8 @@ def mend(path: Path, spans: list[Span]) -> list[str]:
         sync_folder(path.parent)
     lost = sum(end - start for start, end in cut)
     where = ", ".join(f"{start}–{end - 1}" for start, end in cut[:5]) + (" …" if len(cut) > 5 else "")
-    return [f"{path.name}: {lost:,} bytes were cut out (bytes {where}) and are kept in {TORN_FOLDER}/{torn[0].name}"
+    return [f"{path.name}: {lost:,} bytes were cut out (bytes {where}) and are kept in "
+            f"{torn[0].parent.name}/{torn[0].name}"
             + (f" and {len(torn) - 1} more" if len(torn) > 1 else "")]  # fmt: skip
 
 

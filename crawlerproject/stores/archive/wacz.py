@@ -22,8 +22,9 @@ from xxhash import xxh3_64_hexdigest
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
-from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, Progress
+from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import new_file, sync_folder
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX
 
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024

@@ -9,11 +9,6 @@ from typing import BinaryIO
 
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, walk
 
-WARC_SUFFIX = ".warc.gz"
-OPEN_SUFFIX = ".open"
-"""Added to the name of a file that is still written; Heritrix, warcprox and gowarc use the same."""
-
-
 _GZIP_MARK = b"\x1f\x8b\x08"  # RFC 1952 2.3.1, with the only method there is
 
 Progress = Callable[[int], None]

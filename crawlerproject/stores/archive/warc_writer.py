@@ -18,8 +18,8 @@ import orjson
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
-from crawlerproject.stores.archive.warc_reader import OPEN_SUFFIX, WARC_SUFFIX
 from crawlerproject.stores.atomic_files import StorageFull, storage_errors, sync_folder, write_at
+from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX
 from crawlerproject.stores.index.cdxj import CdxjFiles
 
 __all__ = [

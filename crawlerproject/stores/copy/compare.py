@@ -18,8 +18,8 @@ from rocksdict import ReadOptions, WriteBatch
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
+from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import DUE_FACT
-from crawlerproject.stores.redis.batch import host_of_fact
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import payloads_key
 from crawlerproject.stores.redis.queue_members import count_of

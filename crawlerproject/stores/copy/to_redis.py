@@ -21,7 +21,8 @@ from crawlerproject.stores.copy.compare import (
     changed,
     compare,
 )
-from crawlerproject.stores.redis.batch import Part, host_of_fact
+from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.redis.batch import Part
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.rocks import options as tables

@@ -20,8 +20,9 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import Flaw
-from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX, Progress, first_member, members
+from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX
 from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.index.worker import finish_apart
 

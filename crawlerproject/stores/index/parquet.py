@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.parquet_columns import crawl_of
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX
 
 if TYPE_CHECKING:
     import pyarrow as pa

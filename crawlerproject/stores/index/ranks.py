@@ -8,9 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
-RANKED_PAGES = Path("processed", "rank", "pages.parquet")
-RANKED_LINKED = Path("processed", "rank", "linked.parquet")
-"""Within a crawl's folder."""
 _BATCH_ROWS = 65_536
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.log_line import Attempt, line
+from crawlerproject.stores.logs.request_log import day_of, log_files
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -125,10 +126,9 @@ def twin_of(path: Path) -> Path:
 def _sources(folder: Path, since_day: str, until_day: str) -> tuple[list[Path], list[Path]]:
     """Files of lines, and twins that stand for theirs, of the days wanted."""
     days: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob("requests-*.jsonl*")):
-        day = path.name.removeprefix("requests-")[:10]
+    for path in log_files(folder):
         # The file of a day holds what ended then; an attempt that began the day before may be in it.
-        if path.suffix in (".jsonl", ".gz") and day >= since_day and (not until_day or day <= _next_day(until_day)):
+        if (day := day_of(path)) >= since_day and (not until_day or day <= _next_day(until_day)):
             days.setdefault(day, []).append(path)
     lines: list[Path] = []
     twins: list[Path] = []

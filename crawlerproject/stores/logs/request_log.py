@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import orjson
 from isal import isal_zlib
@@ -115,19 +116,24 @@ class RequestLog:
 def log_files(folder: Path) -> list[Path]:
     """The log's files, oldest day first, of a day the compressed part first."""
     files = (path for path in folder.glob("requests-*.jsonl*") if path.suffix in (".gz", ".jsonl"))
-    return sorted(files, key=lambda path: (_day_of(path), path.suffix != ".gz"))
+    return sorted(files, key=lambda path: (day_of(path), path.suffix != ".gz"))
 
 
-def read_log(folder: Path) -> Iterator[dict[str, object]]:
+def read_log(folder: Path) -> Iterator[dict[str, Any]]:
     """Every whole line of the log, oldest day first, compressed or not; torn lines are passed over."""
+    return (row for row in log_rows(folder) if row is not None)
+
+
+def log_rows(folder: Path) -> Iterator[dict[str, Any] | None]:
+    """As ``read_rows``, of all files; what cannot be unpacked is left out with a warning."""
     for path in log_files(folder):
         try:
-            yield from (row for row in read_rows(path) if row is not None)
+            yield from read_rows(path)
         except ValueError as error:
             logger.warning("%s and was read only in part", error)
 
 
-def read_rows(path: Path) -> Iterator[dict[str, object] | None]:
+def read_rows(path: Path) -> Iterator[dict[str, Any] | None]:
     """Each line of one file as its fields; None for a line that is none, such as one that a crash tore.
 
     Raises OSError when the file cannot be read, ValueError when its compression is damaged.
@@ -147,9 +153,9 @@ def tidy(folder: Path, today: str, keep_days: int) -> None:
         try:
             if path.is_dir():  # where a twin was sorted when its maker was killed
                 shutil.rmtree(path)
-            elif _day_of(path) < oldest or path.suffix == ".part":
+            elif day_of(path) < oldest or path.suffix == ".part":
                 path.unlink(missing_ok=True)
-            elif path.suffix == ".jsonl" and _day_of(path) < today:
+            elif path.suffix == ".jsonl" and day_of(path) < today:
                 _compress(path)
         except OSError as error:
             logger.warning("The request log %s could not be tidied: %s", path.name, error)
@@ -208,7 +214,7 @@ def _same(plain: Path, packed: Path) -> bool:
         return False
 
 
-def _fields(text: bytes) -> dict[str, object] | None:
+def _fields(text: bytes) -> dict[str, Any] | None:
     if not text.endswith(b"\n"):
         return None
     try:
@@ -222,5 +228,6 @@ def _name(day: str) -> str:
     return f"requests-{day}.jsonl"
 
 
-def _day_of(path: Path) -> str:
+def day_of(path: Path) -> str:
+    """The day (YYYY-MM-DD) of a log's file, or of its twin."""
     return path.name.removeprefix("requests-")[:10]

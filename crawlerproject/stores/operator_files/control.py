@@ -20,8 +20,8 @@ import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
+from crawlerproject.stores.crawl_dir import CrawlDir
 
-CONTROL = "control"
 _PAUSED_FILE = "paused.json"
 _ADDED = "add-*.txt"
 _SECRET_FOLDER = 0o700
@@ -39,7 +39,7 @@ class Control:
     """The files of one crawl, as the crawl looks at them: cheap when nothing has changed."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / CONTROL
+        self.folder = CrawlDir(folder).control
         self._stamp: tuple[int, int] | None = None
 
     @property
@@ -72,7 +72,7 @@ class Control:
 def read_pauses(folder: Path) -> Pauses:
     """What is paused of the crawl in ``folder``; nothing when nothing ever was."""
     try:
-        kept = orjson.loads((folder / CONTROL / _PAUSED_FILE).read_bytes())
+        kept = orjson.loads((CrawlDir(folder).control / _PAUSED_FILE).read_bytes())
         return Pauses(str(kept["crawl"]), {str(name): str(said) for name, said in kept["hosts"].items()})
     except FileNotFoundError:
         return Pauses()
@@ -101,7 +101,7 @@ def spool_seeds(folder: Path, lines: list[str]) -> Path:
 @contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
     """The control folder, made if need be, while no other command changes it."""
-    control = folder / CONTROL
+    control = CrawlDir(folder).control
     try:
         control.mkdir(mode=_SECRET_FOLDER, exist_ok=True)
         descriptor = os.open(control, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

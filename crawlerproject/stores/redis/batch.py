@@ -8,38 +8,26 @@ from struct import Struct
 from typing import NamedTuple
 
 from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.stores.host_facts import OF_DOMAINS, OF_NAMES, HostFact, host_of_fact
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.redis.queue_members import bundled, place_of, single
 from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place, pack_print, pack_record
 
 _LENGTH = Struct(">I")
-
-
-# Facts whose name begins so and ends with a host are that host's, and move with its partition (frontier/learned/,
-# frontier/robots/redirects.py).
-_HOST_FACTS = ("traps/", "strangers/", "certificate/", "render/", "visits:", "robots-sent/")
-_NAME_FACTS = ("traps/", "strangers/")  # of these what all ports of a name share
-# The same of a registered domain, whose hosts all are in its partition (frontier/hosts/domain_counts.py).
-DOMAIN_FACT = "domains/"
+_OF_HOSTS = tuple(kind for kind in HostFact if kind not in OF_DOMAINS)
 
 
 def fields_of(host: str) -> list[str]:
     """What a partition keeps of a host beside its state: robots.txt of each scheme, by origin, and its facts."""
-    fields = [f"http://{host}", f"https://{host}", *(kind + host for kind in _HOST_FACTS)]
-    if ":" in host:  # what is learnt of traps is the whole name's
-        fields += [kind + host_name(host) for kind in _NAME_FACTS]
+    fields = [f"http://{host}", f"https://{host}", *(kind + host for kind in _OF_HOSTS)]
+    if ":" in host:
+        fields += [kind + host_name(host) for kind in OF_NAMES]
     return fields
 
 
 def host_of_field(name: str) -> str:
     """The host of such a field; "" for a fact of the worker."""
     return name.rpartition("://")[2] if "://" in name else host_of_fact(name)
-
-
-def host_of_fact(name: str) -> str:
-    """The host, or the domain, that a fact is about; "" when it is the worker's."""
-    kinds = (*_HOST_FACTS, DOMAIN_FACT)
-    return next((name.removeprefix(kind) for kind in kinds if name.startswith(kind)), "")
 
 
 class Arguments(NamedTuple):

@@ -13,8 +13,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
-from crawlerproject.stores.redis.batch import host_of_fact
 from crawlerproject.stores.redis.fingerprints import RedisFingerprints
 from crawlerproject.stores.redis.host_fields import HostFields
 from crawlerproject.stores.redis.known_urls import KnownLinks

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.runtime.lru import LruCache
+from crawlerproject.stores.host_facts import HostFact, host_of_fact
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.batch import DOMAIN_FACT, fields_of, host_of_fact, host_of_field
+from crawlerproject.stores.redis.batch import fields_of, host_of_field
 from crawlerproject.stores.redis.pending import Pending
 
 # Eight of a host; a robots.txt is mostly under 2 KB, the others are mostly nothing.
@@ -31,7 +32,7 @@ class HostFields:
     def missing_of_domains(self, hosts: Iterable[str]) -> list[str]:
         """What Redis must be asked for of these hosts' domains."""
         domains = filter(self._held, {registered_domain(host) for host in hosts})
-        return [name for domain in domains if (name := DOMAIN_FACT + domain) not in self._at_hand]
+        return [name for domain in domains if (name := HostFact.DOMAIN + domain) not in self._at_hand]
 
     def learn(self, names: Sequence[str], found: Sequence[bytes | None]) -> None:
         """What Redis said; what was decided here meanwhile stands."""

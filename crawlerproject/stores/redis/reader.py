@@ -8,8 +8,9 @@ from typing import Any
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import PageRecord, QueuedPage
-from crawlerproject.stores.redis.batch import host_of_fact, host_of_field
+from crawlerproject.stores.redis.batch import host_of_field
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.queue_members import NOWHERE, Place, behind, in_order, place_of

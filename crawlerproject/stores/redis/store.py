@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts as beats
 from crawlerproject.stores.redis import scripts
-from crawlerproject.stores.redis.batch import Arguments, Part, cut, host_of_fact
+from crawlerproject.stores.redis.batch import Arguments, Part, cut
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import COPYING, PartitionKeys, fleet_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.reader import RedisReader

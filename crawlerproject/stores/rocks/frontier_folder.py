@@ -12,16 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.archive.warc_reader import WARC_SUFFIX
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder, unused
-from crawlerproject.stores.crawl_folder import FRONTIER
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks.folder import damaged
 from crawlerproject.stores.rocks.store import RocksStore
 
-BUILDING = "frontier.recovering"
-BUILT = "frontier.recovered"
-DAMAGED = "frontier.damaged"
 CLEAN_FACT = "clean"
 """Whether the last run ended in good order (b"1"); b"0" after a crash. Every start of a crawl writes it."""
 IMPORTED_FACT = "imported"
@@ -35,16 +31,16 @@ class Facts(Protocol):
     def fact(self, name: str) -> bytes | None: ...
 
 
-def put_in_place(folder: Path) -> Path | None:
+def put_in_place(folder: CrawlDir) -> Path | None:
     """Make a new frontier that is whole the crawl's; where the old one is kept now, if there was any.
 
     Does nothing when there is no new one. The folder's lock is held. Raises OperatorError when the disk refuses.
     """
-    built, frontier = folder / BUILT, folder / FRONTIER
+    built, frontier = folder.frontier_recovered, folder.frontier
     if not built.is_dir():
         return None
     try:
-        kept = _moved_aside(frontier)
+        kept = _moved_aside(folder)
         built.rename(frontier)
         sync_folder(folder)
     except OSError as error:
@@ -54,30 +50,25 @@ def put_in_place(folder: Path) -> Path | None:
     return kept
 
 
-def finish(folder: Path) -> None:
-    """A frontier in BUILDING is whole and closed: from now on it is the one that counts."""
-    with storage_errors(folder / BUILT):
-        sync_folder(folder / BUILDING)
-        (folder / BUILDING).rename(folder / BUILT)
+def finish(folder: CrawlDir) -> None:
+    """A frontier that was made beside the old one is whole and closed: from now on it is the one that counts."""
+    with storage_errors(folder.frontier_recovered):
+        sync_folder(folder.frontier_unfinished)
+        folder.frontier_unfinished.rename(folder.frontier_recovered)
         sync_folder(folder)
 
 
-def has_frontier(folder: Path) -> bool:
-    """Whether the crawl's frontier is here, be it damaged."""
-    return (folder / FRONTIER / "CURRENT").is_file()
-
-
-def refuse_gone(folder: Path) -> None:
+def refuse_gone(folder: CrawlDir) -> None:
     """Raise OperatorError for a folder with captures and without a frontier: a start would fetch all of it again."""
-    if has_frontier(folder) or not has_archive(folder):
+    if folder.has_frontier() or not folder.has_archive():
         return
     raise OperatorError(
-        f"The frontier in {folder} is gone, and {folder / 'warc'} has what was crawled: scrapy recover {folder} makes "
+        f"The frontier in {folder} is gone, and {folder.warc} has what was crawled: scrapy recover {folder} makes "
         "it again from that; or set CRAWL_DIR to another folder."
     )
 
 
-def open_frontier(folder: Path) -> RocksStore:
+def open_frontier(folder: CrawlDir) -> RocksStore:
     """The frontier of the crawl in ``folder``, a new one for a new crawl. Raises OperatorError.
 
     One that knows of no crawl although there is an archive has lost its tables: RocksDB opens a manifest that was cut
@@ -85,10 +76,10 @@ def open_frontier(folder: Path) -> RocksStore:
     """
     put_in_place(folder)
     refuse_gone(folder)
-    store = RocksStore(folder / FRONTIER)
-    if never_begun(store) and has_archive(folder):
+    store = RocksStore(folder.frontier)
+    if never_begun(store) and folder.has_archive():
         store.close()
-        raise damaged(str(folder / FRONTIER), KNOWS_NOTHING)
+        raise damaged(str(folder.frontier), KNOWS_NOTHING)
     return store
 
 
@@ -97,19 +88,15 @@ def never_begun(store: Facts) -> bool:
     return all(store.fact(name) is None for name in (CLEAN_FACT, ARCHIVE_FACT, IMPORTED_FACT))
 
 
-def has_archive(folder: Path) -> bool:
-    """Whether something was ever archived."""
-    return any((folder / "warc").glob(f"*{WARC_SUFFIX}*"))
-
-
-def _moved_aside(frontier: Path) -> Path | None:
+def _moved_aside(folder: CrawlDir) -> Path | None:
     """The old frontier keeps everything under another name; one that is empty goes."""
+    frontier = folder.frontier
     if not frontier.exists():
         return None
     if not any(frontier.iterdir()):
         frontier.rmdir()
         return None
-    kept = unused(frontier.with_name(f"{DAMAGED}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"))
+    kept = unused(Path(f"{folder.frontier_damaged}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"))
     frontier.rename(kept)
     sync_folder(frontier.parent)
     return kept

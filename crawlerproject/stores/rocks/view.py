@@ -7,19 +7,17 @@ itself, about once a second; ``run.json`` says with which seeds and settings it 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Self
 
-import orjson
 from rocksdict import AccessType, Options, Rdict, ReadOptions
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.atomic_files import SECRET_FILE, write_whole
+from crawlerproject.stores.crawl_dir import holds_database
 from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks import options as tables
 from crawlerproject.stores.rocks.folder import other_version
@@ -27,11 +25,6 @@ from crawlerproject.stores.rocks.store import FORMAT, FORMAT_FACT, RocksStore
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import host_end, host_prefix, unpack_queued
 
-RUN_FILE = "run.json"
-STATUS_FILE = "status.json"
-
-LOCK_FILE = "lock"
-"""A process that may change a crawl's folder holds it (flock) as long as it lives; its content says nothing."""
 # Files of the running crawl come and go while they are opened: look again so often, this far apart.
 _TRIES, _BETWEEN_SECONDS = 20, 0.05
 _ROCKSDICT_FILE = "rocksdict-config.json"
@@ -44,7 +37,7 @@ class FrontierView(RocksStore):
     tries = _TRIES
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        if not Path(folder, "CURRENT").is_file():
+        if not holds_database(Path(folder)):
             raise OperatorError(f"{Path(folder).parent} is not the folder of a crawl; set CRAWL_DIR to one.")
         super().__init__(folder)
 
@@ -131,50 +124,3 @@ def _link_files(folder: Path, here: Path) -> None:
     for file in folder.iterdir():
         if file.name != _ROCKSDICT_FILE:
             (here / file.name).symlink_to(file)
-
-
-def write_facts(folder: Path, name: str, facts: dict[str, Any]) -> None:
-    """Put ``run.json`` or ``status.json`` in place, whole; not made durable, since it is about this moment only.
-
-    For its owner's eyes: it says how the crawl is set, and whom it asks.
-    """
-    write_whole(folder / name, orjson.dumps(facts), SECRET_FILE)
-
-
-def read_facts(folder: Path, name: str) -> dict[str, Any]:
-    """What was written last; empty when nothing was."""
-    try:
-        facts = orjson.loads((folder / name).read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return {}
-    return facts if isinstance(facts, dict) else {}
-
-
-def running(status: dict[str, Any], folder: Path) -> bool:
-    """Whether the process that wrote this status still crawls in ``folder``: its lock is held, until it dies."""
-    if status.get("ended") or not _locked(folder):
-        return False
-    try:
-        os.kill(int(status["pid"]), 0)
-    except (KeyError, ProcessLookupError):
-        return False
-    except PermissionError:  # another user's: it lives
-        return True
-    return True
-
-
-def _locked(folder: Path) -> bool:
-    """Whether a process holds the folder's lock. A shared lock, taken for an instant, disturbs no other who asks."""
-    try:
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks: the process itself is asked for
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from crawlerproject.rules.bottleneck import bound_by, load_of
-from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
 from tests.web.running import IDENTITY, PROJECT
 
@@ -53,7 +53,7 @@ def watched(process: subprocess.Popen[str], folder: Path) -> tuple[str, list[dic
     looks: list[dict[str, Any]] = []
     until = time.monotonic() + DEADLINE_SECONDS
     while process.poll() is None and time.monotonic() < until:
-        status = read_facts(folder, STATUS_FILE)
+        status = read_facts(CrawlDir(folder).status)
         if status and (not looks or status["time"] != looks[-1]["time"]):
             looks.append(status)
         time.sleep(0.1)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.config.crawl_file import CRAWL_FILE
-from crawlerproject.stores.rocks.view import STATUS_FILE, FrontierView, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.rocks.view import FrontierView
 from tests.commands.crawled import ask
 from tests.crawls.operator.spoken_to import asked, chain, crawling
 from tests.crawls.operator.test_resume import run
@@ -20,7 +20,7 @@ from tests.web.waiting import wait_until
 
 def ended(folder: Path) -> str:
     """Why the last start ended."""
-    return str(read_facts(folder, STATUS_FILE).get("finish_reason"))
+    return str(read_facts(CrawlDir(folder).status).get("finish_reason"))
 
 
 def totals(folder: Path) -> tuple[int, int]:
@@ -39,7 +39,7 @@ def test_pages_are_counted_over_all_starts_and_never_exceeded(tmp_path: Path) ->
 
         first = run(web, "web", "-a", seeds, "-a", "max_pages=7")
         after_first = asked(web, *hosts)
-        kept = (folder / CRAWL_FILE).read_text()
+        kept = CrawlDir(folder).crawl_file.read_text()
         why = json.loads(run(web, web.url("one.test", "/5"), "--json", command="why").stdout)
         again = run(web, "web")
         after_again = asked(web, *hosts)

@@ -8,8 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from crawlerproject.stores.operator_files.control import CONTROL
-from crawlerproject.stores.rocks.view import STATUS_FILE, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.commands.crawled import scrapy
 from tests.crawls.operator.spoken_to import after, chain, crawling, log_of, moved_on, quick
 from tests.hostile.arena import arena, most_late_seconds
@@ -65,11 +64,11 @@ def test_a_paused_crawl_asks_nothing_and_takes_in_seeds(tmp_path: Path) -> None:
             assert after(web, "one.test", paused) == []
             process.terminate()
             assert process.wait(timeout=30) == 0
-        mode = (folder / CONTROL).stat().st_mode & 0o777
-        files = {path.stat().st_mode & 0o777 for path in (folder / CONTROL).iterdir()}
+        mode = CrawlDir(folder).control.stat().st_mode & 0o777
+        files = {path.stat().st_mode & 0o777 for path in CrawlDir(folder).control.iterdir()}
         with crawling(web) as process:
-            wait_until(lambda: read_facts(folder, STATUS_FILE).get("pid") == process.pid, "it runs", seconds=30)
-            wait_until(lambda: read_facts(folder, STATUS_FILE)["progress"]["paused"], "it is paused", seconds=30)
+            wait_until(lambda: read_facts(CrawlDir(folder).status).get("pid") == process.pid, "it runs", seconds=30)
+            wait_until(lambda: read_facts(CrawlDir(folder).status)["progress"]["paused"], "it is paused", seconds=30)
             assert after(web, "one.test", paused) == after(web, "two.test", paused) == []
             resumed = scrapy("resume", folder=folder)
             assert process.wait(timeout=60) == 0
@@ -111,7 +110,7 @@ def test_an_added_seed_survives_a_kill_and_is_taken_in_once(tmp_path: Path) -> N
             # One that was on its way when the process was killed is asked again, as any page is.
             assert 1 <= len(web.paths(f"h{number}.test")) <= 2
         assert sum(len(web.paths(f"h{number}.test")) for number in range(12)) <= 12 + 12
-        assert list((folder / CONTROL).glob("add-*")) == []
+        assert list(CrawlDir(folder).control.glob("add-*")) == []
     assert "12 of them new" in log_of(web)
     assert "0 of them new" in log_of(web)
     assert "Traceback" not in log_of(web)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.config.crawl_file import CRAWL_FILE
+from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
 from tests.web.running import IDENTITY, PROJECT
 
@@ -64,7 +64,7 @@ def test_a_continued_crawl_keeps_its_scope_and_its_settings(tmp_path: Path) -> N
     assert "-a mode=recrawl" in again.stderr
     assert sorted(web.paths("one.test")) == ["/", "/a"]
     assert web.paths("two.test") == []
-    assert "SCOPE_MAX_DEPTH = 3" in (web.folder / "crawl" / CRAWL_FILE).read_text()
+    assert "SCOPE_MAX_DEPTH = 3" in CrawlDir(web.folder / "crawl").crawl_file.read_text()
 
 
 def test_a_start_that_differs_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_start_that_differs_is_refused_until_it_is_accepted(tmp_path: Path) ->
     assert web.paths("three.test")
     assert web.paths("two.test") == []  # still scope=host, of both seeds
     assert plain.returncode == 0, plain.stderr[-2000:]
-    kept = (web.folder / "crawl" / CRAWL_FILE).read_text()
+    kept = CrawlDir(web.folder / "crawl").crawl_file.read_text()
     assert "SCOPE_MAX_DEPTH = 9" in kept
     assert three in kept
     assert one in kept
@@ -122,7 +122,7 @@ def test_a_folder_of_an_earlier_version_keeps_its_scope(tmp_path: Path) -> None:
         sites(web)
         seeds = f"seeds={web.url('one.test')}"
         assert run(web, "web", "-a", seeds, "-a", "scope=host").returncode == 0
-        (web.folder / "crawl" / CRAWL_FILE).unlink()
+        CrawlDir(web.folder / "crawl").crawl_file.unlink()
 
         wider = run(web, "web", "-a", seeds, "-a", "scope=any")
         again = run(web, "web", "-a", seeds)
@@ -130,7 +130,7 @@ def test_a_folder_of_an_earlier_version_keeps_its_scope(tmp_path: Path) -> None:
     assert wider.returncode == 2
     assert "scope is 'host' in this crawl, 'any' was given" in wider.stderr
     assert again.returncode == 0, again.stderr[-2000:]
-    assert 'scope = "host"' in (web.folder / "crawl" / CRAWL_FILE).read_text()
+    assert 'scope = "host"' in CrawlDir(web.folder / "crawl").crawl_file.read_text()
 
 
 @pytest.mark.parametrize("name", ["PACE_MIN_SECOND", "SCOPE_MAX_DEPHT"])

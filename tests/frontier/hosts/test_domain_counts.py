@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier.hosts.domain_counts import FACT_PREFIX, DomainHostCounts
+from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.domain_hosts import PAGES_A_HOST
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_SEED, Changes
+from crawlerproject.stores.protocols import FLAG_SEED
 from tests.frontier.conftest import Bench
 
 
@@ -47,7 +48,7 @@ def test_a_name_counts_once_whatever_its_ports() -> None:
     bench.add(*(f"http://h{number}.farm.example:{port}/" for number in range(4) for port in (81, 82, 83)))
     bench.add(*(f"http://h{number}.farm.example/" for number in range(4)))
 
-    assert bench.frontier.domains._of("farm.example").hosts == 4
+    assert bench.frontier.domains.of("farm.example").hosts == 4
 
 
 def test_the_operators_seeds_are_taken_up() -> None:
@@ -91,32 +92,4 @@ def test_small_domains_cost_no_write() -> None:
 
     for number in range(10, 20):
         desk.taken_up(f"h{number}.small.example")
-    assert [name for name, _ in desk.facts()] == [FACT_PREFIX + "small.example"]
-
-
-def test_counts_in_a_commit_that_failed_are_in_the_next() -> None:
-    """Until the store has them."""
-    store = MemoryStore()
-    desk = DomainHostCounts(store, 10)
-    for number in range(20):
-        desk.taken_up(f"h{number}.farm.example")
-    lost = desk.facts()
-    assert desk.facts() == lost
-
-    store.apply(Changes(facts=desk.facts()))
-    desk.stored()
-
-    assert desk.facts() == []
-    assert DomainHostCounts(store, 10).full("z.farm.example")
-
-
-def test_a_domain_that_leaves_is_forgotten_once_it_is_stored() -> None:
-    """In a fleet another worker counts from now on."""
-    desk = DomainHostCounts(MemoryStore(), 10)
-    for number in range(20):
-        desk.taken_up(f"h{number}.farm.example")
-
-    assert desk.let_go(lambda host: False) == ["farm.example"]
-    desk.facts()
-    desk.stored()
-    assert desk.let_go(lambda host: False) == []
+    assert [name for name, _ in desk.facts()] == [HostFact.DOMAIN + "small.example"]

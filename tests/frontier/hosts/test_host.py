@@ -10,8 +10,8 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.host_state import host_state, pace_source
 from crawlerproject.inspection.host_table import host_row, outlook
-from crawlerproject.inspection.progress import human_seconds, moment
 from crawlerproject.rules.politeness.pace import LEAVE_ALONE_SECONDS
+from crawlerproject.rules.readable import human_seconds, moment
 
 
 def test_round_trip() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.politeness import FetchOutcome
@@ -12,7 +13,7 @@ from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import Changes, PageRecord
+from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench
 
 PLACE = "a.warc.gz 0 1 0 0"
@@ -145,9 +146,11 @@ def test_budgets_and_history_survive_a_restart() -> None:
     first = Renders(store, Workbench(), random.Random(1), mode="auto", max_per_host=6)
     for number in range(5):
         assert first.wanted(f"http://a.test/x/{number}", "a.test", RenderNeed.RENDER)
-        first.learned(f"http://a.test/x/{number}", "a.test", (0, 0), (0, 0))
-    store.apply(Changes(facts=first.take_facts()))
-    assert first.take_facts() == []
+        row = QueuedPage("a.test", b"", f"http://a.test/x/{number}", 0, 0, 0, "L", "", 0, FLAG_RENDER)
+        first.learn(Visit(row, Reason.RENDERED, rendered=(0, 0)), 0.0)
+    store.apply(Changes(facts=first.facts()))
+    first.stored()
+    assert first.facts() == []
 
     later = Renders(store, Workbench(), random.Random(1), mode="auto", max_per_host=6)
 

@@ -1,6 +1,6 @@
 """Which known pages are chosen: the table's refusals, the budget, and what is worth most."""
 
-from crawlerproject.frontier.learned.revisit_queue import due
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, due
 from crawlerproject.rules.revisits.history import FEED, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.priority import priority
@@ -22,7 +22,7 @@ def page(name: str, days: float, status: int = 200, **more: object) -> tuple[byt
 
 def names(pages: list[tuple[bytes, PageRecord]], budget: int | None = None) -> list[str]:
     """The chosen ones, the best first."""
-    chosen = due(pages, lambda host: HostHistory(), NOW, budget=budget, recent_seconds=RECENT)
+    chosen = due(pages, lambda host: HostHistory(), NOW, RevisitPolicy(budget, RECENT))
     return [one.key.decode() for one in chosen]
 
 

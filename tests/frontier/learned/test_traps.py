@@ -12,6 +12,7 @@ import pytest
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
@@ -21,7 +22,7 @@ from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
-from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, Changes, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, FLAG_ROBOTS, FLAG_SEED, Changes, QueuedPage
 
 HOST = "a.example"
 URL = "http://a.example/c/7"
@@ -115,35 +116,35 @@ def test_a_lost_allow_list_changes_nothing(tmp_path: Path, caplog: pytest.LogCap
     assert caplog.text.count("cannot be read") == 1
 
 
-def page(reason: Reason, status: int | None = 200, location: str = "", **more: Any) -> Any:
-    """A page as far as the desk looks."""
-    lease = SimpleNamespace(row=row(URL), is_robots=more.pop("robots", False))
-    wire = SimpleNamespace(truncated=more.pop("truncated", None))
-    known = {"text_marks": (), "duplicate": None, "is_feed": False, "found": [], **more}
-    return SimpleNamespace(lease=lease, reason=reason, status=status, location=location, wire=wire, **known)
+def visit(reason: Reason, status: int | None = 200, location: str = "", flags: int = 0, **more: Any) -> Visit:
+    """A visit to the one page."""
+    return Visit(row(URL, flags), reason, status, b"\0" * 20)._replace(location=location, **more)
 
 
 @pytest.mark.parametrize(
     ("ended", "spends"),
     [
-        (page(Reason.HTTP_ERROR, 404), True),
-        (page(Reason.REDIRECT, 302, "http://a.example/other"), True),
-        (page(Reason.FETCHED, text_marks=(5,)), True),  # new the first time only
-        (page(Reason.FETCHED, duplicate=Duplicate("near", "http://a.example/other", 3)), True),
-        (page(Reason.REDIRECT, 302, "http://b.example/"), False),
-        (page(Reason.RENDERED, None, text_marks=(5,)), True),
-        (page(Reason.CHALLENGE, 403), False),
-        (page(Reason.RATE_LIMITED, 429), False),
-        (page(Reason.NOT_MODIFIED, 304), False),
-        (page(Reason.CONNECT_FAILED, None), False),
-        (page(Reason.HTTP_ERROR, 404, robots=True), False),
+        (visit(Reason.HTTP_ERROR, 404), True),
+        (visit(Reason.REDIRECT, 302, "http://a.example/other"), True),
+        (visit(Reason.FETCHED, marks=(5,)), True),  # new the first time only
+        (visit(Reason.FETCHED, repeats=Duplicate("near", "http://a.example/other", 3)), True),
+        (visit(Reason.REDIRECT, 302, "http://b.example/"), False),
+        (visit(Reason.RENDERED, None, marks=(5,), flags=FLAG_RENDER), True),
+        (visit(Reason.CHALLENGE, 403), False),
+        (visit(Reason.RATE_LIMITED, 429), False),
+        (visit(Reason.NOT_MODIFIED, 304), False),
+        (visit(Reason.CONNECT_FAILED, None), False),
+        (visit(Reason.HTTP_ERROR, 404, flags=FLAG_ROBOTS), False),
+        (visit(Reason.SUBSCRIBED, 202, flags=FLAG_HUB), False),
+        (visit(Reason.FETCHED, shell=True), False),
+        (visit(Reason.RENDERED, None, flags=FLAG_RENDER), False),
     ],
 )
-def test_what_a_page_says_about_its_template(ended: Any, spends: bool) -> None:
+def test_what_a_page_says_about_its_template(ended: Visit, spends: bool) -> None:
     """Errors, redirects within the host and known texts cost; what is about the host or the moment does not."""
     desk = TrapModel(MemoryStore())
     for _ in range(FIRST_PAGES + 2):
-        desk.learn(ended, b"\0" * 20)
+        desk.learn(ended, 0.0)
     assert desk.refuses(HOST, URL, 0.0) is spends
 
 
@@ -151,17 +152,17 @@ def test_what_a_page_says_about_its_template(ended: Any, spends: bool) -> None:
     ("more", "spends"),
     [
         ({}, False),
-        ({"duplicate": Duplicate("near", "http://a.example/other", 3)}, True),
-        ({"duplicate": Duplicate("exact", "http://b.example/mirror")}, False),  # another host's
-        ({"duplicate": Duplicate("canonical", "http://a.example/other")}, False),
-        ({"truncated": "time"}, True),
+        ({"repeats": Duplicate("near", "http://a.example/other", 3)}, True),
+        ({"repeats": Duplicate("exact", "http://b.example/mirror")}, False),  # another host's
+        ({"repeats": Duplicate("canonical", "http://a.example/other")}, False),
+        ({"cut": True}, True),
     ],
 )
 def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
     """Unless they are nearly another page's of the host, or dripped."""
     desk = TrapModel(MemoryStore())
     for mark in range(1, FIRST_PAGES + 2):
-        desk.learn(page(Reason.FETCHED, text_marks=(mark,), **more), b"")
+        desk.learn(visit(Reason.FETCHED, marks=(mark,), **more), 0.0)
     assert desk.refuses(HOST, URL, 0.0) is spends
 
 
@@ -190,8 +191,8 @@ def test_a_file_that_is_no_page_is_told_by_its_digest() -> None:
     """Two hundred different PDFs are two hundred new texts; one PDF two hundred times is one."""
     desk = TrapModel(MemoryStore())
     for number in range(200):
-        desk.learn(page(Reason.FETCHED), number.to_bytes(4, "big") + b"x" * 16)
+        desk.learn(visit(Reason.FETCHED, digest=number.to_bytes(4, "big") + b"x" * 16), 0.0)
     assert not desk.refuses(HOST, URL, 0.0)
     for _ in range(201):
-        desk.learn(page(Reason.FETCHED), b"same" * 5)
+        desk.learn(visit(Reason.FETCHED, digest=b"same" * 5), 0.0)
     assert desk.refuses(HOST, URL, 0.0)

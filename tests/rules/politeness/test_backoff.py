@@ -12,17 +12,14 @@ from crawlerproject.rules.politeness.backoff import (
     FAILURES,
     Breaker,
     BreakerLimits,
-    BreakerState,
     Rest,
     RestLimits,
     after_success,
     after_trouble,
-    breaker_asks,
     breaker_failed,
-    breaker_succeeded,
+    failure_rest_seconds,
     rest_seconds,
     retry_after_seconds,
-    retry_wait_seconds,
 )
 
 LIMITS = RestLimits()
@@ -146,38 +143,24 @@ def test_every_reason_has_a_row() -> None:
     assert all(1 <= failure.max_tries <= 6 and failure.base_wait_seconds >= 0 for failure in FAILURES.values())
 
 
-def test_retries() -> None:
-    """The base wait doubles with each failed try, then the URL is given up."""
-    rng = random.Random(8)
-    assert retry_wait_seconds(Reason.DNS_NOT_FOUND, 1, CAP, rng) == pytest.approx(3600, rel=0.1)
-    assert retry_wait_seconds(Reason.DNS_NOT_FOUND, 2, CAP, rng) == pytest.approx(7200, rel=0.1)
-    assert retry_wait_seconds(Reason.DNS_NOT_FOUND, 3, CAP, rng) is None
-    assert retry_wait_seconds(Reason.TLS_CERTIFICATE, 1, CAP, rng) is None
-    assert retry_wait_seconds(Reason.NEVERCRAWL, 1, CAP, rng) is None
+def test_a_host_that_fails_again_rests_longer() -> None:
+    """The base wait of the last failure's kind, doubled with each in a row, up to the maximum."""
+    hour = FAILURES[Reason.DNS_NOT_FOUND]
+    assert [failure_rest_seconds(hour, failures, CAP) for failures in (0, 1, 2, 3, 9)] == [3600, 3600, 7200, 14400, CAP]
+    assert failure_rest_seconds(FAILURES[Reason.DISCONNECTED], 10_000, 1e9) == 60 * 1024
 
 
-def test_breaker_opens_probes_and_closes() -> None:
-    """Closed, open after five failures, one probe when its time has come, closed by an answer."""
+def test_the_breaker_opens_at_the_limit_and_probes() -> None:
+    """Five failures park a host; each failed probe parks it for twice as long."""
     limits, rng, breaker = BreakerLimits(), random.Random(9), Breaker()
-    for _ in range(4):
+    for failures in range(1, 5):
         breaker = breaker_failed(breaker, 1000.0, limits, rng)
-        assert breaker_asks(breaker, 1000.0) == breaker
+        assert breaker == Breaker(failures)
     breaker = breaker_failed(breaker, 1000.0, limits, rng)
-    assert breaker.state is BreakerState.OPEN
+    assert breaker[:2] == (5, 1)
     assert breaker.until == pytest.approx(4600, abs=361)
-    assert breaker_asks(breaker, breaker.until - 1) is None
-    probe = breaker_asks(breaker, breaker.until)
-    assert probe is not None
-    assert probe.state is BreakerState.HALF_OPEN
-    assert breaker_asks(probe, 1e9) is None  # one probe, not two
-    assert breaker_succeeded(probe) == Breaker()
 
+    again = breaker_failed(breaker, 1000.0, limits, rng)
 
-def test_a_failed_probe_parks_for_longer() -> None:
-    """Each opening in a row doubles the park; late failures while it is open change nothing."""
-    limits, rng = BreakerLimits(), random.Random(10)
-    probe = Breaker(5, BreakerState.HALF_OPEN, 1000.0, opened=1)
-    again = breaker_failed(probe, 1000.0, limits, rng)
-    assert again.opened == 2
+    assert again[:2] == (6, 2)
     assert again.until - 1000 == pytest.approx(7200, rel=0.1)
-    assert breaker_failed(again, 1001.0, limits, rng) == again

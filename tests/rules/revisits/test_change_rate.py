@@ -10,12 +10,13 @@ from crawlerproject.rules.revisits.change_rate import (
     RATES,
     TIERS,
     WEB,
-    chance_of_change,
+    Belief,
+    Circumstances,
+    Numbers,
     freshness,
     longest_wait_days,
     packed,
     prior,
-    rate,
     score,
     unpacked,
     visited,
@@ -24,6 +25,12 @@ from crawlerproject.rules.revisits.change_rate import (
 
 beliefs = st.lists(st.floats(0.01, 1), min_size=len(RATES), max_size=len(RATES)).map(lambda w: np.array(w) / sum(w))
 days = st.floats(0.01, 400)
+
+
+def rate(belief: Belief) -> Numbers:
+    """Changes a day to be expected, as the middle of the belief on a log scale: a mean would follow its far end."""
+    expected: Numbers = np.exp(belief @ np.log(RATES))
+    return expected
 
 
 @given(beliefs, days, st.sampled_from([0.0, NEAR_WEIGHT, 1.0]))
@@ -67,15 +74,6 @@ def test_what_the_host_showed_is_where_a_new_page_begins() -> None:
     assert prior(0 * WEB, 0, restless) == pytest.approx(restless)
 
 
-def test_the_chance_grows_with_waiting() -> None:
-    """From nothing to certainty."""
-    chances = chance_of_change(np.tile(WEB, (4, 1)), np.array([0.0, 1.0, 30.0, 1e6]))
-
-    assert chances[0] == 0
-    assert np.all(np.diff(chances) > 0)
-    assert chances[3] == pytest.approx(1)
-
-
 def test_worth_is_the_derivative_of_freshness() -> None:
     """Cho and Garcia-Molina's condition: what one more visit a day adds to the share of fresh time."""
     for index in (2, 5, 8):
@@ -96,13 +94,13 @@ def test_pages_that_nobody_can_follow_come_after_those_one_can() -> None:
 
 def test_importance_new_links_boosts_and_lateness_raise_the_score() -> None:
     """Each of them alone; a boosted page beats any that is only likely to have changed."""
-    plain = score(WEB, 10.0)
+    plain = score(WEB, 10.0, Circumstances())
 
-    assert score(WEB, 10.0, importance=3.0) == pytest.approx(3 * plain)
-    assert score(WEB, 10.0, new_links=5.0) == pytest.approx(2 * plain)
-    assert score(WEB, 10.0, cost=0.5) == pytest.approx(2 * plain)
-    assert score(WEB, 10.0, longest_days=2.0) == pytest.approx(5 * plain)
-    assert score(WEB, 10.0, boosted=1.0) > score(WEB, 300.0, new_links=1e9)
+    assert score(WEB, 10.0, Circumstances(importance=3.0)) == pytest.approx(3 * plain)
+    assert score(WEB, 10.0, Circumstances(new_links=5.0)) == pytest.approx(2 * plain)
+    assert score(WEB, 10.0, Circumstances(cost=0.5)) == pytest.approx(2 * plain)
+    assert score(WEB, 10.0, Circumstances(longest_days=2.0)) == pytest.approx(5 * plain)
+    assert score(WEB, 10.0, Circumstances(boosted=1.0)) > score(WEB, 300.0, Circumstances(new_links=1e9))
 
 
 def test_tiers_are_two_to_thirty_days_by_rank() -> None:

@@ -1,13 +1,20 @@
 """What is remembered of visits survives the store and learns from each of them."""
 
+import numpy as np
 import pytest
 
-from crawlerproject.rules.revisits.change_rate import rate, unpacked
-from crawlerproject.rules.revisits.history import FEED, SITEMAP, History, HostHistory, next_visit
+from crawlerproject.rules.revisits.change_rate import RATES, Belief, Numbers, unpacked
+from crawlerproject.rules.revisits.history import FEED, SITEMAP, Found, History, HostHistory, next_visit
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, Change, Trust
 
 NOW = 1_800_000_000.0
 ONCE = History(visits=1, seen_at=NOW)
+
+
+def rate(belief: Belief) -> Numbers:
+    """Changes a day to be expected."""
+    expected: Numbers = np.exp(belief @ np.log(RATES))
+    return expected
 
 
 def test_histories_survive_packing() -> None:
@@ -31,8 +38,8 @@ def test_changes_raise_the_page_and_its_host() -> None:
     """A page that changed at each visit is believed to be quick, and so is the next new page of its host."""
     history, host = ONCE, HostHistory()
     for visit in range(1, 6):
-        history, host = next_visit(history, host, Change.CHANGED, NOW + visit * DAY_SECONDS, fresh_until=0, new_links=0)
-    quiet, calm = next_visit(ONCE, HostHistory(), Change.UNCHANGED, NOW + 30 * DAY_SECONDS, fresh_until=0, new_links=0)
+        history, host = next_visit(history, host, Found(Change.CHANGED, NOW + visit * DAY_SECONDS, 0, 0))
+    quiet, calm = next_visit(ONCE, HostHistory(), Found(Change.UNCHANGED, NOW + 30 * DAY_SECONDS, 0, 0))
 
     assert history.visits == 6
     assert rate(unpacked(history.belief)) > 10 * rate(unpacked(quiet.belief))
@@ -44,7 +51,7 @@ def test_an_error_teaches_nothing_but_ends_the_waiting() -> None:
     """The page may be chosen again; its content is as old as before."""
     waiting = ONCE._replace(queued_at=NOW + 5, kind=FEED)
 
-    later, host = next_visit(waiting, HostHistory(), Change.UNKNOWN, NOW + 9, fresh_until=0, new_links=3)
+    later, host = next_visit(waiting, HostHistory(), Found(Change.UNKNOWN, NOW + 9, 0, 3))
 
     assert later == waiting._replace(queued_at=0.0)
     assert host == HostHistory()
@@ -55,9 +62,9 @@ def test_dates_of_lists_are_believed_as_long_as_half_are_right() -> None:
     announced = ONCE._replace(announced=1.0)
     host = HostHistory()
     for _ in range(3):
-        _, host = next_visit(announced, host, Change.UNCHANGED, NOW + DAY_SECONDS, fresh_until=0, new_links=0)
+        _, host = next_visit(announced, host, Found(Change.UNCHANGED, NOW + DAY_SECONDS, 0, 0))
     assert not host.believes_lastmod
 
     for _ in range(2):
-        _, host = next_visit(announced, host, Change.CHANGED, NOW + DAY_SECONDS, fresh_until=0, new_links=0)
+        _, host = next_visit(announced, host, Found(Change.CHANGED, NOW + DAY_SECONDS, 0, 0))
     assert host.believes_lastmod

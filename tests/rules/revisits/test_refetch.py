@@ -6,16 +6,15 @@ from crawlerproject.rules.revisits.refetch import (
     DAY_SECONDS,
     MAX_FRESH_SECONDS,
     NEW_HOST,
-    Ask,
+    Answer,
     Change,
     Known,
     Trust,
-    ask,
     change,
     fresh_until,
-    hinted_unchanged,
     http_date,
     http_date_text,
+    is_due,
     learned,
     validators,
 )
@@ -23,25 +22,34 @@ from crawlerproject.rules.revisits.refetch import (
 NOW = 1_800_000_000.0
 DIGEST, OTHER = b"a" * 20, b"b" * 20
 OLD = NOW - 5 * DAY_SECONDS
-TAGGED = Known(OLD, 0.0, '"v1"', http_date_text(OLD - 100), DIGEST)
+TAGGED = Known('"v1"', http_date_text(OLD - 100), DIGEST)
 
 
 @pytest.mark.parametrize(
-    ("known", "expected"),
+    ("visited_at", "fresh_until", "due"),
     [
-        pytest.param(TAGGED._replace(fresh_until=NOW + 1), Ask.FRESH, id="P: Expires in the future: no"),
-        pytest.param(TAGGED._replace(visited_at=NOW - 3600), Ask.RECENT, id="P: visited recently: no"),
-        pytest.param(TAGGED, Ask.CONDITIONAL, id="P: else ask, conditionally"),
-        pytest.param(Known(OLD, 0.0, "", "", DIGEST), Ask.FULL, id="no validator: a plain GET"),
-        pytest.param(Known(OLD, 0.0, '"v1"', "", b""), Ask.FULL, id="nothing archived to stand for: a plain GET"),
-        pytest.param(Known(OLD, 0.0, "", "last summer", DIGEST), Ask.FULL, id="a date that is none"),
-        pytest.param(Known(NOW - 3600, NOW + 9, '"v1"', "", DIGEST), Ask.FRESH, id="fresh comes before recent"),
+        pytest.param(OLD, NOW + 1, False, id="P: Expires in the future: no"),
+        pytest.param(NOW - 3600, 0.0, False, id="P: visited recently: no"),
+        pytest.param(OLD, NOW, True, id="P: else ask"),
+        pytest.param(NOW - 2 * DAY_SECONDS, 0.0, True, id="recently ends"),
     ],
 )
-def test_the_table_line_by_line(known: Known, expected: Ask) -> None:
-    """Whether a known page is asked for, and how."""
-    assert ask(known, NEW_HOST, NOW, recent_seconds=2 * DAY_SECONDS) is expected
-    assert expected.fetches == (expected in (Ask.CONDITIONAL, Ask.FULL))
+def test_whether_a_known_page_is_asked_for(visited_at: float, fresh_until: float, due: bool) -> None:
+    """The first two lines of the table."""
+    assert is_due(visited_at, fresh_until, NOW, 2 * DAY_SECONDS) is due
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(Known("", "", DIGEST), id="no validator"),
+        pytest.param(Known('"v1"', "", b""), id="nothing archived to stand for"),
+        pytest.param(Known("", "last summer", DIGEST), id="a date that is none"),
+    ],
+)
+def test_a_plain_get(known: Known) -> None:
+    """The last line of the table: nothing that a 304 could be believed for."""
+    assert validators(known, NEW_HOST) == {}
 
 
 @pytest.mark.parametrize(
@@ -57,14 +65,12 @@ def test_the_table_line_by_line(known: Known, expected: Ask) -> None:
 )
 def test_what_the_answer_says(status: int, digest: bytes, expected: Change) -> None:
     """304 and the same payload mean unchanged; headers do not decide."""
-    assert change(TAGGED, status, digest) is expected
+    assert change(TAGGED, Answer(status, digest=digest)) is expected
 
 
-def test_last_modified_before_the_visit_is_a_hint_only() -> None:
-    """P: Last-Modified older than the last visit; the payload still decides."""
-    assert hinted_unchanged(TAGGED, http_date_text(OLD - 10))
-    assert not hinted_unchanged(TAGGED, http_date_text(OLD + 10))
-    assert change(TAGGED, 200, OTHER) is Change.CHANGED
+def test_last_modified_before_the_visit_decides_nothing() -> None:
+    """P: Last-Modified older than the last visit; the payload decides."""
+    assert change(TAGGED, Answer(200, "", http_date_text(OLD - 10), OTHER)) is Change.CHANGED
 
 
 def test_both_validators_go_into_one_request() -> None:
@@ -80,7 +86,7 @@ def test_a_restless_etag_is_no_longer_sent() -> None:
     """An ETag that changes while the body does not would only keep If-Modified-Since from being read."""
     trust = NEW_HOST
     for number in range(3):
-        trust = learned(trust, TAGGED, 200, f'"other{number}"', TAGGED.last_modified, DIGEST)
+        trust = learned(trust, TAGGED, Answer(200, f'"other{number}"', TAGGED.last_modified, DIGEST))
 
     assert not trust.believes_etag
     assert "If-None-Match" not in validators(TAGGED, trust)
@@ -91,41 +97,35 @@ def test_a_304_that_lies_ends_conditional_requests_and_honesty_earns_them_back()
     """Validators that stay while the body changes: full GETs, until enough of them were honest."""
     trust = NEW_HOST
     for _ in range(2):
-        trust = learned(trust, TAGGED, 200, TAGGED.etag, TAGGED.last_modified, OTHER)
+        trust = learned(trust, TAGGED, Answer(200, TAGGED.etag, TAGGED.last_modified, OTHER))
     assert not trust.believes_304
-    assert ask(TAGGED, trust, NOW, recent_seconds=1) is Ask.FULL
+    assert validators(TAGGED, trust) == {}
 
     for number in range(20):
-        trust = learned(trust, TAGGED, 200, f'"v{number + 2}"', TAGGED.last_modified, OTHER)
+        trust = learned(trust, TAGGED, Answer(200, f'"v{number + 2}"', TAGGED.last_modified, OTHER))
     assert trust.believes_304
 
 
 def test_a_304_teaches_nothing() -> None:
     """It cannot be told from a lie: only full answers count."""
-    assert learned(NEW_HOST, TAGGED, 304, '"v1"', "", b"") == NEW_HOST
+    assert learned(NEW_HOST, TAGGED, Answer(304, '"v1"', "", b"")) == NEW_HOST
 
 
 def test_a_weak_etag_may_stay() -> None:
     """RFC 9110 8.8.1: a weak validator need not change with every byte."""
     weak = TAGGED._replace(etag='W/"v1"')
 
-    assert learned(NEW_HOST, weak, 200, 'W/"v1"', "", OTHER).lies == 0
+    assert learned(NEW_HOST, weak, Answer(200, 'W/"v1"', "", OTHER)).lies == 0
 
 
 def test_one_slip_in_a_hundred_is_forgiven_and_notes_fade() -> None:
     """Trust is a share, and old notes weigh less and less."""
     trust = Trust(honest=49)
-    trust = learned(trust, TAGGED, 200, TAGGED.etag, TAGGED.last_modified, OTHER)
-    trust = learned(trust, TAGGED, 200, '"v2"', "", OTHER)
+    trust = learned(trust, TAGGED, Answer(200, TAGGED.etag, TAGGED.last_modified, OTHER))
+    trust = learned(trust, TAGGED, Answer(200, '"v2"', "", OTHER))
 
     assert trust.believes_304
     assert trust.honest + trust.lies < 30
-
-
-def test_a_check_asks_in_full() -> None:
-    """Now and then a page is asked for as if nothing were known, to see whether a 304 would have been true."""
-    assert ask(TAGGED, NEW_HOST, NOW, recent_seconds=1, check=True) is Ask.FULL
-    assert ask(TAGGED._replace(fresh_until=NOW + 1), NEW_HOST, NOW, recent_seconds=1, check=True) is Ask.FRESH
 
 
 DATE = http_date_text(NOW)

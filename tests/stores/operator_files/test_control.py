@@ -10,15 +10,8 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.crawl_folder import close_to_others
-from crawlerproject.stores.operator_files.control import (
-    CONTROL,
-    Control,
-    Pauses,
-    change_pauses,
-    read_pauses,
-    spool_seeds,
-)
+from crawlerproject.stores.crawl_dir import CrawlDir, close_to_others
+from crawlerproject.stores.operator_files.control import Control, Pauses, change_pauses, read_pauses, spool_seeds
 
 
 def pause(folder: Path, name: str) -> int:
@@ -48,18 +41,18 @@ def test_files_are_the_owners_alone(tmp_path: Path) -> None:
         spooled = spool_seeds(tmp_path, ["https://a.test/"])
     finally:
         os.umask(before)
-    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / CONTROL).iterdir()}
-    assert (modes, (tmp_path / CONTROL).stat().st_mode & 0o777) == ({0o600}, 0o700)
+    modes = {path.stat().st_mode & 0o777 for path in CrawlDir(tmp_path).control.iterdir()}
+    assert (modes, CrawlDir(tmp_path).control.stat().st_mode & 0o777) == ({0o600}, 0o700)
     assert Control(tmp_path).added() == [spooled]
 
-    (tmp_path / CONTROL).chmod(0o777)
+    CrawlDir(tmp_path).control.chmod(0o777)
     close_to_others(tmp_path)
-    assert (tmp_path / CONTROL).stat().st_mode & 0o777 == 0o700
+    assert CrawlDir(tmp_path).control.stat().st_mode & 0o777 == 0o700
 
     elsewhere, other = tmp_path / "elsewhere", tmp_path / "other"
     elsewhere.mkdir()
     other.mkdir()
-    (other / CONTROL).symlink_to(elsewhere)
+    CrawlDir(other).control.symlink_to(elsewhere)
     with pytest.raises(OperatorError, match="cannot be made or opened"):
         pause(other, "a.test")
     assert list(elsewhere.iterdir()) == []
@@ -83,7 +76,7 @@ def test_two_commands_at_a_time_lose_nothing(tmp_path: Path) -> None:
 def test_lists_of_seeds_come_in_their_order(tmp_path: Path) -> None:
     """And one that is half written is none yet."""
     paths = [spool_seeds(tmp_path, [f"https://h{number}.test/", "https://x.test/ scope=path"]) for number in range(3)]
-    (tmp_path / CONTROL / "add-9.txt.part").write_text("https://half")
+    (CrawlDir(tmp_path).control / "add-9.txt.part").write_text("https://half")
 
     assert Control(tmp_path).added() == paths
     assert paths[1].read_text() == "https://h1.test/\nhttps://x.test/ scope=path\n"
@@ -92,6 +85,6 @@ def test_lists_of_seeds_come_in_their_order(tmp_path: Path) -> None:
 def test_a_file_that_was_edited_badly_pauses(tmp_path: Path) -> None:
     """What cannot be read may have been a pause: doubt asks nothing."""
     pause(tmp_path, "a.test")
-    (tmp_path / CONTROL / "paused.json").write_text("{")
+    (CrawlDir(tmp_path).control / "paused.json").write_text("{")
 
     assert "cannot be read" in read_pauses(tmp_path).crawl

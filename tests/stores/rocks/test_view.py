@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from crawlerproject.crawl.start.preflight import take_lock
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
-from crawlerproject.stores.rocks.view import STATUS_FILE, FrontierView, read_facts, running, write_facts
+from crawlerproject.stores.rocks.view import FrontierView
 
 PROJECT = Path(__file__).resolve().parents[3]
-
-# Another process that holds a folder's lock until it is killed.
-HOLDER = """
-import sys, time
-from pathlib import Path
-from crawlerproject.crawl.start.preflight import take_lock
-lock = take_lock(Path(sys.argv[1]))
-print("locked", flush=True)
-time.sleep(60)
-"""
 
 # Another process that queues rows until it is stopped: enough of them that files come and go meanwhile.
 WRITER = """
@@ -121,33 +109,3 @@ def test_what_is_no_crawl_is_said_in_a_sentence(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(OperatorError, match="newer version"):
         FrontierView(tmp_path / "frontier")
-
-
-def test_a_status_is_believed_only_while_its_process_lives(tmp_path: Path) -> None:
-    """Not ended, its process there, and the folder's lock held: all three. An onlooker disturbs no lock."""
-    write_facts(tmp_path, STATUS_FILE, {"pid": os.getpid(), "time": 0.0})
-    status = read_facts(tmp_path, STATUS_FILE)
-    assert not running(status, tmp_path)  # nobody has locked it ever
-    lock = take_lock(tmp_path)
-
-    assert running(status, tmp_path)
-    assert not running({**status, "ended": 1.0}, tmp_path)
-    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
-        gone.wait()
-        assert not running({**status, "pid": gone.pid}, tmp_path)
-    os.close(lock)
-    assert not running(status, tmp_path)
-    os.close(take_lock(tmp_path))
-    assert read_facts(tmp_path / "nowhere", STATUS_FILE) == {}
-
-
-def test_a_killed_process_does_not_run(tmp_path: Path) -> None:
-    """At once, although its parent has not taken note of its death (a zombie has a process id)."""
-    with subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path], cwd=PROJECT, stdout=subprocess.PIPE) as crawl:
-        assert crawl.stdout is not None
-        assert crawl.stdout.readline() == b"locked\n"
-        status = {"pid": crawl.pid, "time": 0.0}
-        assert running(status, tmp_path)
-        crawl.kill()
-        os.waitid(os.P_PID, crawl.pid, os.WEXITED | os.WNOWAIT)  # dead, and still a zombie
-        assert not running(status, tmp_path)

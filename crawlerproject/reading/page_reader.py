@@ -1,0 +1,137 @@
+"""Reads what an answer says, once: the triage middleware and the spider both work with the ``ReadPage`` made here."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from crawlerproject.parse.response_page import REDIRECTS, header
+from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, read_facts
+from crawlerproject.reading.reader import NotRead, Reader
+from crawlerproject.rules.feeds.feeds import is_feed
+from crawlerproject.rules.page.page import is_html, read_light_html
+from crawlerproject.rules.rendering.challenge import HEADERS, challenge
+from crawlerproject.stores.protocols import FLAG_SITEMAP
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.statscollectors import StatsCollector
+
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.rules.page.page import PageFacts
+    from crawlerproject.stores.poison import Poison
+
+logger = logging.getLogger(__name__)
+
+_WALL_HEADERS = [(name, name.title().encode()) for name in HEADERS]
+# Of a sitemap or feed: 500 entries, 10 ms. One that is compressed may hold a thousand times its size.
+_LIGHT_LIST_BYTES = 64 * 1024
+_LIGHT_GZIP_BYTES = 256
+_GZIP = b"\x1f\x8b"
+_UNREAD = ReadPage()
+
+
+class PageReader:
+    """Reads pages at once where that is quick, else in a reading process; the page is marked meanwhile.
+
+    Suspects (``stores/poison.py``) are always read in a process of their own.
+    """
+
+    def __init__(self, processes: Reader, poison: Poison, token: str, stats: StatsCollector) -> None:
+        self._processes = processes
+        self._poison = poison
+        self._token = token
+        self._stats = stats
+
+    def read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
+        """What an answer to a lease says; to be awaited when another process reads it.
+
+        An answer that is not a page (a redirect, a robots.txt, a sub-request's, a hub's) comes back unread.
+        """
+        if lease.is_robots or lease.is_hub or lease.embed is not None or response.status in REDIRECTS:
+            return _UNREAD
+        try:
+            with self._poison.reading(lease.row):
+                return self._read(lease, response)
+        except Exception:
+            logger.exception("could not read %s", lease.row.url)
+            return ReadPage(unread="could not be read", fault=True)
+
+    def _read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
+        body, row, page = response.body, lease.row, ReadPage()
+        content_type = header(response.headers, b"Content-Type") or None
+        kind = _kind(lease, content_type, body) if response.status == 200 else None
+        if kind is not None:
+            job = Job(kind, row, response.url, content_type, _x_robots(response), self._token)
+            suspect = bool(self._poison.suspects) and row.key in self._poison.suspects
+            light = None if suspect else _read_light(job, body)
+            if light is None:
+                return self._read_apart(job, response)
+            page = light
+        if body and is_html(content_type, body):
+            # A sitemap that is no XML may be a wall, or a page that speaks of walls: its words tell.
+            facts = _light_facts(job, body) if kind is Kind.SITEMAP else page.facts
+            page.challenge = _wall(response, facts)
+        return page
+
+    def close(self) -> None:
+        """End the reading processes."""
+        self._processes.close()
+
+    async def _read_apart(self, job: Job, response: Response) -> ReadPage:
+        self._stats.inc_value(f"reading/{job.kind}")
+        try:
+            page = await self._processes.read(job, response.body)
+        except NotRead as error:
+            page = ReadPage(unread=str(error))
+            self._stats.inc_value("reading/failed")
+            logger.warning("%r: %s; it is archived, and its links are not followed", job.row.url, error)
+        if job.kind is Kind.HTML:
+            with self._poison.reading(job.row):
+                page.challenge = _wall(response, page.facts)
+        return page
+
+
+def page_reader_of(crawler: Crawler, poison: Poison) -> PageReader:
+    """The reader of a crawl, as the READ_* settings have it."""
+    settings, stats = crawler.settings, crawler.stats
+    assert stats is not None
+    processes = Reader(
+        seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
+    )
+    return PageReader(processes, poison, settings["CRAWLER_NAME"], stats)
+
+
+def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
+    """How a body is read; None for one that is only archived."""
+    if lease.row.flags & FLAG_SITEMAP and not lease.is_render:
+        return Kind.SITEMAP
+    if not lease.is_render and is_feed(content_type or "", body):
+        return Kind.FEED
+    return Kind.HTML if is_html(content_type, body) else None
+
+
+def _read_light(job: Job, body: bytes) -> ReadPage | None:
+    """The page, when reading it takes no longer than other work can wait."""
+    if job.kind is not Kind.HTML:
+        quick = len(body) <= (_LIGHT_GZIP_BYTES if body.startswith(_GZIP) else _LIGHT_LIST_BYTES)
+        return READERS[job.kind](job, body) if quick else None
+    facts = _light_facts(job, body)
+    return None if facts is None else read_facts(job, facts, body)
+
+
+def _light_facts(job: Job, body: bytes) -> PageFacts | None:
+    return read_light_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
+
+
+def _x_robots(response: Response) -> list[str]:
+    return [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+
+
+def _wall(response: Response, facts: PageFacts | None) -> str:
+    """Whose anti-bot wall an HTML answer is; "" for a page."""
+    headers = {name: value for name, known_as in _WALL_HEADERS if (value := header(response.headers, known_as))}
+    return challenge(response.status, headers, response.body, facts.words if facts else None)

@@ -1,0 +1,256 @@
+"""Where everything lies in a crawl's folder, who may write into it, and what other users of the machine may do there.
+
+Secret are the frontier (hubs sign with secrets that are stored in it), ``run.json`` and ``status.json`` (settings, and
+the requests of this moment), ``crawl.toml`` (a proxy may have its password there), ``worker.json``, and ``control``
+(orders in it are carried out). What is archived is as open as the umask makes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path, PosixPath
+from typing import Any
+
+import orjson
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.stores.atomic_files import SECRET_FILE, write_whole
+
+WARC_SUFFIX = ".warc.gz"
+OPEN_SUFFIX = ".open"
+"""Behind WARC_SUFFIX while a file is being written."""
+# RocksDB's own: names the manifest that counts. A folder without it is no database.
+_CURRENT = "CURRENT"
+_SECRET_FOLDER = 0o700
+_OTHERS = 0o077
+# A reader holds the lock for an instant, a process that writes for as long as it lives.
+_LOCK_TRIES, _BETWEEN_TRIES_SECONDS = 5, 0.05
+
+
+class _Part:
+    """A file or folder of a crawl, as an attribute of its CrawlDir."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __get__(self, folder: CrawlDir, owner: type) -> Path:
+        return Path(folder, *self.names)
+
+
+class CrawlDir(PosixPath):
+    """The folder of one crawl, or of one of a crawl's workers, and the names of all that is in it."""
+
+    __slots__ = ()
+
+    frontier = _Part("frontier")  # RocksDB; of several workers it is in Redis
+    frontier_unfinished = _Part("frontier.recovering")  # being made again; counts for nothing
+    frontier_recovered = _Part("frontier.recovered")  # whole: the next start puts it in place
+    frontier_damaged = _Part("frontier.damaged")  # with the moment behind it: what was replaced
+    warc = _Part("warc")
+    torn = _Part("torn")  # what was cut out of WARC files
+    index = _Part("index")  # CDXJ
+    parquet = _Part("index", "parquet")
+    log = _Part("log")  # a file a day, and what is beside them:
+    robots_copies = _Part("log", "robots")
+    errors_log = _Part("log", "errors.log")
+    run = _Part("run.json")  # seeds and settings of the last start
+    status = _Part("status.json")  # written by the running process, about once a second
+    last_hour = _Part("last-hour.json")
+    crawl_file = _Part("crawl.toml")
+    worker = _Part("worker.json")  # in a worker's folder: its name, its crawl, its incarnations
+    control = _Part("control")  # pauses and seeds, from outside
+    poison = _Part("poison.json")
+    reading_mark = _Part("reading")  # a mapped file: which page is being read just now
+    lock_file = _Part("lock")  # flock, as long as a process lives that may change the folder; its content means nothing
+    processed = _Part("processed")  # by scrapy process
+    ranks = _Part("processed", "rank")
+    ranked_pages = _Part("processed", "rank", "pages.parquet")
+    ranked_linked = _Part("processed", "rank", "linked.parquet")
+    search = _Part("search")  # the full-text index
+
+    def make(self, within: Path | None = None) -> None:
+        """Make the folders that a crawl writes into; ``within`` as in ``refuse_links_out``. Raises OperatorError."""
+        parts = (self.frontier, self.warc, self.index, self.log)
+        try:
+            self.mkdir(parents=True, exist_ok=True)
+            refuse_links_out(self, within)
+            for part in parts:
+                part.mkdir(exist_ok=True)
+        except OSError as error:
+            raise OperatorError(
+                f"The crawl folder {self} cannot be made ({error.strerror}); set CRAWL_DIR to a writable one."
+            ) from error
+        for path in (self, *parts):
+            if not os.access(path, os.W_OK | os.X_OK):
+                raise OperatorError(
+                    f"The crawl folder {path} cannot be written; check its owner or set CRAWL_DIR to another."
+                )
+
+    def has_frontier(self) -> bool:
+        """Whether the crawl's frontier is here, be it damaged."""
+        return holds_database(self.frontier)
+
+    def has_archive(self) -> bool:
+        """Whether something was ever archived."""
+        return any(self.warc.glob(f"*{WARC_SUFFIX}*"))
+
+    def closed_warcs(self) -> list[Path]:
+        """The WARC files that are not written any more, in the order of writing."""
+        return sorted(self.warc.glob(f"*{WARC_SUFFIX}"))
+
+    def open_warcs(self) -> list[Path]:
+        """Those that are being written, or that a process left open when it died."""
+        return sorted(self.warc.glob(f"*{WARC_SUFFIX}{OPEN_SUFFIX}"))
+
+    def started_below(self) -> list[CrawlDir]:
+        """Folders in this one in which a crawl, or a worker of this crawl, was started; by name."""
+        return [CrawlDir(path.parent) for path in sorted(self.glob(f"*/{self.run.name}"))]
+
+    def locked(self) -> bool:
+        """Whether a process holds the lock. A shared lock, taken for an instant, disturbs no other who asks."""
+        try:
+            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks: the process itself is asked for
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def running(self, status: dict[str, Any]) -> bool:
+        """Whether the process that wrote this status still crawls here: its lock is held, until it dies."""
+        if status.get("ended") or not self.locked():
+            return False
+        try:
+            os.kill(int(status["pid"]), 0)
+        except (KeyError, ProcessLookupError):
+            return False
+        except PermissionError:  # another user's: it lives
+            return True
+        return True
+
+
+def holds_database(folder: Path) -> bool:
+    """Whether RocksDB has ever made a database in ``folder``."""
+    return (folder / _CURRENT).is_file()
+
+
+def take_lock(folder: Path) -> int:
+    """The crawl folder's lock, held until the descriptor is closed (a dead process holds none). Raises OperatorError.
+
+    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed.
+    """
+    crawl, descriptor = CrawlDir(folder), -1
+    try:
+        crawl.mkdir(parents=True, exist_ok=True)
+        refuse_links_out(crawl)
+        descriptor = os.open(crawl.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        _lock(descriptor)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise OperatorError(
+            f"The crawl folder {folder} is in use by a running crawl; stop that one first or set CRAWL_DIR to another."
+        ) from None
+    except OSError as error:
+        raise OperatorError(
+            f"The crawl folder {folder} cannot be locked ({error.strerror}); set CRAWL_DIR to another."
+        ) from error
+    try:
+        close_to_others(crawl)
+    except OperatorError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    """Raises BlockingIOError when another process holds it for more than an instant."""
+    for left in reversed(range(_LOCK_TRIES)):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not left:
+                raise
+        time.sleep(_BETWEEN_TRIES_SECONDS)
+
+
+def write_facts(path: Path, facts: dict[str, Any]) -> None:
+    """Put ``run.json`` or the like in place, whole; not made durable, since it is about this moment only.
+
+    For its owner's eyes: it shows how the crawl is set, and which hosts it asks.
+    """
+    write_whole(path, orjson.dumps(facts), SECRET_FILE)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """What was written last; empty when nothing was."""
+    try:
+        facts = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def refuse_links_out(folder: Path, within: Path | None = None) -> None:
+    """Raise OperatorError for a link in ``folder`` that leads out of it: what we write would land elsewhere.
+
+    ``folder`` itself may be a link, unless it must stay ``within`` another.
+    """
+    if within is not None and folder.is_symlink() and not folder.resolve().is_relative_to(within.resolve()):
+        raise _leads_out(folder)
+    home = os.path.realpath(folder)
+    for link in _links(home):
+        target = os.path.realpath(link)
+        if target != home and not target.startswith(home + os.sep):
+            raise _leads_out(folder / os.path.relpath(link, home))
+
+
+def close_to_others(folder: Path) -> None:
+    """Take from others what is secret in ``folder``, also where an earlier version made it."""
+    crawl = CrawlDir(folder)
+    folders = ((path, _SECRET_FOLDER) for path in (crawl.frontier, crawl.control))
+    files = ((path, SECRET_FILE) for path in (crawl.run, crawl.status, crawl.worker, crawl.crawl_file))
+    for path, mode in (*folders, *files):
+        try:
+            if path.stat().st_mode & _OTHERS:
+                path.chmod(mode)
+        except FileNotFoundError:
+            continue
+        except PermissionError as error:
+            raise OperatorError(
+                f"{path} belongs to another user and can be read by others; run as its owner, or change that."
+            ) from error
+
+
+def _links(folder: str) -> Iterator[str]:
+    """Every symbolic link below a folder; an entry costs about a microsecond, a folder ten.
+
+    The copies of robots.txt are left out: ten million hosts have as many folders, and what writes there looks itself.
+    """
+    waiting, left_out = [folder], str(CrawlDir(folder).robots_copies)
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        yield entry.path
+                    elif entry.is_dir(follow_symlinks=False) and entry.path != left_out:
+                        waiting.append(entry.path)
+        except (FileNotFoundError, PermissionError):  # gone, or reported where it is needed
+            continue
+
+
+def _leads_out(link: Path) -> OperatorError:
+    return OperatorError(
+        f"{link} is a link that leads out of the crawl's folder, to {os.path.realpath(link)}; move what it names into "
+        "the folder (or mount it there), or set CRAWL_DIR to a folder without such links."
+    )

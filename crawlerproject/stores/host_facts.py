@@ -1,0 +1,33 @@
+"""Every kind of fact that is kept of each host: a fact's name is its kind and the host's key.
+
+Facts of these kinds are part of a host's partition and move with it from worker to worker. All other facts are their
+worker's own, so a kind that is missing here would stay behind.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class HostFact(StrEnum):
+    """The prefixes of the facts' names."""
+
+    TRAPS = "traps/"  # frontier/learned/traps.py: what templates of URLs have yielded
+    STRANGERS = "strangers/"  # frontier/learned/traps.py: what other domains have named
+    CERTIFICATE = "certificate/"  # frontier/learned/certificates.py
+    RENDERS = "render/"  # frontier/learned/renders.py
+    VISITS = "visits:"  # frontier/learned/revisits.py
+    ROBOTS_SENT = "robots-sent/"  # frontier/robots/redirects.py
+    DOMAIN = "domains/"  # frontier/hosts/domain_counts.py
+
+
+OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS})
+"""Kept under the host name, for all of its ports together."""
+OF_DOMAINS = frozenset({HostFact.DOMAIN})
+"""Kept under the registered domain, all of whose hosts are in one partition."""
+_KINDS = tuple(str(kind) for kind in HostFact)
+
+
+def host_of_fact(name: str) -> str:
+    """The host or domain that a fact is about; "" when the fact is its worker's."""
+    return next((name.removeprefix(kind) for kind in _KINDS if name.startswith(kind)), "")

@@ -1,0 +1,170 @@
+"""What is learned of hosts reaches the store whatever happens to a commit, and goes where its host goes."""
+
+from __future__ import annotations
+
+import ast
+import random
+from pathlib import Path
+
+import pytest
+
+import crawlerproject
+from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
+from crawlerproject.frontier.learned.certificates import BadCertificate, BadCertificates
+from crawlerproject.frontier.learned.host_facts import stored_fact
+from crawlerproject.frontier.learned.learner import Kept, Visit
+from crawlerproject.frontier.learned.learners import Learners
+from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.revisits.history import History
+from crawlerproject.rules.revisits.refetch import NEW_HOST
+from crawlerproject.rules.url.partitions import partition_of
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.host_facts import HostFact, host_of_fact
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import (
+    FLAG_RECRAWL,
+    FLAG_RENDER,
+    FLAG_ROBOTS,
+    FLAG_STRANGER,
+    Changes,
+    PageRecord,
+    QueuedPage,
+)
+
+HOST = "a.example"
+HOSTS = 20  # of a domain: enough for its counts to be kept
+
+
+def row(url: str, flags: int = 0) -> QueuedPage:
+    """A page's row."""
+    address = parse(url)
+    return QueuedPage(address.host, address.key, url, 2, 1, 0, "L", "http://via.example/", 0, flags)
+
+
+def learners(store: MemoryStore) -> Learners:
+    """Those of a crawl."""
+    renders = Renders(store, Workbench(), random.Random(1), mode="auto")
+    revisits = Revisits(store, random.Random(1), near_bits=3, check_share=0.0)
+    return Learners(TrapModel(store), BadCertificates(store), renders, revisits, DomainHostCounts(store, 1000))
+
+
+def teach(learned: Learners, store: MemoryStore) -> None:
+    """Something for each of them, about one host."""
+    url = f"https://{HOST}/"
+    history = History(visits=1, seen_at=1.0).pack()
+    store.apply(Changes(pages=[(parse(url).key, PageRecord(url, "fetched", 200, 1.0, b"d", '"1"', "", history))]))
+    for number in range(HOSTS):
+        learned.domains.taken_up(f"h{number}.{HOST}")
+    visits = (
+        Visit(row(url), Reason.TLS_CERTIFICATE, error="expired"),
+        Visit(row(url), Reason.FETCHED, 200, b"d" * 20),
+        Visit(row(url + "x", FLAG_STRANGER), Reason.FETCHED, 200, b"e" * 20),
+        Visit(row(url, FLAG_RENDER), Reason.RENDERED, marks=(1,), rendered=(9, 9)),
+    )
+    for visit in visits:
+        learned.learn(visit, 10.0)
+    learned.revisits.learn(Visit(row(url, FLAG_RECRAWL), Reason.FETCHED, 200, b"d", etag='"1"'), 10.0)
+
+
+def test_facts_of_a_commit_that_failed_are_in_the_next() -> None:
+    """Of every learner; once they are stored they are not stored again."""
+    store = MemoryStore()
+    learned = learners(store)
+    teach(learned, store)
+    failed = learned.facts()
+
+    assert all(kept.unstored() for kept in learned)
+    assert learned.facts() == failed
+    assert all(kept.facts() for kept in learned)
+    learned.stored()
+    assert (learned.facts(), learned.unstored()) == ([], set())
+
+
+def test_what_changes_during_a_commit_is_in_the_next() -> None:
+    """The end of that commit does not take it for stored."""
+    store = MemoryStore()
+    learned = learners(store)
+    teach(learned, store)
+    learned.facts()
+    teach(learned, store)
+    learned.stored()
+
+    assert {kind for name, _ in learned.facts() for kind in HostFact if name.startswith(kind)} >= {
+        HostFact.TRAPS, HostFact.CERTIFICATE, HostFact.RENDERS, HostFact.VISITS, HostFact.DOMAIN,
+    }  # fmt: skip
+
+
+def test_a_later_process_knows_what_was_stored() -> None:
+    """As the one that learned it."""
+    store = MemoryStore()
+    learned = learners(store)
+    teach(learned, store)
+    store.apply(Changes(facts=learned.facts()))
+
+    later = learners(store)
+
+    assert later.certificates.of(HOST) == BadCertificate("expired", 10.0)
+    assert later.revisits.of(HOST).trust == learned.revisits.of(HOST).trust != NEW_HOST
+    assert later.domains.of(HOST).hosts == HOSTS
+    assert later.renders.of(HOST).gains.keys() == learned.renders.of(HOST).gains.keys()
+
+
+def test_facts_of_a_host_move_with_its_partition() -> None:
+    """Each kind is a ``HostFact``, which stores/redis/batch.py gives to the partition of the host; none is missing."""
+    store = MemoryStore()
+    learned = learners(store)
+    teach(learned, store)
+    of_hosts = [name for name, _ in learned.facts() if HOST in name]
+
+    kinds = {kind for kind in HostFact if any(name.startswith(kind) for name in of_hosts)}
+    assert kinds == set(HostFact) - {HostFact.ROBOTS_SENT}  # which goes with the change that holds the redirect
+    assert {partition_of(host_of_fact(name), 256) for name in of_hosts} == {partition_of(HOST, 256)}
+
+
+def test_names_of_facts_are_made_of_their_kinds() -> None:
+    """What the frontier asks the store for, when the name is computed, is a kind and a key."""
+    asked = []
+    for path in sorted((Path(crawlerproject.__file__).parent / "frontier").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fact":
+                asked += [ast.unparse(name) for name in node.args if not isinstance(name, ast.Name)]
+
+    assert sorted(set(asked)) == ["HostFact.ROBOTS_SENT + sender", "kind + key", "self._kind + key"]
+
+
+@pytest.mark.parametrize("place", range(len(Learners._fields)), ids=Learners._fields)
+def test_another_workers_hosts_are_forgotten(place: int) -> None:
+    """A partition that comes back is known as its last worker stored it, not as it was here before."""
+    store = MemoryStore()
+    learned = learners(store)
+    teach(learned, store)
+    kept: Kept = learned[place]
+    kept.facts()
+    kept.stored()
+    known = getattr(kept, "_yields", kept).of(HOST)
+
+    kept.forget(lambda host: host != HOST)
+
+    assert getattr(kept, "_yields", kept).of(HOST) is not known
+
+
+def test_a_mended_certificate_is_forgotten() -> None:
+    """A robots.txt that was answered over TLS says so; the note is stored as taken back."""
+    store = MemoryStore()
+    certificates = BadCertificates(store)
+    url = f"https://{HOST}/robots.txt"
+    certificates.learn(Visit(row(url), Reason.TLS_CERTIFICATE, error="expired"), 1.0)
+    store.apply(Changes(facts=certificates.facts()))
+    certificates.stored()
+    certificates.learn(Visit(row(url), Reason.FETCHED, 200), 2.0)  # a page tells nothing
+    assert certificates.facts() == []
+
+    certificates.learn(Visit(row(url, FLAG_ROBOTS), Reason.FETCHED, 200), 2.0)
+    store.apply(Changes(facts=certificates.facts()))
+
+    assert stored_fact(store, HostFact.CERTIFICATE, BadCertificate, HOST) == BadCertificate()
+    assert certificates.facts() == [(f"certificate/{HOST}", b"")]

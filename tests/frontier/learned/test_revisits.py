@@ -1,0 +1,122 @@
+"""Pages that are visited again: how they are asked for, what their answers leave behind."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from crawlerproject.frontier.learned.learner import Visit
+from crawlerproject.frontier.learned.revisits import Revisits
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.revisits.history import FEED, SITEMAP, History
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import (
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_SITEMAP,
+    Changes,
+    PageRecord,
+    QueuedPage,
+)
+
+URL = "http://a.example/page"
+OLD = PageRecord(URL, "fetched", 200, 100.0, b"d" * 20, '"v1"', "", History(visits=1, seen_at=100.0).pack())
+
+
+def revisits(check_share: float = 0.0, record: PageRecord | None = OLD) -> Revisits:
+    """Over a store that knows the page."""
+    store = MemoryStore()
+    if record is not None:
+        store.apply(Changes(pages=[(parse(URL).key, record)]))
+    return Revisits(store, random.Random(1), near_bits=3, check_share=check_share)
+
+
+def row(flags: int = FLAG_RECRAWL, hops: str = "LL") -> QueuedPage:
+    """The page's row."""
+    return QueuedPage("a.example", parse(URL).key, URL, 2, 1, 2, hops, "", 0, flags, "http://origin.example")
+
+
+def test_a_known_page_is_asked_for_with_its_validators() -> None:
+    """As a revisit only: a link to it asks for nothing."""
+    assert revisits().headers(row()) == {"If-None-Match": '"v1"'}
+    assert revisits().headers(row(flags=0)) == {}
+    assert revisits(record=None).headers(row()) == {}
+
+
+def test_a_share_of_requests_is_sent_in_full() -> None:
+    """To see whether a 304 would have been true."""
+    checking = revisits(check_share=0.25)
+
+    sent = [bool(checking.headers(row())) for _ in range(400)]
+
+    assert 60 <= sent.count(False) <= 140
+
+
+def test_a_host_whose_validators_lie_is_asked_in_full() -> None:
+    """Its payload changed twice while its ETag stayed."""
+    learning = revisits()
+    for digest in (b"e" * 20, b"f" * 20):
+        learning.learn(Visit(row(), Reason.FETCHED, 200, digest, etag='"v1"'), 200.0)
+
+    assert learning.headers(row()) == {}
+
+
+def test_a_304_leaves_the_archived_content_and_takes_newer_validators() -> None:
+    """RFC 9110 15.4.5."""
+    record = revisits().learn(Visit(row(), Reason.NOT_MODIFIED, 304, etag='"v2"'), 200.0)
+
+    assert (record.digest, record.etag, record.status) == (OLD.digest, '"v2"', 304)
+    assert History.unpack(record.history)[2:4] == (2, 200.0)  # visits, seen_at
+
+
+def test_an_error_leaves_what_was_archived() -> None:
+    """Its digest and validators stand; the page has not been seen."""
+    record = revisits().learn(Visit(row(), Reason.HTTP_ERROR, 500, b"x" * 20, etag='"x"'), 200.0)
+
+    assert (record.digest, record.etag, record.status) == (OLD.digest, '"v1"', 500)
+    assert History.unpack(record.history).visits == 1
+
+
+def test_nearly_the_same_text_is_nearly_no_change() -> None:
+    """Three bits of the SimHash: the belief moves less than by a change."""
+    known = OLD._replace(history=History(visits=1, seen_at=100.0, fingerprint=0b1111).pack())
+    beliefs = {}
+    for fingerprint in (0b1110, 0b1111_0000):
+        record = revisits(record=known).learn(
+            Visit(row(), Reason.FETCHED, 200, b"e" * 20, fingerprint=fingerprint), 90_000.0
+        )
+        beliefs[fingerprint] = History.unpack(record.history).belief
+
+    near, changed = beliefs.values()
+    assert near != changed
+    assert near[0] > changed[0]  # the weight of the slowest rate
+
+
+@pytest.mark.parametrize(
+    ("flags", "more", "kind", "depth", "origin"),
+    [
+        (0, {}, 0, 2, ""),
+        (0, {"is_feed": True}, FEED, 2, ""),
+        (FLAG_SITEMAP, {}, SITEMAP, 1, "http://origin.example"),
+    ],
+)
+def test_the_first_visit_begins_a_history(
+    flags: int, more: dict[str, bool], kind: int, depth: int, origin: str
+) -> None:
+    """Of its kind; a sitemap's depth counts the files that lead to it."""
+    visit = Visit(row(flags, hops="LM"), Reason.FETCHED, 200, b"d" * 20, freshness={"cache-control": "max-age=60"})
+
+    record = revisits(record=None).learn(visit._replace(**more), 200.0)
+
+    history = History.unpack(record.history)
+    assert (history.kind, history.depth, history.origin, history.visits) == (kind, depth, origin, 1)
+    assert history.fresh_until == 260.0
+
+
+def test_failures_and_hubs_begin_none() -> None:
+    """A page without an answer, and a hub, which is no page."""
+    assert revisits(record=None).learn(Visit(row(0), Reason.DISCONNECTED), 200.0).history == b""
+    hub = revisits(record=None).learn(Visit(row(FLAG_HUB), Reason.SUBSCRIBED, 202, b"d"), 200.0)
+    assert (hub.history, hub.status, hub.digest) == (b"", 0, b"")
