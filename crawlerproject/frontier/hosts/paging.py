@@ -220,7 +220,7 @@ class HostPaging:
         )
 
     def _look_at(self, names: list[str], now: float) -> None:
-        """Hosts that have rows: are they where a start finds them?"""
+        """Whether hosts that have rows are where a start finds them."""
         state = self._state
         unlisted = [
             host
