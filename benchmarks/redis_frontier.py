@@ -106,9 +106,9 @@ def crawl(store: BufferedStore | RocksStore, web: Web, pages: int, beats: RedisS
                 changes.hosts.append((name, states[name].pack()))
         if isinstance(store, BufferedStore) and beats is not None:
             for partition, messages in store.messages(list(beats.held), _LETTERS).items():
-                store.letters_read(partition, len(messages))
+                store.outbox.messages_read(partition, len(messages))
             for _ in hosts:
-                store.post(web.rng.randrange(PARTITIONS), message)
+                store.outbox.post(web.rng.randrange(PARTITIONS), message)
             store.look_up((row.key, row.host) for rows in links.values() for row in rows)
         for rows in links.values():
             fresh = {row.key: row for row in rows}

@@ -70,7 +70,7 @@ _HASTE = {"PACE_MIN_SECONDS": "0.05", "PACE_IP_SECONDS": "0.05", "PACE_START_SEC
 
 def crawl(web: RunningWeb, folder: Path, in_flight: int, pages: int, *, kill: bool, preset: str = "") -> None:
     """One crawl of ours, in haste unless a pace is given; prints what it cost."""
-    pace = small_settings(web, preset) | {"FRONTIER_PATIENCE_SECONDS": "60"} if preset else small_settings(web) | _HASTE
+    pace = small_settings(web, preset) | {"FRONTIER_MAX_REST_SECONDS": "60"} if preset else small_settings(web) | _HASTE
     settings = {**pace, "RENDER": "auto", "RENDER_MAX_IN_FLIGHT": str(in_flight)}
     log = folder.with_suffix(".log")
     curve, seen, killed, began = list[int](), Family(0.0, 0, ()), 0, time.monotonic()

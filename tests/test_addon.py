@@ -62,7 +62,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def options(web: RunningWeb, folder: Path) -> list[str]:
     """Settings of a crawl of the synthetic web."""
     given = {
-        **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(folder),
+        **IDENTITY, **small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8", "CRAWL_DIR": str(folder),
         "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
     }  # fmt: skip
     return [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
@@ -99,7 +99,7 @@ def test_without_a_contact_it_does_not_start(project: Path, tmp_path: Path) -> N
 def test_many_errors_of_the_program_stop_the_crawl(project: Path, tmp_path: Path) -> None:
     """A reader that always fails: the crawl stops with its own exit status, the tracebacks are kept apart."""
     with synthetic_web(tmp_path / "web") as web:
-        where = ["-a", f"seeds=http://plain1.test:{web.port}/", "-s", "ERRORS_IN_A_ROW=3"]
+        where = ["-a", f"seeds=http://plain1.test:{web.port}/", "-s", "OWN_ERRORS_MAX_IN_A_ROW=3"]
 
         ended = scrapy(project, "crawl", "broken", *where, *options(web, tmp_path / "crawl"))
 

@@ -67,7 +67,7 @@ def keep_whole(settings: BaseSettings) -> None:
 
 
 def leave_out(settings: BaseSettings) -> None:
-    """Removes components that are switched off with None, since Scrapy imports those as well: cookies bring requests."""
+    """Removes components that are switched off with None: Scrapy imports those too, and cookies bring requests."""
     for name in _CHAINS:
         chain, base = settings.getdict(name), settings.getdict(f"{name}_BASE")
         _put(settings, name, {path: order for path, order in chain.items() if order is not None})

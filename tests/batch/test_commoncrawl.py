@@ -202,7 +202,7 @@ def test_only_deltas_are_fetched_afterwards(imported: Import) -> None:
     (imported.web.folder / "seeds.txt").write_text(f"http://honest.test:{imported.web.port}/\n")
     command = crawl_command(
         imported.web.folder / "seeds.txt", imported.folder, imported.web.folder / "hosts",
-        small_settings(imported.web) | QUICK | {"RECRAWL_CHECK_SHARE": "0"}, scope="host",
+        small_settings(imported.web) | QUICK | {"RECRAWL_FULL_FETCH_SHARE": "0"}, scope="host",
     )  # fmt: skip
 
     first = measured(command, imported.folder.with_suffix(".log"))

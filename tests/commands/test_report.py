@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("report")
     with synthetic_web(home / "web") as web:
         settings = {
-            **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "1", "BACKOFF_MAX_SECONDS": "1", "SCOPE_MAX_DEPTH": "4",
+            **small_settings(web), "FRONTIER_MAX_REST_SECONDS": "1", "BACKOFF_MAX_SECONDS": "1", "SCOPE_MAX_DEPTH": "4",
         }  # fmt: skip
         command = crawl_command(web.folder / "seeds.txt", home / "crawl", web.folder / "hosts", settings)
         assert measured(command, home / "crawl.log").status == 0

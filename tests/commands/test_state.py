@@ -28,7 +28,7 @@ from tests.web.zygote import Process
 _HOSTS, _PAGES = 40, 600  # a host
 _TABLES = ("", "queue", "seen", "pages", "hosts", "robots", "fingerprints", "payloads")
 _SECONDS = 60.0
-HASTY = {"FRONTIER_PATIENCE_SECONDS": "5"}
+HASTY = {"FRONTIER_MAX_REST_SECONDS": "5"}
 
 
 def frontier(folder: Path) -> None:

@@ -18,7 +18,7 @@ from tests.web.judge import judge_folder, judge_references, read_visits
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 # Hosts of the web that fail on purpose rest longer than this; nothing else waits so long.
-PATIENCE = {"FRONTIER_PATIENCE_SECONDS": "8"}
+PATIENCE = {"FRONTIER_MAX_REST_SECONDS": "8"}
 
 
 class Crawled(NamedTuple):

@@ -20,7 +20,7 @@ from tests.web.profiles.tls import HOSTS, TlsWeb, tls_web
 from tests.web.running import HASTE, crawl_command, measured
 
 BAD = {name: kind for name, kind in HOSTS.items() if kind and name != "own.test"}
-SETTINGS = {**HASTE, "PACE_PRESET": "mirror", "PACE_START_SECONDS": "0.25", "FRONTIER_PATIENCE_SECONDS": "2"}
+SETTINGS = {**HASTE, "PACE_PRESET": "mirror", "PACE_START_SECONDS": "0.25", "FRONTIER_MAX_REST_SECONDS": "2"}
 
 
 class Crawled(NamedTuple):

@@ -86,7 +86,7 @@ def test_a_host_that_does_not_answer_its_probe_is_left_alone(bench: Bench, caplo
 
     assert host.given_up
     assert "a.example is left alone until the next start: its probe failed too (disconnected)" in caplog.text
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     bench.now += 30 * DAY
     assert bench.next() is None
 
@@ -171,7 +171,7 @@ def test_robots_that_has_moved_to_a_dead_host_parks_both(bench: Bench) -> None:
         bench.commit()
 
     assert redirects <= 6
-    assert bench.frontier.workbench.hosts.get("a.example") is None or bench.frontier.waiting_urls == 0
+    assert bench.frontier.workbench.hosts.get("a.example") is None or bench.frontier.hosts.waiting_urls == 0
 
 
 def test_a_crash_is_remembered_over_a_clean_start(bench: Bench, again: Callable[..., Bench]) -> None:

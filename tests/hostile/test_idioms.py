@@ -202,7 +202,7 @@ def run(web: Arena, home: Path, spider: str, crawl: Path, **given: str) -> str:
     settings = SETTINGS | {
         "NEVERCRAWL_FILE": str(never), "CRAWL_DIR": str(crawl), "FETCH_HOSTS_FILE": str(web.folder / "hosts"),
         "FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "CRAWLER_CONTACT": "tests@example.org", "COMMIT_SECONDS": "0.2",
-        "FRONTIER_PATIENCE_SECONDS": "5",
+        "FRONTIER_MAX_REST_SECONDS": "5",
     }  # fmt: skip
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
     options += [part for name, value in given.items() for part in ("-a", f"{name}={value}")]

@@ -212,7 +212,7 @@ def test_no_command_that_fetches_lets_one_through(crawled: tuple[Arena, Path], t
     web, _ = crawled
     fixed = {
         **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
-        "PACE_PRESET": "mirror", "NEVERCRAWL_FILE": "", "RENDER": "never", "FRONTIER_PATIENCE_SECONDS": "1",
+        "PACE_PRESET": "mirror", "NEVERCRAWL_FILE": "", "RENDER": "never", "FRONTIER_MAX_REST_SECONDS": "1",
         "CRAWL_DIR": str(tmp_path / "crawl"), "RENDER_PROXIES": f"http://me:{SECRET}@127.0.0.1:1",
     }  # fmt: skip
     options = [part for name, value in fixed.items() for part in ("-s", f"{name}={value}")]

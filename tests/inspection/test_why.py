@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.url_state import State, sentences
 from crawlerproject.inspection.why import Via, Why
@@ -41,7 +41,7 @@ def ask(tmp_path: Path) -> Callable[..., Why]:
         never.write_text("# ours\nbad.test  # asked by their webmaster\n")
         gates = Gates(
             Scope(scope, ["a.test"], max_depth=3, max_url_length=60),
-            NeverCrawlFile(never), AddressRules(), ["zip"], max_urls_per_host=5,
+            NeverCrawlFile(never), AddressRules(), GateSettings(5, ["zip"]),
         )  # fmt: skip
         return Why(FrontierView(tmp_path / "frontier"), gates, "TestBed", NOW, leases)
 

@@ -113,7 +113,7 @@ def deploy(scrapyd: Scrapyd, folder: Path) -> subprocess.CompletedProcess[str]:
 def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path, more: Mapping[str, str] | None = None) -> str:
     """Start a crawl of the synthetic web, with ``more`` settings; the job's id."""
     settings = {
-        **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(crawl_dir),
+        **IDENTITY, **small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8", "CRAWL_DIR": str(crawl_dir),
         "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "PROGRESS_LOG_SECONDS": "1", **(more or {}),
     }  # fmt: skip

@@ -29,7 +29,7 @@ HASTE = {
     "BACKOFF_START_SECONDS": "1",
     "BACKOFF_MAX_SECONDS": "4",
     "HOST_MAX_FAILURES": "3",
-    "FRONTIER_PATIENCE_SECONDS": "15",  # hosts that rest for longer are left for a later start
+    "FRONTIER_MAX_REST_SECONDS": "15",  # hosts that rest for longer are left for a later start
     "RENDER": "never",
 }
 

@@ -27,7 +27,7 @@ SETTINGS = {
     "COMMIT_SECONDS": "0.5",
     # The end of a crawl is a host that takes connections and never answers: it is asked four times.
     "BACKOFF_MAX_SECONDS": "2",
-    "FRONTIER_PATIENCE_SECONDS": "5",
+    "FRONTIER_MAX_REST_SECONDS": "5",
     "PROGRESS_LOG_SECONDS": "5",
 }
 

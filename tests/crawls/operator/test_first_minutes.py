@@ -37,7 +37,7 @@ def started(web: Arena, seeds: str, **settings: str) -> zygote.Process:
     given = {
         **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "CRAWL_DIR": str(web.folder / "crawl"), "PACE_IP_SECONDS": str(IP_SECONDS), "BACKOFF_MAX_SECONDS": "86400",
-        "FRONTIER_PATIENCE_SECONDS": "3", **settings,
+        "FRONTIER_MAX_REST_SECONDS": "3", **settings,
     }  # fmt: skip
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
     with (web.folder / "log.txt").open("wb") as log:

@@ -37,8 +37,8 @@ def crawl(*options: str, cwd: Path = PROJECT, spider: str = "web") -> subprocess
         (["-a", "seeds=https://example.org/", "-s", "PACE_PER_IP=perhaps"], "PACE_PER_IP is 'perhaps'"),
         (["-a", "seeds=https://example.org/", "-s", "FETCH_ALLOW_NETWORKS=lan"], "FETCH_ALLOW_NETWORKS"),
         (
-            ["-a", "seeds=http://a.test/", "-s", "CRAWLER_CONTACT=a@b.c", "-s", "NEAR_DUPLICATE_BITS_ACROSS_HOSTS=4"],
-            "NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above 3",
+            ["-a", "seeds=http://a.test/", "-s", "CRAWLER_CONTACT=a@b.c", "-s", "NEAR_DUPLICATE_BITS=65"],
+            "NEAR_DUPLICATE_BITS is 65; it must be from 0 to 64",
         ),
         (
             ["-a", "seeds=https://example.org/", "-s", "NEVERCRAWL_FILE=no/list.txt"],

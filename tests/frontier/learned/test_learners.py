@@ -15,7 +15,7 @@ from crawlerproject.frontier.learned.certificates import BadCertificate, BadCert
 from crawlerproject.frontier.learned.host_facts import stored_fact
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.learners import Learners
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.workbench import Workbench
@@ -48,7 +48,7 @@ def row(url: str, flags: int = 0) -> QueuedPage:
 
 def learners(store: MemoryStore) -> Learners:
     """Those of a crawl."""
-    renders = Renders(store, Workbench(), random.Random(1), mode="auto")
+    renders = Renders(store, Workbench(), random.Random(1), RenderLimits("auto"))
     revisits = Revisits(store, random.Random(1), near_bits=3, check_share=0.0)
     return Learners(TrapModel(store), BadCertificates(store), renders, revisits, DomainHostCounts(store, 1000))
 

@@ -11,7 +11,7 @@ from tests.hostile.arena import Asked, answer, arena, page
 
 RULES = answer("User-agent: *\nDisallow: /admin\nDisallow: /page\n", mime="text/plain")
 NEVER = answer("User-agent: *\nDisallow: /\n", mime="text/plain")
-SETTINGS = {"BACKOFF_START_SECONDS": "0.2", "BACKOFF_MAX_SECONDS": "0.3", "FRONTIER_PATIENCE_SECONDS": "1"}
+SETTINGS = {"BACKOFF_START_SECONDS": "0.2", "BACKOFF_MAX_SECONDS": "0.3", "FRONTIER_MAX_REST_SECONDS": "1"}
 FARM = 60  # hosts of one domain, each with a target of its own
 
 
