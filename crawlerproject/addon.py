@@ -18,7 +18,7 @@ from scrapy.utils.spider import DefaultSpider
 from crawlerproject import settings as ours
 from crawlerproject.config.identity import identity
 from crawlerproject.config.old_settings import warn_old_names
-from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard
+from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard, leave_out
 from crawlerproject.config.values import let_in_flight
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Guarded:
         """After the spider's."""
         warn_old_names(settings)
         keep_guard(settings)
+        leave_out(settings)
 
 
 class PoliteCrawl:
@@ -117,6 +118,7 @@ class PoliteCrawl:
         else:
             _set_for_scrapy(settings)
             keep_guard(settings, SCRAPY_HANDLER)
+        leave_out(settings)
 
 
 def _of_frontier(crawler: Crawler) -> bool:
@@ -138,7 +140,7 @@ def set_for_frontier(settings: BaseSettings) -> None:
     """
     for name in _OF_FRONTIER:
         value: Any = getattr(ours, name)
-        if isinstance(value, dict) and not name.endswith("_BASE"):
+        if isinstance(value, dict):
             more: dict[str, int | None] = dict(_EXTENSIONS) if name == "EXTENSIONS" else {}
             value = settings.getdict(name) | value | more
         settings.set(name, value, _PROJECT)

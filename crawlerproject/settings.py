@@ -145,13 +145,25 @@ DOWNLOAD_HANDLERS = {
     "s3": None,
 }
 
-# The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's: Scrapy's own would
-# ask a host again at once, behind the workbench's back. Its list is empty, since Scrapy imports every entry, even one
-# that is None (cookies bring tldextract and requests, 0.05 s of each start).
-DOWNLOADER_MIDDLEWARES_BASE: dict[str, int] = {}
+# The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's:
+# Scrapy's own would ask a host again at once, behind the workbench's back.
 DOWNLOADER_MIDDLEWARES = {
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
     "crawlerproject.middlewares.triage.TriageMiddleware": 50,
+    "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
+    "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware": None,
+    "scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware": None,
+    "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware": None,
+    "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+    "scrapy.downloadermiddlewares.cookies.CookiesMiddleware": None,
+    "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware": None,
+    "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
+    "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware": None,
 }
 SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,

@@ -184,7 +184,7 @@ def test_answers_are_kept_for_their_time() -> None:
 )
 def test_a_name_that_moves_inside_is_refused(monkeypatch: pytest.MonkeyPatch, inside: str) -> None:
     """DNS rebinding: public at first, inside when that is over (TTL 0: c-ares itself keeps answers for their TTL)."""
-    kind = inside.split()[0]
+    kind = inside.split(maxsplit=1)[0]
 
     async def main() -> None:
         async with resolving() as (resolver, _, clock):

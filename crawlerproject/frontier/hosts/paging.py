@@ -222,7 +222,7 @@ class HostPaging:
         )
 
     def _look_at(self, names: list[str], now: float) -> None:
-        """Hosts that have rows: are they where a start finds them?"""
+        """Whether hosts that have rows are where a start finds them."""
         hosts = self._hosts
         unlisted = [
             host

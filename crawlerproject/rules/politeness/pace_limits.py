@@ -69,8 +69,7 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
     for host, address, urls, delay, response, free_in in queues:
         cycle = response + delay
         done_in = free_in + urls * cycle - delay
-        if done_in > seconds:
-            seconds = done_in
+        seconds = max(seconds, done_in)
         at = None
         if address and ip_pause_seconds is not None:
             at = addresses.get(address)
