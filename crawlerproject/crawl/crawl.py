@@ -40,9 +40,8 @@ class Crawl:
         assert crawler.stats is not None
         self._settings = settings
         self._spider = spider
-        self._never_crawl = guard_of(crawler).never_crawl
         self.folder = crawl_folder(settings, spider.name)
-        self.run = Run(crawler.stats, rejoins=shared(settings))
+        self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
         self._allowed = Allowed()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
@@ -62,7 +61,7 @@ class Crawl:
     def _opened(self) -> Session:
         run = self.run
         run.pauses = self.control.changed() or run.pauses
-        session = open_session(self._settings, self.folder, self._spider, run, self._never_crawl)
+        session = open_session(self._settings, self.folder, self._spider, run)
         say_paused(run.pauses)
         return session
 
