@@ -14,6 +14,7 @@ from crawlerproject.commands.base import one_sentence
 from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
 
@@ -46,7 +47,7 @@ class Command(ScrapyCommand):
         """The options of this command."""
         super().add_options(parser)
         parser.add_argument("--seeds", action="append", default=[], help="a file of URLs, or URLs")
-        parser.add_argument("--known", action="append", default=[], type=Path, help="a crawl's folder")
+        parser.add_argument("--known", action="append", default=[], type=CrawlDir, help="a crawl's folder")
         parser.add_argument("--sitemap", action="append", default=[], type=Path, help="a sitemap file, as fetched")
         parser.add_argument("--index", action="append", default=[], type=Path, help="a CDXJ or Parquet index file")
         parser.add_argument("--random", type=int, default=None, help="draw the ids by this number")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
 from crawlerproject.commands.base import one_sentence
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say, say_json
 
 
@@ -39,7 +39,7 @@ class Command(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """The options of this command."""
         super().add_options(parser)
-        parser.add_argument("--folder", type=Path, help="the crawl's folder (default: CRAWL_DIR)")
+        parser.add_argument("--folder", type=CrawlDir, help="the crawl's folder (default: CRAWL_DIR)")
         parser.add_argument("--limit", type=int, default=10, help="answers at most (default: 10)")
         parser.add_argument("--json", action="store_true", help="a JSON object a line")
 
