@@ -15,9 +15,8 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.reports.warc_check import is_ours
-from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.archive.lost_captures import LostCapture, fetch_again, places_of, rows_lost, try_again
+from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import recover
 from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import first_member
@@ -143,7 +142,7 @@ class Command(OnFolder, ScrapyCommand):
         count = 0
         if folder.has_frontier():
             with closing(RocksStore(folder.frontier)) as store:
-                count = try_again(store, folder.log, time.time(), count_rows)
+                count = LostPages(store, folder.log, time.time(), count_rows).poisoned()
                 store.sync()
             if poison_of(folder):
                 write_poison(folder.poison, {})
@@ -190,11 +189,8 @@ class Command(OnFolder, ScrapyCommand):
             return
         with closing(RocksStore(folder.frontier)) as store:
             committed = unpack_open(store.fact(ARCHIVE_FACT))
-
-            def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
-                return rows_lost(store, folder.log, rows, kept, time.time(), count_rows)
-
-            recovery = recover(folder.warc, committed, index, lost)
+            lost = LostPages(store, folder.log, time.time(), count_rows)
+            recovery = recover(folder.warc, committed, index, lost.rows_lost)
         for message in recovery.messages:
             say(message)
 
@@ -218,8 +214,7 @@ class Command(OnFolder, ScrapyCommand):
             closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
             facts = [(ARCHIVE_FACT, b"")] if closed else []
             lost = [LostCapture(record.url, record.digest) for record in look.lost]
-            places = places_of(folder.log, (page.url for page in lost))
-            count = fetch_again(store, lost, places, time.time(), facts, count_rows)
+            count = LostPages(store, folder.log, time.time(), count_rows).fetch_again(lost, facts)
             store.sync()
         if count:
             say(f"{count:,} pages whose captures are gone wait in the frontier again")

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 from crawlerproject.commands.base import one_sentence
 from crawlerproject.errors import OperatorError
 from crawlerproject.settings import given
-from crawlerproject.stores.copy.compare import Copied
+from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
@@ -74,8 +74,8 @@ def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
             )
         run = folder.run
         stamp = f"{folder.resolve()} {run.stat().st_mtime_ns if run.exists() else 0}"
-        crawl, partitions = str(settings["FLEET_CRAWL"]), settings.getint("FLEET_PARTITIONS")
-        return to_redis(folder.frontier, stamp, args[2], crawl, partitions, _say)
+        target = RedisCrawl(args[2], str(settings["FLEET_CRAWL"]), settings.getint("FLEET_PARTITIONS"))
+        return to_redis(folder.frontier, stamp, target, _say)
     finally:
         os.close(lock)
 
@@ -84,7 +84,7 @@ def _into_folder(settings: BaseSettings, args: list[str]) -> Copied:
     folder = CrawlDir(args[2])
     lock = take_lock(folder)
     try:
-        return to_rocks(args[1], str(settings["FLEET_CRAWL"]), folder.frontier, _say)
+        return to_rocks(RedisCrawl(args[1], str(settings["FLEET_CRAWL"])), folder.frontier, _say)
     finally:
         os.close(lock)
 
