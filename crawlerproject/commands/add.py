@@ -8,10 +8,10 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.seed_rules import BadOption
 from crawlerproject.rules.url.seeds import seeds_of
-from crawlerproject.shell.operator_command import InspectCommand
 from crawlerproject.stores.operator_files.control import spool_seeds
 from crawlerproject.terminal import say, say_json
 

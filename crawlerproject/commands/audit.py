@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
-from crawlerproject.shell.operator_command import OperatorCommand
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
 from crawlerproject.terminal import say, say_json

@@ -8,8 +8,8 @@ from pathlib import Path
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.reports.bot_page import Bot, bot_page
-from crawlerproject.shell.operator_command import InspectCommand
 from crawlerproject.terminal import say
 
 

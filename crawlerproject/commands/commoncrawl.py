@@ -10,7 +10,7 @@ from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
-from crawlerproject.shell.operator_command import OperatorCommand
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.index.cdxj import CdxjFiles

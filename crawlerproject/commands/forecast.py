@@ -13,11 +13,11 @@ from crawlerproject.config.pace import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 from crawlerproject.rules.readable import counted, human_seconds
 from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.shell.operator_command import InspectCommand, one_argument
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say, say_json

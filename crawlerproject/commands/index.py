@@ -6,7 +6,7 @@ import argparse
 import os
 
 from crawlerproject.commands.base import Bytes, folder_of
-from crawlerproject.shell.operator_command import OperatorCommand
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.index.cdxj import CdxjFiles

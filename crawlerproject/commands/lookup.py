@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from crawlerproject.commands.base import folder_of
+from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.printable import printable_json
-from crawlerproject.shell.operator_command import OperatorCommand, one_argument
 from crawlerproject.stores.archive.captures import Captures, IndexedCapture
 from crawlerproject.terminal import say
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.config.crawl_dir import CRAWLS, whole_crawl
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.scope import is_public_suffix
-from crawlerproject.shell.operator_command import InspectCommand, one_argument
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.terminal import say, say_json
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: a beat of the status file, and a slow disk.

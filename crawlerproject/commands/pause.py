@@ -9,9 +9,9 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.readable import human_seconds, moment
-from crawlerproject.shell.operator_command import InspectCommand
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses
 from crawlerproject.terminal import say, say_json

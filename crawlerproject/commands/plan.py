@@ -10,8 +10,8 @@ from pathlib import Path
 from crawlerproject.batch.plans import write_plan
 from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
-from crawlerproject.shell.operator_command import OperatorCommand
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say

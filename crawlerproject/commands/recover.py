@@ -11,9 +11,9 @@ from pathlib import Path
 from crawlerproject.commands.base import Bytes, folder_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.reports.warc_check import is_ours
-from crawlerproject.shell.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import recover

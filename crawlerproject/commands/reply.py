@@ -11,9 +11,9 @@ from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.readable import human_bytes, human_seconds
-from crawlerproject.shell.operator_command import InspectCommand, one_argument
 from crawlerproject.terminal import say
 
 

@@ -11,11 +11,11 @@ from crawlerproject.commands.requests import iso
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView, View
 from crawlerproject.inspection.host_table import host_rows, outlook
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
-from crawlerproject.shell.operator_command import InspectCommand
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.terminal import say, say_json
 

@@ -7,9 +7,9 @@ import re
 from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
 from crawlerproject.rules.readable import human_bytes, human_seconds
-from crawlerproject.shell.operator_command import InspectCommand, one_argument
 from crawlerproject.terminal import say, say_json
 
 # A robots.txt up to this many lines is printed; of a longer one the file is named.

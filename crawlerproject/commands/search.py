@@ -6,7 +6,7 @@ import argparse
 
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError
-from crawlerproject.shell.operator_command import OperatorCommand
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say, say_json
 

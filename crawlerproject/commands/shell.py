@@ -10,10 +10,11 @@ from scrapy.commands.shell import Command as ScrapyShell
 from scrapy.exceptions import UsageError
 
 from crawlerproject.commands.base import folder_of
+from crawlerproject.commands.polite_command import PoliteCommandMixin
 from crawlerproject.inspection.archived_response import archived
-from crawlerproject.shell.operator_command import one_argument, one_sentence
-from crawlerproject.shell.page_view import PageView, rendered
-from crawlerproject.shell.polite_command import PoliteCommandMixin
+from crawlerproject.inspection.operator_command import one_argument, one_sentence
+from crawlerproject.parse.page_view import PageView
+from crawlerproject.render.request import rendered
 from crawlerproject.terminal import say, unguard_streams
 
 if TYPE_CHECKING:

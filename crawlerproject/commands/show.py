@@ -8,8 +8,8 @@ import sys
 from crawlerproject.commands.base import folder_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
+from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
 from crawlerproject.rules.archive.http_heads import content_encoding
-from crawlerproject.shell.operator_command import OperatorCommand, one_argument
 from crawlerproject.stores.archive.captures import Captures, nearest
 from crawlerproject.terminal import say
 

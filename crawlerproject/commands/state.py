@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.shell.operator_command import OperatorCommand
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks

@@ -11,9 +11,9 @@ from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.rules.readable import human_bytes, human_seconds
-from crawlerproject.shell.operator_command import InspectCommand
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.hosts import host_name
-from crawlerproject.shell.operator_command import OperatorCommand
 from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.terminal import say, say_json
 

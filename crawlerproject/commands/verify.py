@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification, not_ours
 from crawlerproject.reports.warc_check import check_file, is_ours
-from crawlerproject.shell.operator_command import OperatorCommand
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.terminal import say
 

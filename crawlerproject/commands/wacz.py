@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crawlerproject.commands.base import Bytes, folder_of
 from crawlerproject.errors import OperatorError
-from crawlerproject.shell.operator_command import OperatorCommand
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.wacz import write_wacz
 from crawlerproject.terminal import say
 

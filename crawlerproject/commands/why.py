@@ -10,11 +10,11 @@ from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_page import ArchivedPage
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
 from crawlerproject.inspection.why import Via
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.urls import UrlRefused, parse
-from crawlerproject.shell.operator_command import InspectCommand, one_argument
 from crawlerproject.stores.logs.log_query import attempts
 from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.terminal import say, say_json

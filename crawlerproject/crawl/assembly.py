@@ -12,17 +12,21 @@ from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.pace import rest_limits_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.table import HostBounds, HostTable
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
-from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.url.scope import bounded_domain
@@ -31,7 +35,6 @@ from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.ranks import Linked
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -103,28 +106,28 @@ def frontier_of(
         ips_free_from=0.0 if clean is None else now + ip_pause,
         domain_of=bounded_domain,
     )
-    politeness = HostPoliteness(
-        preset_of(settings),
-        rest_limits_of(settings),
-        max_failures=settings.getint("HOST_MAX_FAILURES"),
-        paces=HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
-    )
-    linked = folder.ranked_linked
-    return Frontier(
+    politeness = politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"))
+    hosts = HostTable(
         store,
         workbench,
+        Start(now, clean != b"0", _longest(settings)),
+        HostBounds(
+            politeness.start_delay_seconds,
+            settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
+            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+        ),
+        ownership=fleet,
+        holds=holds,
+    )
+    robots = RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
+    linked = folder.ranked_linked
+    return Frontier(
+        FrontierState(hosts, robots),
         gates,
         politeness,
-        RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS")),
-        rng=random.Random(),
-        started_at=now,
-        clean_start=clean != b"0",
-        renders=_renders_of(settings, store, workbench),
-        ownership=fleet,
-        less_important=Linked(linked).less_important if linked.is_file() else None,
-        max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
-        longest=_longest(settings),
-        holds=holds,
+        _renders_of(settings, store, workbench),
+        random.Random(),
+        Linked(linked).less_important if linked.is_file() else None,
     )
 
 
@@ -146,17 +149,18 @@ def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]
         store,
         workbench,
         random.Random(),
-        mode=mode,
+        RenderLimits(
+            mode,
+            settings.getint("RENDER_MAX_IN_FLIGHT"),
+            settings.getint("RENDER_MAX_PER_HOST"),
+        ),
         closed="no Chromium was found on this machine" if missing else "",
-        max_in_flight=settings.getint("RENDER_MAX_IN_FLIGHT"),
-        max_per_host=settings.getint("RENDER_MAX_PER_HOST"),
-        max_per_crawl=settings.getint("RENDER_MAX_PAGES"),
     )
 
 
 def contents_of(settings: BaseSettings, store: Store) -> DuplicateIndex:
     """What knows payloads and texts that were met before."""
-    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS"))
+    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
     return DuplicateIndex(store, reach)
 
 
@@ -166,7 +170,7 @@ def revisits_of(settings: BaseSettings, store: Store) -> Revisits:
         store,
         random.Random(),
         near_bits=settings.getint("NEAR_DUPLICATE_BITS"),
-        check_share=settings.getfloat("RECRAWL_CHECK_SHARE"),
+        check_share=settings.getfloat("RECRAWL_FULL_FETCH_SHARE"),
     )
 
 

@@ -104,14 +104,14 @@ class CommitLoop:
                 if crawl.lost:
                     return
             changes, facts = crawl.commits.begin()
-            if not (changes or crawl.frontier.refused) and crawl.fleet is None:
+            if not (changes or crawl.frontier.state.refused.counts) and crawl.fleet is None:
                 return
             try:
                 await asyncio.to_thread(crawl.archive.sync)
                 if crawl.fleet is not None:
                     await crawl.fleet.deliver(crawl.frontier, crawl.now)
             except StorageError:
-                crawl.frontier.take_back(changes)
+                crawl.frontier.state.take_back(changes)
                 raise
             if crawl.lost:  # meanwhile: some state of a host may be half of what it is to be
                 return

@@ -285,7 +285,7 @@ class Fleet:
         self._valid[partition] = began + self._lease_seconds
         self._since[partition] = granted.unsure_until
         self._taken.append(partition)
-        frontier.take_up(hosts)
+        frontier.hosts.take_up(hosts)
 
     async def _let_go(self, frontier: Frontier, learned: Kept) -> None:
         if not self._leaving:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -301,9 +301,10 @@ def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, mo
 def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, words: str) -> None:
     """In one sentence, to workers and to those who look on."""
     store.link.call("HINCRBY", [fleet_keys(store.crawl).facts], "format", step)
-    for opening in (
+    openings: list[Callable[[], object]] = [
         lambda: RedisStore(store.link, store.crawl, "two", PARTITIONS),
         lambda: RedisView(store.link.place, store.crawl),
-    ):
+    ]
+    for opening in openings:
         with pytest.raises(OperatorError, match=words):
             opening()

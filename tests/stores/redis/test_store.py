@@ -58,7 +58,7 @@ class TestAheadStore(StoreContract, ContentContract):
     across_hosts = False
 
     @pytest.fixture
-    def store(self, store: RedisStore) -> BufferedStore:  # type: ignore[override]
+    def store(self, store: RedisStore) -> BufferedStore:
         """A new crawl, all of it held."""
         return BufferedStore(store)
 
