@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
     # A crawl seen from outside.
     "inspection": (
-        *("inspection", "reports", "fleet", "frontier", "fetch", "config", "settings"),
+        *("inspection", "reports", "frontier", "fetch", "config", "settings"),
         *("stores", "rules", "terminal", "errors", "reasons", "wire"),
     ),
     "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),

@@ -184,7 +184,7 @@ class Fleet:
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
         ours = [partition for partition in self._since if partition not in self._leaving | self._answered.keys()]
-        inboxes = await asyncio.to_thread(self.store.messages, ours, _LETTERS)
+        inboxes = await asyncio.to_thread(self.store.outbox.unread, ours, _LETTERS)
         if not inboxes:
             return
         self._busy = True
