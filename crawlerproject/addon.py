@@ -63,20 +63,27 @@ class Guarded:
     Its settings are for crawls by the frontier; a warning names what they take from another spider.
     """
 
+    def __init__(self, *, frontier: bool) -> None:
+        self._frontier = frontier
+
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """By the crawler's spider."""
-        if not (_of_frontier(crawler) or issubclass(crawler.spidercls, DefaultSpider)):  # that is the shell's
+        frontier = _of_frontier(crawler)
+        if not (frontier or issubclass(crawler.spidercls, DefaultSpider)):  # that is the shell's
             logger.warning(
                 "%s does not derive from WebSpider: in this project Scrapy's cookies, redirects, retries, "
                 "allowed_domains and DEPTH_LIMIT are off; the add-on leaves them to it in a project of its own.",
                 crawler.spidercls.__name__,
             )
-        return cls()
+        return cls(frontier=frontier)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """After the spider's."""
         warn_old_names(settings)
+        if not self._frontier and (settings.getpriority("DOWNLOADER_MIDDLEWARES") or 0) > _PROJECT:
+            # A spider that replaces our chain has Scrapy's own middlewares around it, as Scrapy documents it.
+            settings.set("DOWNLOADER_MIDDLEWARES_BASE", default_settings.DOWNLOADER_MIDDLEWARES_BASE, _PROJECT)
         keep_guard(settings)
 
 
