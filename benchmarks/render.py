@@ -124,7 +124,7 @@ async def baseline(web: RunningWeb, pages: list[str], in_flight: int) -> None:
     async def work(browser: Browser) -> None:
         while queue:
             url = queue.pop()
-            context = await browser.new_context(viewport=VIEWPORT)  # type: ignore[arg-type]
+            context = await browser.new_context(viewport=VIEWPORT)
             page = await context.new_page()
             await page.goto(url, wait_until="networkidle")
             assert "built" in await page.content()

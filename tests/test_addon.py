@@ -6,7 +6,6 @@ Spiders that are not ours: tests/addon.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
+from tests.web import zygote
 from tests.web.judge import judge_folder
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, small_settings, synthetic_web
 
@@ -39,11 +39,12 @@ ADDON = '\nADDONS = {"crawlerproject.addon.PoliteCrawl": 100}\nCOMMANDS_MODULE =
 
 def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command in that folder, with this project on the path."""
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments], cwd=folder, env=environment | {"PYTHONPATH": str(PROJECT)},
-        capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
+    return zygote.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
+        env=zygote.direct(PYTHONPATH=str(PROJECT)),
+        timeout=100,
+    )
 
 
 @pytest.fixture(scope="module")

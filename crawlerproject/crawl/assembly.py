@@ -16,12 +16,15 @@ from crawlerproject.config.pace import rest_limits_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.table import HostBounds, HostTable
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
 from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
@@ -105,22 +108,28 @@ def frontier_of(
         ips_free_from=0.0 if clean is None else now + ip_pause,
         domain_of=bounded_domain,
     )
-    linked = folder.ranked_linked
-    return Frontier(
+    politeness = politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"))
+    hosts = HostTable(
         store,
         workbench,
-        gates,
-        politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
-        RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS")),
-        rng=random.Random(),
-        started_at=now,
-        clean_start=clean != b"0",
-        renders=_renders_of(settings, store, workbench),
+        Start(now, clean != b"0", _longest(settings)),
+        HostBounds(
+            politeness.start_delay_seconds,
+            settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
+            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+        ),
         ownership=fleet,
-        less_important=Linked(linked).less_important if linked.is_file() else None,
-        max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
-        longest=_longest(settings),
         holds=holds,
+    )
+    robots = RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
+    linked = folder.ranked_linked
+    return Frontier(
+        FrontierState(hosts, robots),
+        gates,
+        politeness,
+        _renders_of(settings, store, workbench),
+        random.Random(),
+        Linked(linked).less_important if linked.is_file() else None,
     )
 
 
@@ -142,10 +151,12 @@ def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]
         store,
         workbench,
         random.Random(),
-        mode=mode,
+        RenderLimits(
+            mode,
+            settings.getint("RENDER_MAX_IN_FLIGHT"),
+            settings.getint("RENDER_MAX_PER_HOST"),
+        ),
         closed="no Chromium was found on this machine" if missing else "",
-        max_in_flight=settings.getint("RENDER_MAX_IN_FLIGHT"),
-        max_per_host=settings.getint("RENDER_MAX_PER_HOST"),
     )
 
 

@@ -99,7 +99,7 @@ def _remember(crawl: Crawl, seeds: Seeds) -> int:
     rules = known.rules()
     for rule in rules:
         scope.govern(rule)
-    crawl.frontier.state.holds.of_hosts = dict(host_limits(rules))
+    crawl.frontier.hosts.holds.of_hosts = dict(host_limits(rules))
     for address in new:
         if not scope.governs(address.host):
             scope.widen(address.host)

@@ -111,8 +111,8 @@ class FrontierScheduler:
 
     def _say_queued(self) -> None:
         frontier = self.crawl.frontier
-        hosts = sum(host.work for host in frontier.hosts()) + frontier.on_disk.hosts
-        self.crawl.resumed.say_queued(max(0, frontier.waiting_urls), hosts, self.crawl.totals.now().pages)
+        hosts = sum(host.work for host in frontier.workbench.hosts.values()) + frontier.hosts.counts_on_disk.hosts
+        self.crawl.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, self.crawl.totals.now().pages)
 
     def open_addresses(self) -> None:
         """In a fleet: share IP addresses with the other workers."""
@@ -153,9 +153,9 @@ class FrontierScheduler:
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
         frontier = self.crawl.frontier
-        if self._hot or self._lookups or self.crawl.halted or frontier.leased or frontier.loading:
+        if self._hot or self._lookups or self.crawl.halted or frontier.state.leased or frontier.hosts.loading:
             return False
-        if frontier.waiting_urls <= 0:
+        if frontier.hosts.waiting_urls <= 0:
             return True
         return frontier.only_rests(self.crawl.now(), self._patience_seconds)
 
@@ -215,7 +215,7 @@ class FrontierScheduler:
         if self.crawl.closed:
             return
         self.add([seed_found(address) for address in seeds])
-        self.crawl.troubles.refused(self.crawl.frontier.take_refused_seeds())
+        self.crawl.troubles.refused(self.crawl.frontier.state.refused.take_seeds())
         self.wake()
 
     def add_revisits(self, budget: int | None) -> int:
@@ -285,11 +285,11 @@ class FrontierScheduler:
             elif not lease.ended:
                 self.crawl.frontier.put_back(lease, self.crawl.now())
                 self._over(lease)
-        return not (self.crawl.frontier.leased or self._lookups)
+        return not (self.crawl.frontier.state.leased or self._lookups)
 
     def content_signals(self, url: str) -> tuple[str, ...]:
         """What the robots.txt of the URL's origin says to us about the use of its content."""
-        return self.crawl.frontier.content_signals(url)
+        return self.crawl.frontier.state.robots.content_signals(url)
 
     def resume(self) -> None:
         """Go on after a pause."""
@@ -324,7 +324,7 @@ class FrontierScheduler:
     def _room(self) -> bool:
         """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
         frontier = self.crawl.frontier
-        under_way = frontier.leased - frontier.renders.in_flight
+        under_way = frontier.state.leased - frontier.renders.in_flight
         return under_way < self._max_in_flight and self.crawl.limits.room(under_way)
 
     def _request(self, lease: Lease, error: FetchError | None = None) -> Request:

@@ -11,9 +11,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 from crawlerproject.stores.redis.buffered_store import BufferedStore
-from crawlerproject.stores.redis.store import LeaseLost
 
 if TYPE_CHECKING:
     from typing import Self
@@ -105,14 +104,14 @@ class CommitLoop:
                 if crawl.lost:
                     return
             changes, facts = crawl.commits.begin()
-            if not (changes or crawl.frontier.refused) and crawl.fleet is None:
+            if not (changes or crawl.frontier.state.refused.counts) and crawl.fleet is None:
                 return
             try:
                 await asyncio.to_thread(crawl.archive.sync)
                 if crawl.fleet is not None:
                     await crawl.fleet.deliver(crawl.frontier, crawl.now)
             except StorageError:
-                crawl.frontier.take_back(changes)
+                crawl.frontier.state.take_back(changes)
                 raise
             if crawl.lost:  # meanwhile: some state of a host may be half of what it is to be
                 return

@@ -60,7 +60,7 @@ class Orders:
     def spider_closed(self) -> None:
         """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
         scheduler = scheduler_of(self._crawler)
-        for why, hosts in scheduler.crawl.frontier.state.held_hosts.items() if scheduler is not None else ():
+        for why, hosts in scheduler.crawl.frontier.hosts.held.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
         if self._task is not None:
@@ -99,7 +99,7 @@ class Orders:
             except StorageError:
                 crawl.control.look_again()
                 raise
-        if not crawl.frontier.loading:
+        if not crawl.frontier.hosts.loading:
             for spooled in crawl.control.added():
                 await take_in(scheduler, spooled)
 
@@ -109,7 +109,7 @@ class Orders:
         logger.info(
             "The crawl has had its %s: what is on its way ends, %s URLs stay queued for a start with a higher one.",
             limit,
-            f"{max(0, scheduler.crawl.frontier.waiting_urls):,}",
+            f"{max(0, scheduler.crawl.frontier.hosts.waiting_urls):,}",
         )
         engine = self._crawler.engine
         assert engine is not None

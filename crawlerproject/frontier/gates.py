@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.config.values import list_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
@@ -46,6 +46,16 @@ class NeverCrawl(Protocol):
     def listing(self, host_name: str, now: float) -> Listing | None: ...
 
 
+class GateSettings(NamedTuple):
+    """What the operator bounds."""
+
+    max_urls_per_host: int
+    skip_extensions: Collection[str] = ()
+    max_ports_per_host: int = DEFAULT_MAX_PORTS
+    max_hosts_per_domain: int = DEFAULT_MAX_HOSTS
+    hubs: bool = False  # whether hubs may push to us: else nothing is asked of them
+
+
 class Gates:
     """The schedule gate and the fetch gate; cheapest refusal first."""
 
@@ -54,22 +64,17 @@ class Gates:
         scope: Scope,
         never_crawl: NeverCrawl,
         addresses: AddressRules,
-        skip_extensions: Collection[str],
-        *,
-        max_urls_per_host: int,
-        max_ports_per_host: int = DEFAULT_MAX_PORTS,
-        max_hosts_per_domain: int = DEFAULT_MAX_HOSTS,
+        settings: GateSettings,
         traps: TrapModel | None = None,
-        hubs: bool = False,
     ) -> None:
-        self._hubs = hubs  # whether they may push to us: else nothing is asked of them
+        self._hubs = settings.hubs
         self.scope = scope
-        self.max_urls_per_host = max_urls_per_host
-        self.max_ports_per_host = max_ports_per_host
-        self.max_hosts_per_domain = max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
+        self.max_urls_per_host = settings.max_urls_per_host
+        self.max_ports_per_host = settings.max_ports_per_host
+        self.max_hosts_per_domain = settings.max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
         self.never_crawl = never_crawl
         self.addresses = addresses
-        self.skip_extensions = extensions_of(skip_extensions)
+        self.skip_extensions = extensions_of(settings.skip_extensions)
         self._skip_of_sitemaps = of_sitemaps(self.skip_extensions)
         self._traps = traps
 
@@ -217,12 +222,14 @@ def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, trap
         scope,
         never_crawl,
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
-        list_of(settings, "SKIP_EXTENSIONS"),
-        max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
-        max_ports_per_host=settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
-        max_hosts_per_domain=settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
-        traps=traps,
-        hubs=bool(settings.getint("WEBSUB_PORT")),
+        GateSettings(
+            settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+            list_of(settings, "SKIP_EXTENSIONS"),
+            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+            settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
+            hubs=bool(settings.getint("WEBSUB_PORT")),
+        ),
+        traps,
     )
 
 

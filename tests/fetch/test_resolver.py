@@ -24,7 +24,7 @@ from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.settings import OURS
 from tests.fetch.servers import run
 
-ZONE = {  # (name, type) -> records, or a response code
+ZONE: dict[tuple[str, str], Any] = {  # (name, type) -> records, or a response code
     ("plain.test.", "A"): ["300 A 93.184.216.34", "300 A 93.184.216.35"],
     ("short.test.", "A"): ["1 A 93.184.216.34"],
     ("long.test.", "A"): ["9999999 A 93.184.216.34"],

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS
@@ -23,7 +23,7 @@ def gates(skip: list[str] | None = None, allow: tuple[str, ...] = ()) -> Gates:
     """The gates of a crawl; never.example is excluded."""
     never = SimpleNamespace(current=lambda now: Exclusion.parse(["never.example", "192.0.3.7"])[0])
     extensions = sorted(SKIP_EXTENSIONS) if skip is None else skip
-    return Gates(Scope("any"), never, AddressRules(allow), extensions, max_urls_per_host=10)
+    return Gates(Scope("any"), never, AddressRules(allow), GateSettings(10, extensions))
 
 
 def refusal(link: str, gate: Gates | None = None, *, flags: int = 0) -> Reason | None:

@@ -23,6 +23,7 @@ from crawlerproject.rules.printable import printable, printable_json, printable_
 from crawlerproject.terminal import GuardedRecord, GuardedStream, json_text
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import Arena, Asked, answer, arena, page
+from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT
 
 COMMANDS = Path(PROJECT, "crawlerproject", "commands")
@@ -185,16 +186,14 @@ def test_no_command_needs_more_than_ascii(crawled: tuple[Arena, Path]) -> None:
         seen += done.stdout + done.stderr
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     for command in (["hosts"], ["crawl", "web", "-a", "seeds=…"]):
-        ended = subprocess.run(
-            [sys.executable, "-m", "scrapy", *command, "-s", f"CRAWL_DIR={folder}"], cwd=PROJECT, env=environment,
-            capture_output=True, text=True, timeout=100, check=False,
-        )  # fmt: skip
+        ended = zygote.run(
+            [sys.executable, "-m", "scrapy", *command, "-s", f"CRAWL_DIR={folder}"], env=environment, timeout=100
+        )
         assert "Traceback" not in ended.stderr, ended.stderr
         seen += ended.stdout + ended.stderr
-    summary = subprocess.run(
-        [sys.executable, "-m", "crawlerproject.reports.summary", str(folder)], cwd=PROJECT, env=environment,
-        capture_output=True, text=True, timeout=100, check=True,
-    )  # fmt: skip
+    summary = zygote.run(
+        [sys.executable, "-m", "crawlerproject.reports.summary", str(folder)], env=environment, timeout=100, check=True
+    )
 
     assert (seen + summary.stdout).isascii()
     assert " x 200" in seen  # the letter's ×

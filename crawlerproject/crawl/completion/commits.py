@@ -28,12 +28,12 @@ class Commits:
         state = crawl.archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
         facts += crawl.learned.facts() + crawl.totals.facts()
-        return crawl.frontier.take_changes(), facts
+        return crawl.frontier.state.take_changes(), facts
 
     def end(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         crawl = self._crawl
-        crawl.frontier.apply(changes, facts)
+        crawl.frontier.state.apply(changes, facts)
         crawl.duplicates.stored(changes)
         crawl.learned.stored()
         crawl.totals.stored(facts)
@@ -41,8 +41,8 @@ class Commits:
             crawl.fleet.settle()
         stats = crawl.crawler.stats
         assert stats is not None
-        crawl.troubles.refused(crawl.frontier.take_refused_seeds())
-        for reason, count in crawl.frontier.take_refused().items():
+        crawl.troubles.refused(crawl.frontier.state.refused.take_seeds())
+        for reason, count in crawl.frontier.state.refused.take().items():
             stats.inc_value(f"refused/{reason}", count)
 
     def whole(self) -> None:
@@ -54,7 +54,7 @@ class Commits:
             if crawl.fleet is not None:
                 crawl.fleet.deliver_now(crawl.frontier, crawl.now())
         except StorageError:
-            crawl.frontier.take_back(changes)
+            crawl.frontier.state.take_back(changes)
             raise
         self.end(changes, facts)
         crawl.store.sync()

@@ -96,7 +96,7 @@ class RenderCompletion:
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
         """Log and count a sub-request that could not be had politely while its page was in the browser."""
         crawl, row, now = self._crawl, lease.row, self._crawl.now()
-        crawl.frontier.refused[reason] += 1
+        crawl.frontier.state.refused.counts[reason] += 1
         crawl.archive.attempt(
             Attempt(
                 now, now, address.url, reason, host=address.host, via=row.url, depth=row.depth + 1, hop="E",

@@ -28,7 +28,7 @@ def read_messages(crawl: Crawl) -> None:
         for message in orjson.loads(packed) if packed else ():
             crawl.frontier.read(messages.unpack(orjson.dumps(message)), crawl.now())
         if packed:
-            crawl.frontier.keep_fact(name, b"")
+            crawl.frontier.state.keep_fact(name, b"")
 
 
 def queue_revisits(crawl: Crawl, budget: int | None) -> int:

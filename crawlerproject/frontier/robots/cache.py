@@ -17,6 +17,7 @@ from crawlerproject.rules.robots.policy import (
     parse_robots,
     robots_verdict,
 )
+from crawlerproject.rules.url.urls import origin
 
 # Parsed rules kept at hand: 15 KB each in our corpus of 4,231 real files, so some 60 MB at most. The second bound is
 # for files made large, in characters of their rules: one of 500 KiB takes some 20 MB.
@@ -67,6 +68,10 @@ class RobotsCache:
         # Without a record nobody should have asked: doubt means no.
         return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
 
+    def content_signals(self, url: str) -> tuple[str, ...]:
+        """Content-Signal and Content-Usage of the URL's robots.txt, as written; ask while its lease is out."""
+        return self.rules(origin(url)).content_signals
+
     def floor_seconds(self, origin: str) -> float:
         """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""
         rules = self._parsed.get(origin)
@@ -91,8 +96,8 @@ class RobotsCache:
 
     def forget(self, mine: Callable[[str], bool]) -> None:
         """Drop what is parsed for hosts that others decide about now: it may be another's, newer, when they return."""
-        for origin in [origin for origin in self._parsed if not mine(origin.rpartition("://")[2])]:
-            self._parsed_characters -= self._parsed.pop(origin).size
+        for gone in [key for key in self._parsed if not mine(key.rpartition("://")[2])]:
+            self._parsed_characters -= self._parsed.pop(gone).size
 
     def stored(self, origin: str) -> None:
         """The record of an origin has reached the store."""

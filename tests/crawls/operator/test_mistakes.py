@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.web import zygote
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -17,7 +19,7 @@ def crawl(*options: str, cwd: Path = PROJECT, spider: str = "web") -> subprocess
     """Run ``scrapy crawl web`` with options and wait for its end; elsewhere than in the project as scrapyd does."""
     command = [sys.executable, "-m", "scrapy", "crawl", spider, *options]
     environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "crawlerproject.settings", "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return zygote.run(command, cwd=cwd, env=environment)
 
 
 @pytest.mark.parametrize(
