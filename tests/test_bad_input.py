@@ -25,7 +25,7 @@ from crawlerproject.batch.plans import Broken, read_plan
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.learned.revisit_queue import SEED
-from crawlerproject.frontier.learned.subscriptions import Subscriptions
+from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
 from crawlerproject.parse.lists import MAX_FILES, Lists
 from crawlerproject.rules.feeds.feeds import is_feed, read_feed
 from crawlerproject.rules.feeds.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
@@ -190,7 +190,9 @@ def forged_push(_: Path) -> Refused:
     token = subscriptions.form(asked).decode().partition("%2F%2F127.0.0.1%3A1%2F")[2].partition("&")[0]
     question = {"hub.mode": "subscribe", "hub.topic": "http://a.test/feed", "hub.challenge": "c"}
     assert subscriptions.verify(token, question | {"hub.lease_seconds": "600"}, 1000.0).body == "c"
-    answer, found, changed = subscriptions.push(token, body, "application/atom+xml", "sha256=" + "0" * 64, [], 1001.0)
+    answer, found, changed = subscriptions.push(
+        token, Push(body, "application/atom+xml", "sha256=" + "0" * 64, []), 1001.0
+    )
     assert (answer.status, changed) == (403, [])
     return Refused(answer.refused, [each.address.url for each in found])
 

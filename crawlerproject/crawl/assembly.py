@@ -123,7 +123,7 @@ def frontier_of(
             settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
             settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
         ),
-        ownership=fleet,
+        ownership=fleet.held if fleet is not None else None,
         holds=holds,
     )
     robots = RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))

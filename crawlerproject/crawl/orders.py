@@ -83,10 +83,10 @@ async def _queue(crawl: Crawl, seeds: Seeds) -> None:
         if crawl.fleet is None:
             crawl.frontier.add(some, crawl.now())
         else:
-            crawl.fleet.outbox.extend(some)
+            crawl.fleet.exchange.outbox.extend(some)
         await asyncio.sleep(0)
     if crawl.fleet is not None:
-        await crawl.fleet.deliver(crawl.frontier, crawl.now)
+        await crawl.fleet.exchange.deliver(crawl.frontier, crawl.now)
 
 
 def _remember(crawl: Crawl, seeds: Seeds) -> int:

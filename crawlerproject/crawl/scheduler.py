@@ -119,13 +119,12 @@ class FrontierScheduler:
         settings = self.crawler.settings
         if self.crawl.fleet is not None and settings.getbool("PACE_PER_IP"):
             self._addresses = IpReservations(
-                self.crawl.fleet.fleet,
+                self.crawl.fleet,
                 hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
                 rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
                 granted=self._address_granted,
                 refused=self._address_refused,
                 failed=lambda error: self.crawl.pause(str(error)),
-                at_hand=self.crawl.fleet.store.at_hand,
             )
 
     def close(self, reason: str) -> Deferred[None]:
@@ -202,7 +201,7 @@ class FrontierScheduler:
     def _added(self, found: Iterable[DiscoveredUrl]) -> int | None:
         """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
         if self.crawl.fleet is not None:
-            self.crawl.fleet.outbox.extend(found)
+            self.crawl.fleet.exchange.outbox.extend(found)
             return 0
         try:
             return self.crawl.frontier.add(found, self.crawl.now())
@@ -335,7 +334,7 @@ class FrontierScheduler:
             ref(request),
             lease.address,
             lease.delay_seconds,
-            ask_until=self.crawl.fleet.ask_until(lease.row.host) if self.crawl.fleet is not None else None,
+            ask_until=self.crawl.fleet.held.ask_until(lease.row.host) if self.crawl.fleet is not None else None,
             error=error,
             mark=partial(poison.reading, lease.row),
             lease=lease,
@@ -371,7 +370,7 @@ class FrontierScheduler:
     def _address_granted(self, lease: Lease, error: FetchError | None) -> None:
         crawl = self.crawl
         now = crawl.now()
-        if crawl.lost or crawl.halted or crawl.fleet is None or not crawl.fleet.may_ask(lease.row.host):
+        if crawl.lost or crawl.halted or crawl.fleet is None or not crawl.fleet.held.may_ask(lease.row.host):
             crawl.frontier.defer(lease, now, now)
             self._rest(lease)
             return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.learned.subscriptions import Push
 from crawlerproject.rules.feeds.websub import HubReply
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ class WebSub:
         subscriptions = self._crawl.subscriptions
         if subscriptions is None or self._crawl.closed or self._crawl.paused:
             return _NOT_NOW
-        answer, found, changed = subscriptions.push(token, body, content_type, signature, links, self._crawl.now())
+        answer, found, changed = subscriptions.push(
+            token, Push(body, content_type, signature, links), self._crawl.now()
+        )
         self._scheduler.changed(changed)  # before they are queued: what is new is not known to have changed
         self._scheduler.add(found)
         self._scheduler.wake()

@@ -101,7 +101,7 @@ class CommitLoop:
             if crawl.check_room():
                 scheduler.resume()
             if crawl.fleet is not None:
-                await crawl.fleet.read(crawl.frontier, crawl.now)
+                await crawl.fleet.exchange.read(crawl.frontier, crawl.now)
                 if crawl.lost:
                     return
             changes, facts = crawl.commits.begin()
@@ -110,7 +110,7 @@ class CommitLoop:
             try:
                 await asyncio.to_thread(crawl.archive.sync)
                 if crawl.fleet is not None:
-                    await crawl.fleet.deliver(crawl.frontier, crawl.now)
+                    await crawl.fleet.exchange.deliver(crawl.frontier, crawl.now)
             except StorageError:
                 crawl.frontier.state.take_back(changes)
                 raise

@@ -38,7 +38,7 @@ class Commits:
         crawl.learned.stored()
         crawl.totals.stored(facts)
         if crawl.fleet is not None:
-            crawl.fleet.settle()
+            crawl.fleet.exchange.settle()
         stats = crawl.crawler.stats
         assert stats is not None
         crawl.troubles.refused(crawl.frontier.state.refused.take_seeds())
@@ -52,7 +52,7 @@ class Commits:
         try:
             crawl.archive.sync()
             if crawl.fleet is not None:
-                crawl.fleet.deliver_now(crawl.frontier, crawl.now())
+                crawl.fleet.exchange.deliver_now(crawl.frontier, crawl.now())
         except StorageError:
             crawl.frontier.state.take_back(changes)
             raise

@@ -244,29 +244,30 @@ class Host(HostClock):
         host.held = _HELD_BY.get(flags & sum(_HELD_BY), "")
         if host.left_alone:
             host._let_go()
-        place = len(_VERSION) + _FIXED.size
-        host.samples = struct.unpack_from(f"<{samples}d", packed, place)
+        host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
         host.name_free = host.next_free
         host.pages = host.fetched  # of a version that did not count them: at least not too few
-        if packed.startswith(_WITHOUT_ARRIVAL):
-            return host
-        place += 8 * samples
-        (host.arrival,) = _ARRIVAL.unpack_from(packed, place)
+        if not packed.startswith(_WITHOUT_ARRIVAL):
+            host._unpack_later_fields(packed, len(_VERSION) + _FIXED.size + 8 * samples, flags)
+        return host
+
+    def _unpack_later_fields(self, packed: bytes, place: int, flags: int) -> None:
+        """What version 2 did not have."""
+        (self.arrival,) = _ARRIVAL.unpack_from(packed, place)
         if packed.startswith(_WITHOUT_NAME):
-            return host
+            return
         place += _ARRIVAL.size
         (name_free,) = _NAME_FREE.unpack_from(packed, place)
-        host.name_free = host.next_free if host.left_alone else _bounded(name_free)
+        self.name_free = self.next_free if self.left_alone else _bounded(name_free)
         place += _NAME_FREE.size
         if flags & _HELD_ON_DISK:
-            (host.pace_free,) = _PACE_FREE.unpack_from(packed, place)
+            (self.pace_free,) = _PACE_FREE.unpack_from(packed, place)
             place += _PACE_FREE.size
-            host.held_until = host.next_free
+            self.held_until = self.next_free
         if not packed.startswith(_WITHOUT_SPENT):
-            host.pages, host.received_bytes, host.busy_seconds = _SPENT.unpack_from(packed, place)
+            self.pages, self.received_bytes, self.busy_seconds = _SPENT.unpack_from(packed, place)
             place += _SPENT.size
-        host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
-        return host
+        self.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
 
 
 def _bounded(value: float) -> float:
