@@ -133,7 +133,8 @@ class LeaseCompletion:
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing; its address may be asked for again ``until`` then."""
         host = self._taken_back(lease)
-        self._state.workbench.defer(host, now, until, work=host.waiting_urls > 0 or not lease.stored)
+        work = host.waiting_urls > 0 or not lease.stored
+        self._state.workbench.release(host, now, max(now, until), work=work, ip_free=until)
 
     def _taken_back(self, lease: Lease) -> Host:
         self._state.leased -= 1

@@ -82,7 +82,7 @@ class LeaseIssuer:
         if not left:
             host.dead_addresses, left = frozenset(), list(addresses)
         host.spare_addresses = len(left) - 1
-        return self._state.workbench.least_busy(left, host.address, now)
+        return self._state.workbench.ips.least_busy(left, host.address, now)
 
     def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
         """The resolver found the host; a lease when its address is free at once."""

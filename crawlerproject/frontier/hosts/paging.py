@@ -80,7 +80,7 @@ class HostPaging:
         """
         gone = self._of_the_waiting(count, later_than)
         if not (gone or self._latest):
-            self._latest = self._hosts.workbench.latest(_FOUND_AT_A_TIME, later_than)
+            self._latest = self._hosts.workbench.waiting.latest(_FOUND_AT_A_TIME, later_than)
             self._latest.reverse()
         while self._latest and len(gone) < count:
             host = self._latest.pop()
@@ -134,7 +134,7 @@ class HostPaging:
                 self._hosts.waits(host, host.kept)
                 host.kept = 0
             self._hosts.workbench.drop(host)
-        self._hosts.workbench.tidy()
+        self._hosts.workbench.waiting.tidy()
 
     # --- from disk to memory --------------------------------------------------------------------
 

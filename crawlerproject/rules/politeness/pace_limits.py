@@ -64,8 +64,7 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
     with_ports = {host_name(queue.host) for queue in queues if ":" in queue.host}
     names: dict[str, _Clock] = {}  # of those that have ports only: the others have no clock but their host's
     addresses: dict[str, _Clock] = {}
-    seconds = rate = 0.0
-    alone = 0
+    seconds, rate, alone = 0.0, 0.0, 0
     for host, address, urls, delay, response, free_in in queues:
         cycle = response + delay
         seconds = max(seconds, free_in + urls * cycle - delay)
