@@ -184,7 +184,7 @@ def forged_push(_: Path) -> Refused:
     store = MemoryStore()
     subscriptions = Subscriptions(store, Bench(store).frontier, "http://127.0.0.1:1/")
     body = b'<feed><link rel="hub" href="http://hub.test/"/><entry><link href="/forged"/></entry></feed>'
-    assert subscriptions.met(row("http://a.test/feed", "L"), [], read_feed(body), 1000.0)
+    assert subscriptions.feed_read(row("http://a.test/feed", "L"), [], read_feed(body), 1000.0)
     (asked,) = store.head("hub.test", 10)
     assert asked.flags & FLAG_HUB
     token = subscriptions.form(asked).decode().partition("%2F%2F127.0.0.1%3A1%2F")[2].partition("&")[0]

@@ -33,7 +33,7 @@ class WebSub:
         """A feed was read: whether its hub is asked to push."""
         subscriptions = self._crawl.subscriptions
         try:
-            return subscriptions is not None and subscriptions.met(lease.row, links, feed, self._crawl.now())
+            return subscriptions is not None and subscriptions.feed_read(lease.row, links, feed, self._crawl.now())
         except StorageError as error:  # it is asked for when the feed is read again
             self._crawl.pause(str(error))
             return False

@@ -20,7 +20,7 @@ class HeldPartitions:
         self.sent = False  # a message to another worker, since this was last reset
         self._store = store
         self._answer_seconds = answer_seconds
-        self._unsure_until: dict[int, float] = {}  # by partition, epoch seconds; 0: asked by nobody before
+        self._unsure_until: dict[int, float] = {}  # by partition, epoch seconds; 0: none may have been asked
         self._valid_until: dict[int, float] = {}
 
     def __len__(self) -> int:

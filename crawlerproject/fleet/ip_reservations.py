@@ -55,7 +55,7 @@ class IpReservations:
         self._start()
 
     def rest(self, lease: Lease) -> None:
-        """The lease has ended: its address rests, then anyone may ask it."""
+        """The lease has ended: its address rests, then any worker may ask it."""
         if lease.mark:
             self._rested.append((lease.address, lease.mark))
             lease.mark = ""

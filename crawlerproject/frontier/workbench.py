@@ -258,7 +258,7 @@ class Workbench(Generic[H]):
         self.wait(host, next_free, work=work)
 
     def drop(self, host: H) -> None:
-        """Forget a host that is not in flight: it is somebody else's from now on."""
+        """Forget a host that is not in flight: it waits on disk, or for another worker."""
         del self.hosts[host.name]
         self.waiting.drop(host)
         host.work = False

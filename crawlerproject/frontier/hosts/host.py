@@ -23,7 +23,7 @@ _NAME_FREE = struct.Struct("<d")
 _PACE_FREE = struct.Struct("<d")
 _SPENT = struct.Struct("<QQd")
 _VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x05", b"\x04", b"\x03", b"\x02"
-# Flags. On disk: its place among the hosts that are due is its next_free (``shelf``).
+# Flags. On disk: its place among the hosts that are due is its next_free (``on_disk``).
 _GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
 _HELD = {"": 0, PAUSED: 16, LIMITED: 32}
 _HELD_BY = {flag: held for held, flag in _HELD.items()}
@@ -114,7 +114,7 @@ class Host(HostClock):
         return self.floor_seconds > LEAVE_ALONE_SECONDS
 
     @property
-    def met(self) -> bool:
+    def ever_queued(self) -> bool:
         """Whether a URL of the host was ever queued, one that only strangers name included."""
         return bool(self.known or self.arrival)
 

@@ -65,7 +65,7 @@ class Subscriptions:
         verified_at = [(_name(one.hub), one.verified_at) for one in self._by_topic.values() if one.verified_at]
         self._hubs = Hubs(store, verified_at)
 
-    def met(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
+    def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
         """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
         found = hub_and_topic(row.url, links, feed.hubs, feed.self_url)
         if found is None:
