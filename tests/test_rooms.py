@@ -19,13 +19,14 @@ MAY_IMPORT = {
     # What a crawl decides and keeps; Crawl and Scrapy are built on it.
     "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
     "fleet": ("fleet", "frontier", "config", "stores", "rules", "runtime", "errors"),
-    "parse": ("parse", "frontier", "stores", "rules", "reasons", "items", "wire"),
+    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
         *("reading", "parse", "frontier.discovered", "frontier.lease", "rules"),
         *("stores.protocols", "stores.poison"),
     ),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),
+    "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
     # A crawl seen from outside.
     "inspection": (
         *("inspection", "reports", "fleet", "frontier", "fetch", "config", "settings"),
@@ -33,8 +34,9 @@ MAY_IMPORT = {
     ),
     "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),
     "commands": (
-        *("commands", "inspection", "reports", "batch", "shell", "fleet", "frontier", "fetch", "config", "settings"),
-        *("crawl.start", "recovery", "hooks.refused", "stores", "rules", "terminal", "errors", "reasons", "wire"),
+        *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
+        *("crawl.start", "parse.page_view", "render.request", "recovery", "hooks.refused", "stores", "rules"),
+        *("terminal", "errors", "reasons", "wire"),
     ),
 }
 COMMANDS = "commands"

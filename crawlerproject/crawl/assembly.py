@@ -12,7 +12,7 @@ from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.pace import rest_limits_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
@@ -22,11 +22,12 @@ from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
-from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.archive.cdxj import CdxjEntry
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.url.scope import bounded_domain
@@ -35,7 +36,6 @@ from crawlerproject.stores.archive.lost_captures import rows_lost
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.ranks import Linked
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -108,12 +108,7 @@ def frontier_of(
         ips_free_from=0.0 if clean is None else now + ip_pause,
         domain_of=bounded_domain,
     )
-    politeness = HostPoliteness(
-        preset_of(settings),
-        rest_limits_of(settings),
-        max_failures=settings.getint("HOST_MAX_FAILURES"),
-        paces=HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
-    )
+    politeness = politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"))
     hosts = HostTable(
         store,
         workbench,
@@ -160,7 +155,6 @@ def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]
             mode,
             settings.getint("RENDER_MAX_IN_FLIGHT"),
             settings.getint("RENDER_MAX_PER_HOST"),
-            settings.getint("RENDER_MAX_PAGES"),
         ),
         closed="no Chromium was found on this machine" if missing else "",
     )
@@ -168,7 +162,7 @@ def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]
 
 def contents_of(settings: BaseSettings, store: Store) -> DuplicateIndex:
     """What knows payloads and texts that were met before."""
-    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS"))
+    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
     return DuplicateIndex(store, reach)
 
 
@@ -178,7 +172,7 @@ def revisits_of(settings: BaseSettings, store: Store) -> Revisits:
         store,
         random.Random(),
         near_bits=settings.getint("NEAR_DUPLICATE_BITS"),
-        check_share=settings.getfloat("RECRAWL_CHECK_SHARE"),
+        check_share=settings.getfloat("RECRAWL_FULL_FETCH_SHARE"),
     )
 
 

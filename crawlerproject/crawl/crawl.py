@@ -27,12 +27,13 @@ from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.fleet.join import join
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
-from crawlerproject.frontier.gates import gates_of
+from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
@@ -143,7 +144,8 @@ class Crawl:
         self.troubles = Troubles(self.resumed.hosts)
         hosts = [*self.resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
         patterns, arguments = self.resumed.patterns, self.resumed.arguments
-        self.gates = gates_of(settings, self.resumed.scope, hosts, traps, patterns)
+        scope = scope_of(settings, self.resumed.scope, hosts, patterns)
+        self.gates = gates_of(settings, scope, guard_of(self.crawler).never_crawl, traps)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
         self.limits = CrawlLimits(self, limits_of(arguments.limits))

@@ -35,8 +35,8 @@ from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import Page
-from crawlerproject.middlewares.guard import guard_of
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address
@@ -85,7 +85,7 @@ class FrontierScheduler:
         self.leases: dict[str, Lease] = {}  # by host: what is on its way now, for those who look on
         self._addresses: IpReservations | None = None  # shared with other workers
         self._max_in_flight = crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT")
-        self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
+        self._patience_seconds = crawler.settings.getfloat("FRONTIER_MAX_REST_SECONDS")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:

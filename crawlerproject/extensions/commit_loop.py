@@ -11,9 +11,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 from crawlerproject.stores.redis.buffered_store import BufferedStore
-from crawlerproject.stores.redis.store import LeaseLost
 
 if TYPE_CHECKING:
     from typing import Self

@@ -15,12 +15,12 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.crawl.progress.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import write_facts
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.watch.machine import machine_facts
 

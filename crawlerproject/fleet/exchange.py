@@ -63,7 +63,7 @@ class MessageExchange:
             await asyncio.sleep(0)
         for partition, items in by_partition.items():
             for start in range(0, len(items), _LINKS_A_MESSAGE):
-                self._store.post(partition, pack(Links(items[start : start + _LINKS_A_MESSAGE])))
+                self._store.outbox.post(partition, pack(Links(items[start : start + _LINKS_A_MESSAGE])))
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
@@ -82,7 +82,7 @@ class MessageExchange:
     def settle(self) -> None:
         """The commit that holds what came of the messages is applied: with it they are gone from the inboxes."""
         for partition, count in self._answered.items():
-            self._store.letters_read(partition, count)
+            self._store.outbox.messages_read(partition, count)
         self._answered.clear()
 
     def forget(self, partition: int) -> None:
@@ -94,7 +94,7 @@ class MessageExchange:
         found, self.outbox = self.outbox, []
         frontier.add([item for item in found if self._held.mine(item.address.host)], now)
         for item in frontier.allowed([item for item in found if not self._held.mine(item.address.host)], now):
-            self._store.post(self._store.store.partition(item.address.host), pack(Links([item])))
+            self._store.outbox.post(self._store.store.partition(item.address.host), pack(Links([item])))
 
     def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Message]]:
         """The messages; the store has looked up the pages in them. In a thread."""

@@ -65,7 +65,7 @@ class HeldPartitions:
 
     def crowded(self) -> bool:
         """Whether the next write has much to send already."""
-        return self._store.crowded
+        return self._store.outbox.crowded
 
     def ask_until(self, host: str) -> float:
         """Until when an answer must be complete."""
@@ -78,4 +78,4 @@ class HeldPartitions:
     def send(self, host: str, message: Message) -> None:
         """Write to the worker that decides about the host."""
         self.sent = True
-        self._store.post(self._store.store.partition(host), pack(message))
+        self._store.outbox.post(self._store.store.partition(host), pack(message))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from crawlerproject.errors import NameTaken, StorageError
+from crawlerproject.errors import LeaseLost, NameTaken, StorageError
 from crawlerproject.fleet.exchange import MessageExchange
 from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS, HeldPartitions
 from crawlerproject.frontier.frontier import Frontier
@@ -21,7 +21,6 @@ from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
-from crawlerproject.stores.redis.store import LeaseLost
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +110,7 @@ class Fleet:
             self._renewed_at = now
             self.held.renewed(now + self._lease_seconds)
         moved = self._busy or self.exchange.moved or self.held.sent
-        quiet = idle and not (moved or self.exchange.outbox or self.held.leaving or self.store.unsent)
+        quiet = idle and not (moved or self.exchange.outbox or self.held.leaving or not self.store.outbox.empty)
         if quiet or now - self._reported_at >= self._lease_seconds / _REPORT_SHARE:
             self._reported_at = now
             status = await self._report(quiet)

@@ -24,7 +24,7 @@ from crawlerproject.stores.protocols import (
     FLAG_SITEMAP,
     FLAG_STRANGER,
     Changes,
-    FrontierStore,
+    FactReader,
     PageRecord,
     QueuedPage,
 )
@@ -294,7 +294,7 @@ class Admission:
         )
 
 
-def moves_of(store: FrontierStore) -> list[tuple[str, str]]:
+def moves_of(store: FactReader) -> list[tuple[str, str]]:
     """Where seeds that have rules were redirected, from and to, in the order in which that was seen."""
     packed = store.fact(MOVES_FACT)
     return [(before, after) for before, after in orjson.loads(packed)] if packed else []

@@ -19,7 +19,7 @@ from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
-from crawlerproject.frontier.gates import gates_of
+from crawlerproject.frontier.gates import gates_of, never_crawl_of, scope_of
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.learners import Learners
@@ -172,7 +172,8 @@ class Replay:
         traps = TrapModel(store, allowed)
         resumed = self._resumed
         hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
-        self.gates = gates_of(settings, resumed.scope, hosts, traps, resumed.patterns)
+        scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
+        self.gates = gates_of(settings, scope, never_crawl_of(settings), traps)
         for seed, place in moves_of(store):
             self.gates.scope.move(seed, place)
         self.totals, self.troubles = TotalsBook(stand), Troubles(())

@@ -23,9 +23,9 @@ from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Page
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
-from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.parse.links import (
     HOP_REDIRECT,
     MAX_REDIRECTS,
@@ -35,6 +35,7 @@ from crawlerproject.parse.links import (
     redirected_enough,
 )
 from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.page_view import PageView
 from crawlerproject.parse.response_page import (
     REDIRECTS,
     ai_use,
@@ -50,7 +51,6 @@ from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.url.urls import Address, Base
-from crawlerproject.shell.page_view import PageView
 from crawlerproject.spiders.outputs import is_late, items_of
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 from crawlerproject.wire import Wire
@@ -124,7 +124,7 @@ class WebSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Build the spider with the crawl's settings."""
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.max_errors_in_a_row = crawler.settings.getint("ERRORS_IN_A_ROW")
+        spider.max_errors_in_a_row = crawler.settings.getint("OWN_ERRORS_MAX_IN_A_ROW")
         spider.sitemaps = crawler.settings.getbool("SITEMAPS")
         spider.token = crawler.settings["CRAWLER_NAME"]
         if spider.seeds is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def filled(bench: Bench, pages: int = 12) -> Host:
     return bench.frontier.workbench.hosts["a.example"]
 
 
-def fail(bench: Bench, times: int, status: int | None = 500, **more: object) -> Host:
+def fail(bench: Bench, times: int, status: int | None = 500, **more: Any) -> Host:
     """Let the next leases fail, each as soon as it may be had."""
     host: Host | None = None
     for _ in range(times):

@@ -21,7 +21,7 @@ PAUSE = 5.0
 
 def asked(bench: Bench, count: int) -> list[tuple[str, float]]:
     """The next requests, each answered at once: host and moment."""
-    found = []
+    found: list[tuple[str, float]] = []
     while len(found) < count:
         lease = bench.next()
         if lease is None:

@@ -200,7 +200,14 @@ def test_a_leased_url_is_told_by_the_running_crawl(ask: Callable[..., Why]) -> N
 def test_a_host_s_answer_has_its_numbers(ask: Callable[..., Why]) -> None:
     """Pace and its source, rests, failures, budget, robots.txt, exclusion."""
     record = RobotsRecord(200, b"User-agent: *\nCrawl-delay: 3\n", NOW - 10, NOW + 1000, "fetched").pack()
-    state = {"samples": (0.5, 1.5), "delay_seconds": 10.0, "rest_until": NOW + 30, "rows": 1, "known": 4, "failures": 2}
+    state: dict[str, Any] = {
+        "samples": (0.5, 1.5),
+        "delay_seconds": 10.0,
+        "rest_until": NOW + 30,
+        "rows": 1,
+        "known": 4,
+        "failures": 2,
+    }
     why = ask(Changes(queued=[queued("http://a.test/1")], hosts=[host(**state)], robots=[("http://a.test", record)]))
 
     facts = why.host("a.test")

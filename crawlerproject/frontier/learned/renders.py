@@ -27,6 +27,8 @@ _GRANTED_FACT = "renders"  # of the whole crawl
 # Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
 # (some 100 MB each) and, unless they mean harm, no processor (ours).
 _PAGES_A_PLACE = 3
+# Renders of a crawl, so that no script of any site keeps the machine busy for ever (ours).
+_MAX_PER_CRAWL = 100_000
 # A host that waits for a place is looked at again after this even if no render ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 
@@ -54,7 +56,6 @@ class RenderLimits(NamedTuple):
     mode: str = "never"  # RENDER
     max_in_flight: int = 2
     max_per_host: int = 1000
-    max_per_crawl: int = 100_000
 
 
 class Renders(HostFacts[_History]):
@@ -89,7 +90,7 @@ class Renders(HostFacts[_History]):
         if self.mode == "never" or (self.mode != "always" and verdict is RenderNeed.PLAIN):
             return False
         history = self.of(host)
-        if history.granted >= self._limits.max_per_host or self._granted >= self._limits.max_per_crawl:
+        if history.granted >= self._limits.max_per_host or self._granted >= _MAX_PER_CRAWL:
             return False
         if self.mode != "always":
             known = history.gains.get(self._name(history, template(url)), Gain())

@@ -22,7 +22,7 @@ from crawlerproject.stores.protocols import (
     FLAG_ROBOTS,
     FLAG_SITEMAP,
     FLAG_STRANGER,
-    FrontierStore,
+    FactReader,
     QueuedPage,
 )
 
@@ -39,7 +39,7 @@ _URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.
 class TrapModel:
     """Answers "is this a trap?" and learns from every page. ``now`` is epoch seconds."""
 
-    def __init__(self, store: FrontierStore, allow: TrapAllowFile | None = None) -> None:
+    def __init__(self, store: FactReader, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
         self._yields = HostFacts(store, HostFact.TRAPS, HostYields, _KEPT)
         self._strangers = HostFacts(store, HostFact.STRANGERS, Strangers, _KEPT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import (
@@ -18,7 +18,6 @@ from crawlerproject.rules.robots.policy import (
     robots_verdict,
 )
 from crawlerproject.rules.url.urls import origin
-from crawlerproject.stores.protocols import FrontierStore
 
 # Parsed rules kept at hand: 15 KB each in our corpus of 4,231 real files, so some 60 MB at most. The second bound is
 # for files made large, in characters of their rules: one of 500 KiB takes some 20 MB.
@@ -27,6 +26,12 @@ _PARSED_CHARACTERS = 4_000_000
 # While a stale copy serves, the real one is asked for this often (ours).
 _STALE_RETRY_SECONDS = 3600.0
 _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
+
+
+class RobotsStore(Protocol):
+    """What keeps packed records of robots.txt files: a ``FrontierStore``."""
+
+    def robots(self, origin: str) -> bytes | None: ...
 
 
 class RobotsOutcome(NamedTuple):
@@ -41,7 +46,7 @@ class RobotsOutcome(NamedTuple):
 class RobotsCache:
     """Answers "may we?" for one product token."""
 
-    def __init__(self, store: FrontierStore, token: str, ttl_seconds: float) -> None:
+    def __init__(self, store: RobotsStore, token: str, ttl_seconds: float) -> None:
         self._store = store
         self._token = token
         self.ttl_seconds = ttl_seconds

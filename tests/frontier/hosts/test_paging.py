@@ -74,7 +74,7 @@ def test_a_crawl_that_fits_asks_the_store_nothing_more() -> None:
         changes.append(change)
         apply(change)
 
-    bench.store.apply = recorded  # type: ignore[method-assign]
+    bench.store.apply = recorded  # type: ignore[assignment, method-assign]
     bench.through_robots()
     lease = bench.next()
     assert lease is not None

@@ -92,7 +92,7 @@ def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
     opened(bench)
     for name in ("a", "b"):
         bench.seed(f"http://{name}.test/")
-    leases = []
+    leases: list[Lease] = []
     while len(leases) < 2:
         lease = next_of(bench)
         if lease.is_robots:
