@@ -23,9 +23,6 @@ class HeldPartitions:
         self._unsure_until: dict[int, float] = {}  # by partition, epoch seconds; 0: none may have been asked
         self._valid_until: dict[int, float] = {}
 
-    def __len__(self) -> int:
-        return len(self._unsure_until)
-
     def __contains__(self, partition: int) -> bool:
         return partition in self._unsure_until
 

@@ -122,7 +122,7 @@ class Fleet:
         self._busy = self.exchange.moved = self.held.sent = False
         taken, self._taken = self._taken, []
         left, self._left = self._left, []
-        own = {"partitions": len(self.held), "quiet": quiet, "life": self._incarnation, **self.counts}
+        own = {"partitions": len(self.held.all()), "quiet": quiet, "life": self._incarnation, **self.counts}
         report = Report(quiet, self._activity, orjson.dumps(own).decode(), taken, left)
         try:
             status = await asyncio.to_thread(self.fleet.report, self._incarnation, report, self.store.store.partitions)

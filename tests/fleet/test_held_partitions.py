@@ -11,6 +11,8 @@ import pytest
 from crawlerproject.fleet import held_partitions
 from crawlerproject.fleet.held_partitions import HeldPartitions
 from crawlerproject.frontier.messages import Links, unpack
+from crawlerproject.stores.memory import MemoryStore
+from tests.frontier.conftest import Bench
 
 ANSWER_SECONDS = 10.0
 LEASE_SECONDS = 60.0
@@ -55,10 +57,10 @@ def test_a_partition_that_leaves_is_decided_about_no_more(clock: Callable[[float
         ours.take(partition, 2000.0, 0.0)
     ours.leaving.add(1)
 
-    assert (ours.mine("host1"), ours.may_ask("host1"), 1 in ours, len(ours)) == (False, False, True, 2)
+    assert (ours.mine("host1"), ours.may_ask("host1"), 1 in ours, ours.all()) == (False, False, True, [1, 2])
     assert ours.staying() == [2]
     ours.drop(1)
-    assert (1 in ours, len(ours), ours.leaving, ours.all()) == (False, 1, set(), [2])
+    assert (1 in ours, ours.leaving, ours.all()) == (False, set(), [2])
     assert ours.ask_until("host1") == 0.0
 
 
@@ -80,3 +82,13 @@ def test_a_message_goes_to_the_hosts_partition() -> None:
 
     assert [(partition, unpack(packed)) for partition, packed in posted] == [(7, Links([]))]
     assert ours.sent
+
+
+def test_a_frontier_without_a_partition_owns_no_host() -> None:
+    """As at the start of a worker: it is not the only process of its crawl."""
+    nothing = held()
+
+    bench = Bench(MemoryStore(), ownership=nothing)
+
+    assert bench.frontier.hosts.ownership is nothing
+    assert not bench.frontier.hosts.ownership.mine("host1")

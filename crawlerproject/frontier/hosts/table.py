@@ -47,7 +47,9 @@ class HostTable:
     ) -> None:
         """Without ``ownership`` this is the only process of its crawl."""
         self.store, self.workbench = store, workbench
-        self.ownership = ownership or SoleOwner(unsure_until(store, start.at, clean_start=start.clean))
+        if ownership is None:
+            ownership = SoleOwner(unsure_until(store, start.at, clean_start=start.clean))
+        self.ownership = ownership
         self.clock = SetBackClock(store, start)
         self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
         self.dirty, self.copies = self.known.dirty, self.known.copies
