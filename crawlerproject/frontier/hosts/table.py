@@ -54,7 +54,7 @@ class HostTable:
         self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
         self.dirty, self.copies = self.known.dirty, self.known.copies
         self.ports = PortsOfNames(self.known, bounds.max_ports)
-        self.holds = holds or Holds()
+        self.holds = Holds() if holds is None else holds
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
         self.given_up = 0
