@@ -1,4 +1,4 @@
-"""What robots.txt files, sitemaps and feeds name, as URLs on their way into the frontier."""
+"""The URLs that robots.txt files, sitemaps and feeds list, on their way into the frontier."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from crawlerproject.rules.url.priority import SEED, priority
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
 
-# Sitemap files that one file names; an index of 50,000 is allowed, but nobody has them (ours).
+# Sitemaps taken from one file; the protocol allows 50,000, which no site has (ours).
 MAX_FILES = 5000
-# Before links: a sitemap tells of many pages at once.
+# Ahead of links: one sitemap lists many pages.
 _SITEMAP_PRIORITY = SEED + 1
 _HOP = "M"
 
 
 @dataclass(slots=True)
 class Listed:
-    """What one list brought."""
+    """The result of reading one list."""
 
     found: list[DiscoveredUrl] = field(default_factory=list)
-    changed: list[tuple[Address, float]] = field(default_factory=list)  # since when, epoch seconds
-    foreign: int = 0  # entries of hosts that this list may not speak for
+    changed: list[tuple[Address, float]] = field(
+        default_factory=list
+    )  # known pages that changed, and when (epoch seconds)
+    foreign: int = 0  # entries of hosts for which this list may not speak
     flaw: str = ""
 
 

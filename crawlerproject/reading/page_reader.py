@@ -1,4 +1,4 @@
-"""Reads what an answer says, once: the triage middleware and the spider both work with the ``ReadPage`` made here."""
+"""Reads each response once: the triage middleware and the spider both work with the resulting ``ReadPage``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WALL_HEADERS = [(name, name.title().encode()) for name in HEADERS]
-# Of a sitemap or feed: 500 entries, 10 ms. One that is compressed may hold a thousand times its size.
+# Sitemaps and feeds up to this size are read in place: 500 entries, 10 ms. Compressed ones may hold a thousand times
+# their size.
 _LIGHT_LIST_BYTES = 64 * 1024
 _LIGHT_GZIP_BYTES = 256
 _GZIP = b"\x1f\x8b"
@@ -35,9 +36,10 @@ _UNREAD = ReadPage()
 
 
 class PageReader:
-    """Reads pages at once where that is quick, else in a reading process; the page is marked meanwhile.
+    """Reads a response in place if that is quick, else in a reading process.
 
-    Suspects (``stores/poison.py``) are always read in a process of their own.
+    A page that is read in place is marked (``stores/poison.py``) for that time; a page that may have killed a process
+    before is never read in place.
     """
 
     def __init__(self, processes: Reader, poison: Poison, token: str, stats: StatsCollector) -> None:
@@ -47,9 +49,9 @@ class PageReader:
         self._stats = stats
 
     def read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
-        """What an answer to a lease says; to be awaited when another process reads it.
+        """Read the response to a lease; the result is awaitable if another process reads it.
 
-        An answer that is not a page (a redirect, a robots.txt, a sub-request's, a hub's) comes back unread.
+        Redirects, robots.txt files and the responses to sub-requests and hubs are not read.
         """
         if lease.is_robots or lease.is_hub or lease.embed is not None or response.status in REDIRECTS:
             return _UNREAD
@@ -72,7 +74,7 @@ class PageReader:
                 return self._read_apart(job, response)
             page = light
         if body and is_html(content_type, body):
-            # A sitemap that is no XML may be a wall, or a page that speaks of walls: its words tell.
+            # HTML in place of a sitemap may be a wall, or a page that mentions one: the word count tells them apart.
             facts = _light_facts(job, body) if kind is Kind.SITEMAP else page.facts
             page.challenge = _wall(response, facts)
         return page
@@ -96,7 +98,7 @@ class PageReader:
 
 
 def page_reader_of(crawler: Crawler, poison: Poison) -> PageReader:
-    """The reader of a crawl, as the READ_* settings have it."""
+    """The reader of a crawl, by the READ_* settings."""
     settings, stats = crawler.settings, crawler.stats
     assert stats is not None
     processes = Reader(
@@ -106,7 +108,7 @@ def page_reader_of(crawler: Crawler, poison: Poison) -> PageReader:
 
 
 def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
-    """How a body is read; None for one that is only archived."""
+    """How to read a body; None: it is archived only."""
     if lease.row.flags & FLAG_SITEMAP and not lease.is_render:
         return Kind.SITEMAP
     if not lease.is_render and is_feed(content_type or "", body):
@@ -115,7 +117,7 @@ def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
 
 
 def _read_light(job: Job, body: bytes) -> ReadPage | None:
-    """The page, when reading it takes no longer than other work can wait."""
+    """The page; None if reading it in place would hold up other work."""
     if job.kind is not Kind.HTML:
         quick = len(body) <= (_LIGHT_GZIP_BYTES if body.startswith(_GZIP) else _LIGHT_LIST_BYTES)
         return READERS[job.kind](job, body) if quick else None
@@ -132,6 +134,6 @@ def _x_robots(response: Response) -> list[str]:
 
 
 def _wall(response: Response, facts: PageFacts | None) -> str:
-    """Whose anti-bot wall an HTML answer is; "" for a page."""
+    """The vendor whose anti-bot wall an HTML response is; "" for a page."""
     headers = {name: value for name, known_as in _WALL_HEADERS if (value := header(response.headers, known_as))}
     return challenge(response.status, headers, response.body, facts.words if facts else None)

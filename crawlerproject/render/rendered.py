@@ -1,4 +1,4 @@
-"""What a browser made of a page, and what it cost."""
+"""The result of rendering a page, and its cost."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from crawlerproject.reasons import Reason
 
 @dataclass(slots=True)
 class Rendered:
-    """One page's stay in the browser; times in epoch seconds."""
+    """One page's visit to the browser; times are epoch seconds."""
 
     url: str
-    plain_id: str = ""  # record id of the plain answer
+    plain_id: str = ""  # WARC record id of the plain response
     browser: str = ""  # name and version
-    html: bytes = b""  # the DOM, UTF-8; empty when there is none
+    html: bytes = b""  # the DOM in UTF-8; empty if there is none
     started_at: float = 0.0
     ended_at: float = 0.0
-    asked: int = 0  # requests sent, or meant to be
-    waited_seconds: float = 0.0  # for turns of hosts
+    asked: int = 0  # requests sent, or queued to be sent
+    waited_seconds: float = 0.0  # for the turns of hosts
     cached: int = 0  # served from the shared cache
-    blocked: Counter[str] = field(default_factory=Counter)  # never asked for, by why
-    blocked_urls: list[str] = field(default_factory=list)  # the first of them, "why address"
-    navigations: list[str] = field(default_factory=list)  # where scripts wanted to go
+    blocked: Counter[str] = field(default_factory=Counter)  # never sent, by reason
+    blocked_urls: list[str] = field(default_factory=list)  # the first ones, as "reason URL"
+    navigations: list[str] = field(default_factory=list)  # URLs to which scripts tried to navigate
     noise: Counter[str] = field(default_factory=Counter)  # dialogs, popups, downloads
-    settled: bool = False  # it came to rest before its time was up
+    settled: bool = False  # it came to rest before its time ran out
     screenshot: bytes = b""
     wait_rule: str = ""
     viewport: str = ""
@@ -50,7 +50,7 @@ class Rendered:
 
 
 class RenderFailed(FetchError):
-    """A page that the browser could not show. ``again``: the fault was the browser's; the page is tried again."""
+    """The browser could not render a page. ``again``: through its own fault, so the page is rendered another time."""
 
     def __init__(self, reason: Reason, detail: str, rendered: Rendered | None = None, *, again: bool = False) -> None:
         super().__init__(reason, detail)
