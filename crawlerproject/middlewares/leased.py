@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.items import Rendered
     from crawlerproject.reading.jobs import ReadPage
-    from crawlerproject.render.rendered import Rendered
 
 
 @dataclass(slots=True, kw_only=True)

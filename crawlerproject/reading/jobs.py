@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.parse.links import hops_to, linked
-from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.lists import Listed, entries_of_feed, entries_of_sitemap
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.page.links import HOP_LINK
@@ -95,12 +95,12 @@ def _html(job: Job, body: bytes) -> ReadPage:
 
 
 def _sitemap(job: Job, body: bytes) -> ReadPage:
-    return _listed(Lists().of_sitemap(job.row, body))
+    return _listed(entries_of_sitemap(job.row, body))
 
 
 def _feed(job: Job, body: bytes) -> ReadPage:
     feed = read_feed(body)
-    page = _listed(Lists().of_feed(job.row, feed, hops_to(job.row, HOP_LINK)))
+    page = _listed(entries_of_feed(job.row, feed, hops_to(job.row, HOP_LINK)))
     page.feed = replace(feed, entries=[])
     return page
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, read_facts
@@ -14,15 +15,14 @@ from crawlerproject.rules.rendering.challenge import HEADERS, challenge
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Mapping
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.statscollectors import StatsCollector
+    from scrapy.settings import BaseSettings
 
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.rules.page.page import PageFacts
-    from crawlerproject.stores.poison import Poison
+    from crawlerproject.stores.protocols import QueuedPage
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,33 @@ _GZIP = b"\x1f\x8b"
 _UNREAD = ReadPage()
 
 
+class Marks(Protocol):
+    """Knows which pages have ended a process, and which page is being read."""
+
+    @property
+    def suspects(self) -> Mapping[bytes, object]:
+        """Pages that may have ended one, by key."""
+
+    def reading(self, row: QueuedPage) -> AbstractContextManager[object]:
+        """Mark the page until the ``with`` is left."""
+
+
+class Unmarked:
+    """``Marks`` where nothing is at stake."""
+
+    suspects: Mapping[bytes, object] = {}
+
+    def reading(self, row: QueuedPage) -> AbstractContextManager[object]:
+        """Mark nothing."""
+        return nullcontext()
+
+
+class Stats(Protocol):
+    """Scrapy's statistics, as far as reading needs them."""
+
+    def inc_value(self, key: str, count: int = 1) -> None: ...
+
+
 class PageReader:
     """Reads a response in place if that is quick, else in a reading process.
 
@@ -42,9 +69,9 @@ class PageReader:
     before is never read in place.
     """
 
-    def __init__(self, processes: Reader, poison: Poison, token: str, stats: StatsCollector) -> None:
+    def __init__(self, processes: Reader, marks: Marks, token: str, stats: Stats) -> None:
         self._processes = processes
-        self._poison = poison
+        self._marks = marks
         self._token = token
         self._stats = stats
 
@@ -56,7 +83,7 @@ class PageReader:
         if lease.is_robots or lease.is_hub or lease.embed is not None or response.status in REDIRECTS:
             return _UNREAD
         try:
-            with self._poison.reading(lease.row):
+            with self._marks.reading(lease.row):
                 return self._read(lease, response)
         except Exception:
             logger.exception("could not read %s", lease.row.url)
@@ -68,7 +95,7 @@ class PageReader:
         kind = _kind(lease, content_type, body) if response.status == 200 else None
         if kind is not None:
             job = Job(kind, row, response.url, content_type, _x_robots(response), self._token)
-            suspect = bool(self._poison.suspects) and row.key in self._poison.suspects
+            suspect = bool(self._marks.suspects) and row.key in self._marks.suspects
             light = None if suspect else _read_light(job, body)
             if light is None:
                 return self._read_apart(job, response)
@@ -92,19 +119,17 @@ class PageReader:
             self._stats.inc_value("reading/failed")
             logger.warning("%r: %s; it is archived, and its links are not followed", job.row.url, error)
         if job.kind is Kind.HTML:
-            with self._poison.reading(job.row):
+            with self._marks.reading(job.row):
                 page.challenge = _wall(response, page.facts)
         return page
 
 
-def page_reader_of(crawler: Crawler, poison: Poison) -> PageReader:
+def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageReader:
     """The reader of a crawl, by the READ_* settings."""
-    settings, stats = crawler.settings, crawler.stats
-    assert stats is not None
     processes = Reader(
         seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
     )
-    return PageReader(processes, poison, settings["CRAWLER_NAME"], stats)
+    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats)
 
 
 def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:

@@ -13,12 +13,12 @@ from playwright.async_api import Error as PlaywrightError
 from scrapy import Request
 
 from crawlerproject.config.chromium import NOT_PLAYWRIGHTS, arguments
+from crawlerproject.items import RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render.contexts import Slot
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
-from crawlerproject.render.rendered import RenderFailed
 from crawlerproject.render.visit import PageVisit
 
 if TYPE_CHECKING:

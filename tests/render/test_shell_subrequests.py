@@ -11,9 +11,9 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
+from crawlerproject.items import Rendered
 from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
-from crawlerproject.render.rendered import Rendered
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds
 from crawlerproject.render.subrequests import embedded
