@@ -77,13 +77,14 @@ def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
     member = membership_of(settings, folder, run)
     try:
-        return _assembled(settings, folder, spider, run, member)
+        return assembled(settings, folder, spider, run, member)
     except BaseException:
         member.store.close()
         raise
 
 
-def _assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, member: Membership) -> Session:
+def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, member: Membership) -> Session:
+    """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
     store = member.store
     clean = store.fact(CLEAN_FACT)
     archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)

@@ -269,7 +269,7 @@ def test_a_new_frontier_comes_into_its_place_however_far_it_came(tmp_path: Path)
         kept = put_in_place(CrawlDir(folder))
 
         assert damage_of(CrawlDir(folder), lambda count: None) == ""
-        assert not folder / "frontier.recovered".exists()
+        assert not (folder / "frontier.recovered").exists()
         assert (kept is not None and (kept / "CURRENT").read_text()) == ("old" if old else False)
     CrawlDir(tmp_path / "half").frontier_unfinished.mkdir(parents=True)
     assert put_in_place(CrawlDir(tmp_path / "half")) is None
