@@ -13,8 +13,8 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.errors import FetchError
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Rendered
-from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.render.shared_cache import SharedCache
 from crawlerproject.render.subrequests import PageEmbeds
 from crawlerproject.render.visit import Blocked

@@ -30,6 +30,7 @@ from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.items import Ending, FetchedPage, Outcome, failed
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
 from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
+from crawlerproject.parse.page_view import PageView, shown_page
 from crawlerproject.parse.response_page import header, page_of, page_of_hub
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.outcomes import Outcomes, rendered_page
@@ -37,7 +38,6 @@ from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
-from crawlerproject.shell.page_view import PageView, shown_page
 from crawlerproject.spiders.outputs import is_late, items_of
 
 if TYPE_CHECKING:
@@ -110,12 +110,12 @@ class WebSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Build the spider with the crawl's settings."""
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.max_errors_in_a_row = crawler.settings.getint("ERRORS_IN_A_ROW")
+        spider.max_errors_in_a_row = crawler.settings.getint("OWN_ERRORS_MAX_IN_A_ROW")
         services = spider.services = services_of(crawler)
         spider._outcomes = Outcomes(
             crawler.settings["CRAWLER_NAME"],
             sitemaps=crawler.settings.getbool("SITEMAPS"),
-            signals=lambda url: services[Frontier].content_signals(url),
+            signals=lambda url: services[Frontier].state.robots.content_signals(url),
         )
         if spider.seeds is not None:
             warn_unused(spider, crawler.settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ class Handler:
     """scrapy-playwright's handler over a browser of the test; ``loads`` is what a page does."""
 
     started: list[Handler] = []
-    refuses: Callable[[str], None] = staticmethod(lambda path: None)  # type: ignore[assignment]
+    refuses: Callable[[str], None] = staticmethod(lambda path: None)
     loads: Callable[[Handler, Request], Awaitable[None]]
 
     def __init__(self, crawler: Any, options: dict[str, Any]) -> None:
@@ -91,7 +92,10 @@ def doubles(monkeypatch: pytest.MonkeyPatch) -> None:
 def made(**limits: Any) -> Browser:
     """A browser that has not started."""
     crawler: Any = Crawler()
-    return Browser(crawler, "/opt/chrome", "TestBot/1.0", BrowserLimits(**limits))
+    usual = BrowserLimits(
+        navigation_seconds=15.0, timeout_seconds=30.0, max_memory_bytes=2**31, page_memory_bytes=2**29, screenshot=False
+    )
+    return Browser(crawler, "/opt/chrome", "TestBot/1.0", replace(usual, **limits))
 
 
 def visit_of(url: str = URL) -> PageVisit:
@@ -151,11 +155,12 @@ def test_pages_at_once_have_places_of_their_own() -> None:
     asyncio.run(main())
 
 
-def test_after_so_many_pages_it_is_started_anew() -> None:
+def test_after_so_many_pages_it_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it does not give back would add up."""
+    monkeypatch.setattr(browsers, "_RECYCLE_PAGES", 2)
 
     async def main() -> None:
-        browser = made(recycle_pages=2)
+        browser = made()
         for _ in range(5):
             await browser.show(visit_of(), "a.test")
         assert [handler.closed for handler in Handler.started] == [True, True, False]
@@ -290,11 +295,14 @@ def test_it_starts_in_a_namespace_where_there_is_one(monkeypatch: pytest.MonkeyP
     asyncio.run(main())
 
 
-def test_without_a_namespace_it_starts_as_it_is_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_namespace_it_starts_as_it_is_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its own settings keep it offline; that is tried once, not for each start."""
+    monkeypatch.setattr(browsers, "_RECYCLE_PAGES", 1)
 
     async def main() -> None:
-        browser = made(recycle_pages=1)
+        browser = made()
         for _ in range(3):
             await browser.show(visit_of(), "a.test")
         assert {handler.options["executable_path"] for handler in Handler.started} == {"/opt/chrome"}
@@ -331,7 +339,12 @@ def test_a_browser_that_grows_is_started_anew(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(browsers, "_WATCH_SECONDS", 0.001)
     monkeypatch.setattr(browsers, "browser_processes", lambda: [BrowserProcess(1, 3_000, False)])
     watched = asyncio.Event()
-    monkeypatch.setattr(browsers, "end_oversized", lambda processes, limit: watched.set() or 0)
+
+    def end_oversized(processes: object, limit: object) -> int:
+        watched.set()
+        return 0
+
+    monkeypatch.setattr(browsers, "end_oversized", end_oversized)
 
     async def loads(handler: Handler, request: Request) -> None:
         handler.visits[request.meta["playwright_context"]].served = True

@@ -113,7 +113,7 @@ def test_what_cannot_be_cleared_is_thrown_away() -> None:
 
 
 @pytest.mark.parametrize("odd", [{"clean": False}, {"settled": False}])
-def test_a_page_that_did_not_go_well_takes_its_context_with_it(odd: dict[str, bool]) -> None:
+def test_a_page_that_did_not_go_well_takes_its_context_with_it(odd: dict[str, Any]) -> None:
     """It failed, or was still at work when its time was up."""
 
     async def main() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.render import memory_watch
 from crawlerproject.render.memory_watch import BrowserProcess, browser_processes, end_oversized
 
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -79,5 +78,5 @@ def test_where_there_is_no_proc_nothing_is_seen(monkeypatch: pytest.MonkeyPatch)
     def missing(_: str) -> list[str]:
         raise OSError("no /proc")
 
-    monkeypatch.setattr(memory_watch.os, "listdir", missing)
+    monkeypatch.setattr(os, "listdir", missing)
     assert browser_processes() == []

@@ -19,7 +19,7 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import META_KEY, exchange_of
-from crawlerproject.middlewares.refusal import Refused
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render import handler as handlers
 from crawlerproject.render.scrapy_handler import ScrapyDownloadHandler

@@ -11,8 +11,8 @@ from scrapy import Request
 from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Rendered
-from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds

@@ -187,11 +187,11 @@ def test_a_page_that_waits_for_an_answer_does_not_rest() -> None:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("limits", "looks"), [({"settle_seconds": 3.0}, 3), ({"timeout_seconds": 10.0}, 7)])
-def test_a_page_that_never_rests_is_taken_as_it_is(limits: dict[str, float], looks: int) -> None:
+def test_a_page_that_never_rests_is_taken_as_it_is(limits: dict[str, Any], looks: int) -> None:
     """At the latest when seven tenths of its time are over."""
 
     async def main() -> None:
-        visit, page = opened(**{"settle_seconds": 60.0, "timeout_seconds": 60.0} | limits)
+        visit, page = opened(**({"settle_seconds": 60.0, "timeout_seconds": 60.0} | limits))
         page.sizes = [[number, number] for number in range(100)]
         visit.time = PageTime(clock=lambda: float(len(page.evaluated)))  # a second a look
         await visit.settle(page)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.errors import FetchError
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import FailedFetch, FailedRender, RenderFailed, failed
-from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.reasons import Reason
 
 if TYPE_CHECKING:
