@@ -41,8 +41,8 @@ def line_chart(lines: list[Line], *, title: str, x: str, y: str) -> str:
         at = down(value)
         parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#dddddd"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{value}</text>')
-    for value in sorted(set(xs)):
-        parts.append(f'<text x="{across(value):.1f}" y="{_HEIGHT - 30}" text-anchor="middle">{value:g}</text>')
+    for x_value in sorted(set(xs)):
+        parts.append(f'<text x="{across(x_value):.1f}" y="{_HEIGHT - 30}" text-anchor="middle">{x_value:g}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(x)}</text>')
     parts.append(

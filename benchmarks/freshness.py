@@ -168,7 +168,8 @@ class Ours(Policy):
         self.belief[fresh] = begun[self.web.hosts[fresh]]
 
     def choose(self, now: float, count: int) -> Picks:
-        return _lowest(-score(self.belief, now - self.last, Circumstances(self.importance())), count)
+        found = score(self.belief, now - self.last, Circumstances(self.importance()))
+        return _lowest(-np.asarray(found), count)
 
     def importance(self) -> Array | float:
         """All pages count the same."""

@@ -11,9 +11,14 @@ from pathlib import Path
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.table import HostBounds, HostTable
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PRESETS
@@ -29,11 +34,16 @@ _BATCH = 50  # links of a page
 def frontier_in(folder: Path) -> Frontier:
     """A frontier over a RocksDB in ``folder``."""
     store = RocksStore(folder)
-    gates = Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), [], max_urls_per_host=10**9)
+    workbench = Workbench[Host]()
     politeness = HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5)
-    desk = RobotsCache(store, "Bench", 86400.0)
+    hosts = HostTable(store, workbench, Start(time.time()), HostBounds(politeness.start_delay_seconds))
+    rng = random.Random(1)
     return Frontier(
-        store, Workbench(), gates, politeness, desk, rng=random.Random(1), started_at=time.time(), clean_start=True
+        FrontierState(hosts, RobotsCache(store, "Bench", 86400.0)),
+        Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), GateSettings(10**9)),
+        politeness,
+        Renders(store, workbench, rng),
+        rng,
     )
 
 

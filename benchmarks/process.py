@@ -74,7 +74,7 @@ def whole(bodies: list[bytes]) -> None:
                 exchange = Exchange(b"GET / HTTP/1.1\r\n\r\n", head, body, 200, False, "", (), None, 1.8e9, 1.8e9, None)
                 ids = iter(f"<urn:uuid:{number}-{part}>" for part in range(9))
                 url = f"http://handbook.test/{number}"
-                made = capture(exchange, Context(url), warcinfo_id="<urn:uuid:0>", new_id=lambda ids=ids: next(ids))
+                made = capture(exchange, Context(url), warcinfo_id="<urn:uuid:0>", new_id=ids.__next__)
                 out.write(made.members)
         began = time.process_time()
         process_warc(warc, Path(folder, "out"), Wanted())

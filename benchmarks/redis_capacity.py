@@ -37,7 +37,7 @@ class RecordedLink(RedisLink):
         from redis.connection import Connection
 
         self.sent: list[bytes] = []
-        self._packing = Connection()
+        self._packing = Connection()  # type: ignore[no-untyped-call]
         super().__init__(url)
 
     def _at_once(self, calls: Sequence[Call]) -> list[Any]:
@@ -47,7 +47,8 @@ class RecordedLink(RedisLink):
             else ("EVALSHA", call.name.sha, len(call.keys), *call.keys, *call.arguments)
             for call in calls
         ]
-        self.sent.append(b"".join(self._packing.pack_commands(words)))
+        packed = self._packing.pack_commands(words)  # type: ignore[no-untyped-call]
+        self.sent.append(b"".join(packed))
         return super()._at_once(calls)
 
 

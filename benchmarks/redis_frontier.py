@@ -98,17 +98,17 @@ def crawl(store: BufferedStore | RocksStore, web: Web, pages: int, beats: RedisS
         links = {host: web.links(host) for host in hosts}
         began, began_cpu = time.perf_counter(), time.process_time()
         changes = Changes()
-        for host in hosts:
-            for row in store.head(host, 1):
+        for name in hosts:
+            for row in store.head(name, 1):
                 changes.removed.append(row)
                 record = PageRecord(row.url, "fetched", 200, 1.7e9, row.key[:20], '"5f2c-61a"', "")
                 changes.pages.append((row.key, record))
-                changes.hosts.append((host, states[host].pack()))
+                changes.hosts.append((name, states[name].pack()))
         if isinstance(store, BufferedStore) and beats is not None:
             for partition, messages in store.messages(list(beats.held), _LETTERS).items():
-                store.letters_read(partition, len(messages))
+                store.outbox.messages_read(partition, len(messages))
             for _ in hosts:
-                store.post(web.rng.randrange(PARTITIONS), message)
+                store.outbox.post(web.rng.randrange(PARTITIONS), message)
             store.look_up((row.key, row.host) for rows in links.values() for row in rows)
         for rows in links.values():
             fresh = {row.key: row for row in rows}

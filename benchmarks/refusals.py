@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.learned.traps import FACT_PREFIX
 from crawlerproject.rules.robots.policy import RobotsRecord
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, Changes, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
@@ -101,7 +101,7 @@ def fill(folder: Path, web: Arena, cause: Cause, rows: int) -> None:
         Changes(
             hosts=[(address.host, host.pack())],
             robots=[(origin, record.pack())],
-            facts=[(FACT_PREFIX + address.host, yields.pack())],
+            facts=[(HostFact.TRAPS + address.host, yields.pack())],
         )
     )
     store.sync()

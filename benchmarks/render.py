@@ -70,7 +70,7 @@ _HASTE = {"PACE_MIN_SECONDS": "0.05", "PACE_IP_SECONDS": "0.05", "PACE_START_SEC
 
 def crawl(web: RunningWeb, folder: Path, in_flight: int, pages: int, *, kill: bool, preset: str = "") -> None:
     """One crawl of ours, in haste unless a pace is given; prints what it cost."""
-    pace = small_settings(web, preset) | {"FRONTIER_PATIENCE_SECONDS": "60"} if preset else small_settings(web) | _HASTE
+    pace = small_settings(web, preset) | {"FRONTIER_MAX_REST_SECONDS": "60"} if preset else small_settings(web) | _HASTE
     settings = {**pace, "RENDER": "auto", "RENDER_MAX_IN_FLIGHT": str(in_flight)}
     log = folder.with_suffix(".log")
     curve, seen, killed, began = list[int](), Family(0.0, 0, ()), 0, time.monotonic()
@@ -124,7 +124,7 @@ async def baseline(web: RunningWeb, pages: list[str], in_flight: int) -> None:
     async def work(browser: Browser) -> None:
         while queue:
             url = queue.pop()
-            context = await browser.new_context(viewport=VIEWPORT)  # type: ignore[arg-type]
+            context = await browser.new_context(viewport=VIEWPORT)
             page = await context.new_page()
             await page.goto(url, wait_until="networkidle")
             assert "built" in await page.content()

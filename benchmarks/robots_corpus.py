@@ -15,6 +15,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from crawlerproject.rules.robots import policy as robots
@@ -57,14 +58,21 @@ def worst(token: str) -> None:
     kinds = worst_paths()
     print(f"\n{'us a verdict':36} {'parse ms':>9} {'first ms':>9}  " + "  ".join(kinds))
     for name, body in worst_files().items():
-        parsed = _best(lambda body=body: (_forget(), parse_robots(body, token)))
+        parsed = _best(partial(_parsed_anew, body, token))
         rules = parse_robots(body, token)
-        first = _once(lambda rules=rules: rules.allowed(kinds["2,000 characters"]))
-        verdicts = [
-            f"{_best(lambda rules=rules, path=path: [rules.allowed(path) for _ in range(100)]) * 1e4:{len(kind)}.1f}"
-            for kind, path in kinds.items()
-        ]
+        first = _once(partial(rules.allowed, kinds["2,000 characters"]))
+        verdicts = [f"{_best(partial(_asked_often, rules, path)) * 1e4:{len(kind)}.1f}" for kind, path in kinds.items()]
         print(f"{name:36} {parsed * 1e3:9.1f} {first * 1e3:9.1f}  " + "  ".join(verdicts))
+
+
+def _parsed_anew(body: bytes, token: str) -> None:
+    _forget()
+    parse_robots(body, token)
+
+
+def _asked_often(rules: RobotsRules, path: str) -> None:
+    for _ in range(100):
+        rules.allowed(path)
 
 
 def _once(work: Callable[[], object]) -> float:

@@ -81,8 +81,9 @@ class Floor(Spider):
     name = "floor"
 
     async def start(self) -> AsyncIterator[Any]:
-        for nothing in ():
-            yield nothing
+        nothing: tuple[Any, ...] = ()
+        for request in nothing:
+            yield request
 
     def parse(self, response: Response, **kwargs: Any) -> dict[str, int]:
         return {"bytes": len(response.body)}

@@ -18,6 +18,7 @@ from crawlerproject.stores.protocols import Changes, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.web.judge import read_visits
 from tests.web.running import crawl_command, many_files, start, synthetic_web
+from tests.web.zygote import Process
 
 PACE_SECONDS = "0.1"  # after a kill every host waits its whole delay first: that is politeness, not start-up
 _BATCH = 5_000  # rows stored at once
@@ -40,7 +41,7 @@ def fill(folder: Path, hosts: list[str], urls: int) -> None:
     print(f"{urls:,} URLs of {len(hosts):,} hosts stored in {time.monotonic() - seconds:.0f} s", flush=True)
 
 
-def first_fetch(command: list[str], log: Path, output: Path) -> tuple[float, subprocess.Popen[bytes]]:
+def first_fetch(command: list[str], log: Path, output: Path) -> tuple[float, Process]:
     """Seconds from the command to the first request that the server saw, and the crawl, which goes on."""
     before, began = len(read_visits(log)) if log.exists() else 0, time.time()
     with output.open("wb") as text:

@@ -23,12 +23,16 @@ from typing import TypeVar
 from crawlerproject.extensions.gc_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.table import HostBounds, HostTable
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -55,16 +59,17 @@ class Crawl:
         self.now = now
         self.store = RocksStore(folder)
         self.longest: dict[str, float] = {}  # by what was called: CPU seconds that the event loop would wait for it
+        politeness = HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5)
+        workbench = Workbench[Host](domain_of=registered_domain)
+        bounds = HostBounds(politeness.start_delay_seconds, in_memory)
+        hosts = HostTable(self.store, workbench, Start(now, clean), bounds)
+        rng = random.Random(1)
         self.frontier = Frontier(
-            self.store,
-            Workbench[Host](domain_of=registered_domain),
-            Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), [], max_urls_per_host=10**9),
-            HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5),
-            RobotsCache(self.store, "Bench", 86400.0),
-            rng=random.Random(1),
-            started_at=now,
-            clean_start=clean,
-            max_hosts_in_memory=in_memory,
+            FrontierState(hosts, RobotsCache(self.store, "Bench", 86400.0)),
+            Gates(Scope("any"), NeverCrawlFile("", 60.0), AddressRules(), GateSettings(10**9)),
+            politeness,
+            Renders(self.store, workbench, rng),
+            rng,
         )
         registered_domain("example.com")  # its first question reads the list
         gc.freeze()  # as a crawl does
@@ -114,7 +119,7 @@ class Crawl:
             body = _ROBOTS if lease.is_robots else b""
             self.frontier.finish(lease, FetchOutcome(Reason.FETCHED, 200, 0.1), record, body, self.now)
             self.now += 1 / _LEASES_A_BEAT
-        self.held("commit", lambda: self.frontier.apply(self.frontier.take_changes(), []))
+        self.held("commit", lambda: self.frontier.state.apply(self.frontier.state.take_changes(), []))
         self.now += 1 - leases / _LEASES_A_BEAT
         return leases
 
@@ -134,8 +139,8 @@ def add(folder: Path, hosts: int, in_memory: int) -> None:
     frontier = crawl.frontier
     urls = hosts + hosts // 2
     _say(f"added {hosts:,} hosts, {urls:,} URLs: {spent / hosts * 1e6:.0f} µs CPU a host, peak {_peak()}")
-    assert frontier.waiting_urls == urls, frontier.waiting_urls
-    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk")
+    assert frontier.hosts.waiting_urls == urls, frontier.hosts.waiting_urls
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.hosts.counts_on_disk.hosts:,} on disk")
     _say(crawl.holds())
     crawl.store.sync()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -157,8 +162,10 @@ def start(folder: Path, hosts: int, in_memory: int, *, clean: bool) -> Crawl:
     whole = time.monotonic() - began
     after, looked = ("an orderly end", "all in memory") if clean else ("a kill", "every queue looked at")
     _say(f"start after {after}: first lease after {first:.2f} s, {looked} after {whole:.0f} s")
-    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk, peak {_peak()}")
-    assert frontier.waiting_urls == hosts + hosts // 2, frontier.waiting_urls
+    on_disk = frontier.hosts.counts_on_disk.hosts
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {on_disk:,} on disk, peak {_peak()}")
+    waiting = frontier.hosts.waiting_urls
+    assert waiting == hosts + hosts // 2, waiting
     return crawl
 
 
@@ -171,7 +178,7 @@ def issuer(crawl: Crawl, beats: int) -> None:
         leases += crawl.beat()
     a_lease = (time.process_time() - cpu) / max(leases, 1) * 1e6
     _say(f"{leases:,} leases in {beats:,} beats of a second: {a_lease:.0f} µs CPU a lease, peak {_peak()}")
-    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.on_disk.hosts:,} on disk")
+    _say(f"  {len(frontier.workbench.hosts):,} in memory, {frontier.hosts.counts_on_disk.hosts:,} on disk")
 
 
 def _peak() -> str:

@@ -24,6 +24,7 @@ from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.rocks.view import FrontierView
 from tests.web.judge import Verdict, judge_captures, read_captures, show
 from tests.web.running import RunningWeb, crawl_command, finish, start, synthetic_web
+from tests.web.zygote import Process
 
 _TAIL_BYTES = 64 * 1024
 _START_SECONDS = 60.0  # for a crawl to open its folder, however busy the machine
@@ -78,7 +79,7 @@ class Rounds:
         self._cut()
         return True
 
-    def _opened(self, process: subprocess.Popen[bytes], log: Path) -> bool:
+    def _opened(self, process: Process, log: Path) -> bool:
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until and process.poll() is None:
             if read_facts(CrawlDir(self.folder).status).get("pid") == process.pid:  # its first beat

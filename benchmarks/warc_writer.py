@@ -14,7 +14,6 @@ import io
 import random
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -153,7 +152,7 @@ def served(root: Path) -> Iterator[int]:
     """A plain server of the folder; its port."""
     port = free_port()
     command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"]
-    process = start(command, subprocess.DEVNULL, root)
+    process = start(command, None, root)
     try:
         until = time.monotonic() + _LISTENS_SECONDS
         while True:

@@ -7,7 +7,7 @@ import sys
 
 from scrapy.cmdline import execute
 
-from crawlerproject.config.user_settings import ANYWHERE
+from crawlerproject.stores.operator_files.user_settings import ANYWHERE
 
 
 def main() -> None:

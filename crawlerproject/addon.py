@@ -17,6 +17,7 @@ from scrapy.utils.spider import DefaultSpider
 
 from crawlerproject import settings as ours
 from crawlerproject.config.identity import identity
+from crawlerproject.config.old_settings import warn_old_names
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard
 from crawlerproject.config.values import let_in_flight
 
@@ -75,6 +76,7 @@ class Guarded:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """After the spider's."""
+        warn_old_names(settings)
         keep_guard(settings)
 
 
@@ -108,6 +110,7 @@ class PoliteCrawl:
     def update_settings(self, settings: BaseSettings) -> None:
         """Everything else."""
         _defaults(settings)
+        warn_old_names(settings)
         if self._frontier:
             set_for_frontier(settings)
             keep_guard(settings)

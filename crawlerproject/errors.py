@@ -40,5 +40,9 @@ class StorageError(Exception):
     """Ours or the disk's: nothing was changed; try again when there is room."""
 
 
+class LeaseLost(StorageError):
+    """Another worker holds what this one wrote for; nothing of it was written. Begin anew."""
+
+
 class FrontierDamaged(OperatorError, StorageError):
     """The disk's: a part of the frontier cannot be read. Waiting does not help; the operator has it made again."""

@@ -3,9 +3,9 @@
 import os as _os
 from typing import Any as _Any
 
-from crawlerproject.config.user_settings import UserSettings as _UserSettings
-from crawlerproject.config.user_settings import read_user_settings as _read_user_settings
 from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
+from crawlerproject.stores.operator_files.user_settings import UserSettings as _UserSettings
+from crawlerproject.stores.operator_files.user_settings import read_user_settings as _read_user_settings
 
 # --- Ours: one default, one unit each -----------------------------------------------------------
 
@@ -50,12 +50,9 @@ OURS = {
     "FETCH_FIRST_BYTE_TIMEOUT_SECONDS": 20,
     "FETCH_MIN_BYTES_PER_SECOND": 100,
     "FETCH_SLOW_GRACE_SECONDS": 10,
-    "FETCH_KEEPALIVE_SECONDS": 8,
-    "FETCH_MAX_IDLE_CONNECTIONS": 2000,
     "FETCH_HOSTS_FILE": "/etc/hosts",
     "FETCH_DNS_SERVERS": [],
     "FETCH_DNS_TIMEOUT_SECONDS": 10,
-    "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,
     "FETCH_DNS_MAX_PER_SECOND": 500,
     "FETCH_CA_FILE": "",
     "TLS_ALLOW_HOSTS": [],
@@ -64,26 +61,22 @@ OURS = {
     "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
     # What counts as the same text.
     "NEAR_DUPLICATE_BITS": 6,
-    "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,
     # Pages that need a browser.
     "RENDER": "auto",
     "RENDER_BROWSER": "",
     "RENDER_MAX_IN_FLIGHT": 2,
     "RENDER_MAX_PER_HOST": 1000,
-    "RENDER_MAX_PAGES": 100_000,
     "RENDER_MAX_SUBREQUESTS": 40,
     "RENDER_NAVIGATION_SECONDS": 15,
     "RENDER_TIMEOUT_SECONDS": 30,
     "RENDER_WAIT_SECONDS": 60,
-    "RENDER_RECYCLE_PAGES": 200,
     "RENDER_MAX_MEMORY_BYTES": 2 * 1024**3,
     "RENDER_PAGE_MEMORY_BYTES": 512 * 1024**2,
-    "RENDER_CACHE_BYTES": 64 * 1024**2,
     "RENDER_SCREENSHOT": False,
     "RENDER_PROXIES": [],
     # Coming back.
     "RECRAWL_RECENT_DAYS": 2,
-    "RECRAWL_CHECK_SHARE": 0.02,
+    "RECRAWL_FULL_FETCH_SHARE": 0.02,
     "SITEMAPS": True,
     # Where WebSub hubs push to; 0: nobody is subscribed to.
     "WEBSUB_PORT": 0,
@@ -102,11 +95,11 @@ OURS = {
     "FLEET_LEASE_SECONDS": 60,
     "FRONTIER_MAX_IN_FLIGHT": 1000,
     "FRONTIER_MAX_HOSTS_IN_MEMORY": 100_000,
-    "FRONTIER_PATIENCE_SECONDS": 3600,
+    "FRONTIER_MAX_REST_SECONDS": 3600,
     "DISK_MIN_FREE_BYTES": 200_000_000,
     "LOG_KEEP_DAYS": 31,
     "PROGRESS_LOG_SECONDS": 30,
-    "ERRORS_IN_A_ROW": 20,
+    "OWN_ERRORS_MAX_IN_A_ROW": 20,
     # Watching live; 0: nobody listens.
     "WATCH_PORT": 0,
     "WATCH_ADDRESS": "127.0.0.1",
@@ -117,6 +110,23 @@ OURS = {
     "HOOK_SILENT_SECONDS": 900,
 }
 globals().update(OURS)
+
+# Lower case: none of Scrapy's. Names of earlier versions, which go on working (config/old_settings.py).
+renamed = {
+    "ERRORS_IN_A_ROW": "OWN_ERRORS_MAX_IN_A_ROW",
+    "FRONTIER_PATIENCE_SECONDS": "FRONTIER_MAX_REST_SECONDS",
+    "RECRAWL_CHECK_SHARE": "RECRAWL_FULL_FETCH_SHARE",
+}
+# Settings of earlier versions that are constants now, with their value.
+constant = {
+    "FETCH_DNS_NEGATIVE_TTL_SECONDS": 60,
+    "FETCH_KEEPALIVE_SECONDS": 8,
+    "FETCH_MAX_IDLE_CONNECTIONS": 2000,
+    "NEAR_DUPLICATE_BITS_ACROSS_HOSTS": 3,
+    "RENDER_CACHE_BYTES": 64 * 1024**2,
+    "RENDER_MAX_PAGES": 100_000,
+    "RENDER_RECYCLE_PAGES": 200,
+}
 
 # --- Scrapy's, as this crawler needs them -------------------------------------------------------
 
@@ -140,12 +150,8 @@ DOWNLOAD_HANDLERS = {
 # that is None (cookies bring tldextract and requests, 0.05 s of each start).
 DOWNLOADER_MIDDLEWARES_BASE: dict[str, int] = {}
 DOWNLOADER_MIDDLEWARES = {
-    "crawlerproject.middlewares.ports.PortsMiddleware": 10,
-    "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
-    "crawlerproject.middlewares.robots.RobotsMiddleware": 40,
     "crawlerproject.middlewares.triage.TriageMiddleware": 50,
-    "crawlerproject.middlewares.pace.PaceMiddleware": 900,
 }
 SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,
@@ -206,10 +212,10 @@ LOG_LEVEL = "INFO"
 LOG_FORMATTER = "crawlerproject.extensions.log_formatter.QuietLogFormatter"
 WARN_ON_GENERATOR_RETURN_VALUE = False
 
-# --- The operator's own, which stand above all of these (user_settings.py) ----------------------
+# --- The operator's own, which stand above all of these (stores/operator_files/user_settings.py) -
 
 _USER = _read_user_settings(_os.environ)
-globals().update(_USER.items())
+globals().update({renamed.get(name, name): value for name, value in _USER.items()} | dict(_USER.items()))
 
 
 def user() -> _UserSettings:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402
+from playwright.sync_api import Browser, ViewportSize, sync_playwright  # noqa: E402
 
 from crawlerproject.config.chromium import find_chromium  # noqa: E402
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts  # noqa: E402
@@ -124,7 +124,7 @@ def wait_for_pages(folder: Path, process: subprocess.Popen[bytes]) -> None:
 def take(browser: Browser, url: str, picture: Picture, port: int) -> int:
     """Write one picture; how much the page complained of."""
     complaints: list[str] = []
-    size = {"width": picture.width, "height": picture.height}
+    size: ViewportSize = {"width": picture.width, "height": picture.height}
     page = browser.new_page(viewport=size, color_scheme="dark" if picture.scheme == "dark" else "light")
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))

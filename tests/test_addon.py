@@ -6,7 +6,6 @@ Spiders that are not ours: tests/addon.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
+from tests.web import zygote
 from tests.web.judge import judge_folder
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, small_settings, synthetic_web
 
@@ -39,11 +39,12 @@ ADDON = '\nADDONS = {"crawlerproject.addon.PoliteCrawl": 100}\nCOMMANDS_MODULE =
 
 def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command in that folder, with this project on the path."""
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments], cwd=folder, env=environment | {"PYTHONPATH": str(PROJECT)},
-        capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
+    return zygote.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
+        env=zygote.direct(PYTHONPATH=str(PROJECT)),
+        timeout=100,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def options(web: RunningWeb, folder: Path) -> list[str]:
     """Settings of a crawl of the synthetic web."""
     given = {
-        **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(folder),
+        **IDENTITY, **small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8", "CRAWL_DIR": str(folder),
         "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
     }  # fmt: skip
     return [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
@@ -98,7 +99,7 @@ def test_without_a_contact_it_does_not_start(project: Path, tmp_path: Path) -> N
 def test_many_errors_of_the_program_stop_the_crawl(project: Path, tmp_path: Path) -> None:
     """A reader that always fails: the crawl stops with its own exit status, the tracebacks are kept apart."""
     with synthetic_web(tmp_path / "web") as web:
-        where = ["-a", f"seeds=http://plain1.test:{web.port}/", "-s", "ERRORS_IN_A_ROW=3"]
+        where = ["-a", f"seeds=http://plain1.test:{web.port}/", "-s", "OWN_ERRORS_MAX_IN_A_ROW=3"]
 
         ended = scrapy(project, "crawl", "broken", *where, *options(web, tmp_path / "crawl"))
 

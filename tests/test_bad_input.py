@@ -24,11 +24,11 @@ from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_
 from crawlerproject.batch.plans import Broken, read_plan
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.learned.revisit_queue import SEED
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
 from crawlerproject.parse.lists import MAX_FILES, Lists
 from crawlerproject.rules.feeds.feeds import is_feed, read_feed
 from crawlerproject.rules.feeds.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
+from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_SITEMAP, QueuedPage

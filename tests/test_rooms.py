@@ -19,7 +19,7 @@ MAY_IMPORT = {
     # What a crawl decides and keeps; Crawl and Scrapy are built on it.
     "frontier": ("frontier", "config", "stores", "rules", "runtime", "errors", "reasons"),
     "fleet": ("fleet", "frontier", "config", "stores", "rules", "runtime", "errors"),
-    "parse": ("parse", "frontier", "stores", "rules", "reasons", "items", "wire"),
+    "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
         *("reading", "parse", "frontier.discovered", "frontier.lease", "rules"),
@@ -27,15 +27,16 @@ MAY_IMPORT = {
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
     "middlewares": (
-        *("middlewares", "reading", "parse", "frontier", "fetch", "config", "stores", "rules", "runtime"),
+        *("middlewares", "guard", "reading", "parse", "frontier", "fetch", "config", "stores", "rules", "runtime"),
         *("errors", "reasons", "render.rendered"),
     ),
     # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
     "crawl": (
-        *("crawl", "middlewares", "reading", "parse", "fleet", "frontier", "inspection", "hooks", "reports"),
+        *("crawl", "middlewares", "guard", "reading", "parse", "fleet", "frontier", "inspection", "hooks", "reports"),
         *("fetch", "config", "settings", "stores", "rules", "runtime", "items", "errors", "reasons", "__version__"),
     ),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),
+    "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
     # A crawl seen from outside.
     "inspection": (
         *("inspection", "reports", "fleet", "frontier", "fetch", "config", "settings"),
@@ -43,8 +44,9 @@ MAY_IMPORT = {
     ),
     "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),
     "commands": (
-        *("commands", "inspection", "reports", "batch", "shell", "fleet", "frontier", "fetch", "config", "settings"),
-        *("crawl.start", "recovery", "hooks.refused", "stores", "rules", "terminal", "errors", "reasons", "wire"),
+        *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
+        *("crawl.start", "parse.page_view", "render.request", "recovery", "hooks.refused", "stores", "rules"),
+        *("terminal", "errors", "reasons", "wire"),
     ),
 }
 COMMANDS = "commands"

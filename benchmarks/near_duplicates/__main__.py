@@ -15,7 +15,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from simhash import Simhash
@@ -86,7 +88,7 @@ def pair_table(labelled: list[Pair], values: Values) -> None:
 
 def kind_table(labelled: list[Pair], values: Values) -> None:
     """What ours finds of each kind of pair at the distance of the settings, rightly or wrongly."""
-    limit, (*_, ours) = OURS["NEAR_DUPLICATE_BITS"], SCHEMES
+    limit, (*_, ours) = cast("int", OURS["NEAR_DUPLICATE_BITS"]), SCHEMES
     within = f"of these within {limit} bits"
     print(f"\n| pairs | the same | {within} | not | {within} |\n|---|---|---|---|---|")
     counts: dict[str, list[int]] = {}
@@ -126,6 +128,10 @@ def _wrong(pages: list[Page], scheme: str, k: int, values: Values) -> set[int]:
     return wrong
 
 
+def _package_alone(text: str) -> None:
+    Simhash(_joined(text.lower().split()))
+
+
 def cost_table(found: dict[str, list[Page]]) -> None:
     """CPU of words, shingles and fingerprint, from a text that reading the page has made already."""
     print("\n| ms of CPU a page | median | mean | the package alone, same features: mean | median words |")
@@ -136,8 +142,8 @@ def cost_table(found: dict[str, list[Page]]) -> None:
         ours, package = [], []
         for page in pages[:300]:
             source = page.text.encode()
-            ours.append(_spent(lambda source=source: text_fingerprint(source)))
-            package.append(_spent(lambda page=page: Simhash(_joined(page.text.lower().split()))))
+            ours.append(_spent(partial(text_fingerprint, source)))
+            package.append(_spent(partial(_package_alone, page.text)))
         words = statistics.median(len(page.text.split()) for page in pages[:300])
         means = f"{statistics.mean(ours):.2f} | {statistics.mean(package):.2f}"
         print(f"| {site} | {statistics.median(ours):.2f} | {means} | {words:.0f} |", flush=True)

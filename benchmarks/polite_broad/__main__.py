@@ -25,15 +25,15 @@ _HOLD = re.compile(r"'loop/longest_(hold|work)_seconds': ([\d.]+)")
 _TAIL = 2000  # characters of the crawl's output shown when it failed
 
 
-def settings(delay: float, hosts: int) -> dict[str, str]:
+def settings(delay: float) -> dict[str, str]:
     exact = {f"PACE_{name}_SECONDS": f"{delay:g}" for name in ("MIN", "MAX", "START")}
-    return {"PACE_PRESET": "fixed5", **exact, "RENDER": "never", "FETCH_MAX_IDLE_CONNECTIONS": str(2 * hosts)}
+    return {"PACE_PRESET": "fixed5", **exact, "RENDER": "never"}
 
 
 def crawl(folder: Path, given: argparse.Namespace) -> tuple[Spent, float]:
     """Crawl for the ramp and the minute, then ask it to stop; what it cost, and when the minute began."""
     web = folder / "web"
-    command = crawl_command(web / "seeds.txt", folder / "crawl", web / "hosts", settings(given.delay, given.hosts))
+    command = crawl_command(web / "seeds.txt", folder / "crawl", web / "hosts", settings(given.delay))
     with (folder / "crawl.log").open("wb") as output:
         began = time.monotonic()
         process = start(command, output, PROJECT)

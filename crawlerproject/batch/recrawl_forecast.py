@@ -12,7 +12,7 @@ from crawlerproject.rules.revisits.change_rate import RATES, Belief, freshness, 
 from crawlerproject.rules.revisits.history import History, HostHistory
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.protocols import FrontierReader
 
 SAMPLE = 20_000
 """Pages that are looked at closely; more change the answer by less than half a percent."""
@@ -29,7 +29,7 @@ class Forecast(NamedTuple):
     even: float  # the same with all pages visited equally often
 
 
-def known_beliefs(store: RocksStore, rng: random.Random) -> tuple[int, Belief]:
+def known_beliefs(store: FrontierReader, rng: random.Random) -> tuple[int, Belief]:
     """How many pages would be visited again, and what is believed of a sample of them."""
     sample: list[Belief] = []
     pages = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy.commands.fetch import Command as ScrapyFetch
 
-from crawlerproject.shell.polite_command import PoliteCommandMixin
+from crawlerproject.commands.polite_command import PoliteCommandMixin
 
 
 class Command(PoliteCommandMixin, ScrapyFetch):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.config.crawl_dir import CRAWLS, whole_crawl
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
@@ -22,6 +21,7 @@ from crawlerproject.rules.url.scope import is_public_suffix
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.terminal import say, say_json
 
 # Beyond NEVERCRAWL_RELOAD_SECONDS: a beat of the status file, and a slow disk.

@@ -6,7 +6,7 @@ import argparse
 
 from scrapy.commands.parse import Command as ScrapyParse
 
-from crawlerproject.shell.polite_command import PoliteCommandMixin, web_spider_unless_named
+from crawlerproject.commands.polite_command import PoliteCommandMixin, web_spider_unless_named
 
 
 class Command(PoliteCommandMixin, ScrapyParse):

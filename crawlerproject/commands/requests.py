@@ -63,7 +63,7 @@ def _lines(story: HostStory) -> list[str]:
     for attempt, pause in story.visits:
         answer = str(attempt["status"] or attempt["reason"])
         promised = "" if pause is None or attempt["delay_seconds"] is None else f"{attempt['delay_seconds']:.2f} s"
-        kept = "" if pause is None else f"{pause:.2f} s"
+        kept = "" if pause is None else f"{pause.kept_seconds:.2f} s"
         lines.append(
             f"{attempt['time'][:23].replace('T', ' ')} {answer:<20} {kept:>10} {promised:>10}  {attempt['url']}"
         )

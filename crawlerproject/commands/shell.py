@@ -10,9 +10,10 @@ from scrapy.commands.shell import Command as ScrapyShell
 from scrapy.exceptions import UsageError
 
 from crawlerproject.commands.base import folder_of, one_sentence, only
+from crawlerproject.commands.polite_command import PoliteCommandMixin
 from crawlerproject.inspection.archived_response import archived
-from crawlerproject.shell.page_view import PageView, rendered
-from crawlerproject.shell.polite_command import PoliteCommandMixin
+from crawlerproject.parse.page_view import PageView
+from crawlerproject.render.request import rendered
 from crawlerproject.terminal import say, unguard_streams
 
 if TYPE_CHECKING:

@@ -20,13 +20,14 @@ from scrapy.settings import default_settings
 
 from crawlerproject.config.arguments import EXCLUDE, INCLUDE, PATTERNS, Arguments, check_limits, written
 from crawlerproject.config.crawl_dir import whole_crawl
-from crawlerproject.config.user_settings import ENVIRONMENT_PRIORITY
+from crawlerproject.config.old_settings import take_old_names
 from crawlerproject.config.values import list_of_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import LIMITS, amount
-from crawlerproject.settings import OURS, user
+from crawlerproject.settings import OURS, constant, renamed, user
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.operator_files.user_settings import ENVIRONMENT_PRIORITY
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -184,7 +185,7 @@ def _put(table: Any, name: str, value: Any) -> None:
 def refuse_unknown(names: Iterable[str], where: str) -> None:
     """Raise OperatorError for a name that looks like a setting of ours and is none; it names the nearest."""
     for name in names:
-        if name in OURS or hasattr(default_settings, name):
+        if name in OURS or name in renamed or name in constant or hasattr(default_settings, name):
             continue
         near = get_close_matches(name.upper(), OURS, n=1, cutoff=_LIKENESS)
         if near or name.partition("_")[0] in _FAMILIES:
@@ -203,6 +204,7 @@ def apply(file: CrawlFile | None, settings: BaseSettings) -> None:
         settings.set(name, value, PRIORITY)
     for name, text in user().environment.items():  # this start's word
         settings.set(name, text, ENVIRONMENT_PRIORITY)
+    take_old_names(settings)
 
 
 def apply_of_folder(settings: BaseSettings, spider_name: str = "web") -> CrawlFile | None:

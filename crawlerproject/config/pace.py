@@ -44,7 +44,7 @@ def rest_limits_of(settings: BaseSettings) -> RestLimits:
 
 def ip_seconds_of(settings: BaseSettings) -> float | None:
     """``PACE_IP_SECONDS``; None when ``PACE_PER_IP`` is off."""
-    if not settings.getbool("PACE_PER_IP", True):
+    if not settings.getbool("PACE_PER_IP"):
         return None
     seconds = number_of(settings, "PACE_IP_SECONDS")
     return 0.5 if seconds is None else seconds

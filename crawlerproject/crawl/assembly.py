@@ -12,24 +12,28 @@ from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.pace import rest_limits_of
 from crawlerproject.crawl.learned import Learned
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.gates import gates_of
+from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.table import HostBounds, HostTable
 from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.learners import Learners
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.archive.cdxj import CdxjEntry
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.url.scope import bounded_domain
@@ -38,7 +42,6 @@ from crawlerproject.stores.archive.lost_captures import rows_lost
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.ranks import Linked
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.membership import Store
     from crawlerproject.crawl.progress.totals import TotalsBook
     from crawlerproject.crawl.start.resume import Resumed
-    from crawlerproject.frontier.gates import Gates
+    from crawlerproject.frontier.gates import Gates, NeverCrawl
     from crawlerproject.frontier.holds import Holds
     from crawlerproject.frontier.ownership import HostOwnership
     from crawlerproject.stores.protocols import ContentStore, FrontierStore
@@ -99,13 +102,15 @@ def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
     return TrapModel(store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")))
 
 
-def gates_in(settings: BaseSettings, store: FrontierStore, resumed: Resumed, traps: TrapModel) -> Gates:
+def gates_in(
+    settings: BaseSettings, store: FrontierStore, resumed: Resumed, never_crawl: NeverCrawl, traps: TrapModel
+) -> Gates:
     """The gates of the crawl that goes on, its scope widened by redirects of seeds."""
     hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
-    gates = gates_of(settings, resumed.scope, hosts, traps, resumed.patterns)
+    scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
     for seed, place in moves_of(store):
-        gates.scope.move(seed, place)
-    return gates
+        scope.move(seed, place)
+    return gates_of(settings, scope, never_crawl, traps)
 
 
 def frontier_of(
@@ -126,28 +131,28 @@ def frontier_of(
         ips_free_from=0.0 if clean is None else now + ip_pause,
         domain_of=bounded_domain,
     )
-    politeness = HostPoliteness(
-        preset_of(settings),
-        rest_limits_of(settings),
-        max_failures=settings.getint("HOST_MAX_FAILURES"),
-        paces=HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")),
-    )
-    linked = folder.ranked_linked
-    return Frontier(
+    politeness = politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"))
+    hosts = HostTable(
         store,
         workbench,
+        Start(now, clean != b"0", _longest(settings)),
+        HostBounds(
+            politeness.start_delay_seconds,
+            settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
+            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+        ),
+        ownership=ownership,
+        holds=holds,
+    )
+    robots = RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
+    linked = folder.ranked_linked
+    return Frontier(
+        FrontierState(hosts, robots),
         gates,
         politeness,
-        RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS")),
-        rng=random.Random(),
-        started_at=now,
-        clean_start=clean != b"0",
-        renders=_renders_of(settings, store, workbench),
-        ownership=ownership,
-        less_important=Linked(linked).less_important if linked.is_file() else None,
-        max_hosts_in_memory=settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
-        longest=_longest(settings),
-        holds=holds,
+        _renders_of(settings, store, workbench),
+        random.Random(),
+        Linked(linked).less_important if linked.is_file() else None,
     )
 
 
@@ -169,11 +174,12 @@ def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workben
         store,
         workbench,
         random.Random(),
-        mode=mode,
+        RenderLimits(
+            mode,
+            settings.getint("RENDER_MAX_IN_FLIGHT"),
+            settings.getint("RENDER_MAX_PER_HOST"),
+        ),
         closed="no Chromium was found on this machine" if missing else "",
-        max_in_flight=settings.getint("RENDER_MAX_IN_FLIGHT"),
-        max_per_host=settings.getint("RENDER_MAX_PER_HOST"),
-        max_per_crawl=settings.getint("RENDER_MAX_PAGES"),
     )
 
 
@@ -188,7 +194,7 @@ def learned_of(
 
 def contents_of(settings: BaseSettings, store: ContentStore) -> DuplicateIndex:
     """What knows payloads and texts that were met before."""
-    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS"))
+    reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
     return DuplicateIndex(store, reach)
 
 
@@ -198,7 +204,7 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
         store,
         random.Random(),
         near_bits=settings.getint("NEAR_DUPLICATE_BITS"),
-        check_share=settings.getfloat("RECRAWL_CHECK_SHARE"),
+        check_share=settings.getfloat("RECRAWL_FULL_FETCH_SHARE"),
     )
 
 

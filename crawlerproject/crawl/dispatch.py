@@ -92,7 +92,7 @@ class LeaseDispatch:
 
     def _room(self) -> bool:
         """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
-        return self._limits.room(self._frontier.leased - self._frontier.renders.in_flight)
+        return self._limits.room(self._frontier.state.leased - self._frontier.renders.in_flight)
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
         if self._addresses is not None and not lease.is_render:
@@ -127,7 +127,7 @@ class LeaseDispatch:
             if not lease.ended:
                 self._frontier.put_back(lease, self._run.now())
                 self._under_way.over(lease)
-        return not (self._frontier.leased or self._lookups)
+        return not (self._frontier.state.leased or self._lookups)
 
     def cancel(self) -> None:
         """Look up nothing more, and reserve nothing."""

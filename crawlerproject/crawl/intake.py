@@ -53,7 +53,7 @@ class Intake:
         if self._run.closed:
             return
         self.add([seed_found(address) for address in seeds])
-        self._troubles.refused(self._frontier.take_refused_seeds())
+        self._troubles.refused(self._frontier.state.refused.take_seeds())
         self.wake()
 
     def changed(self, pages: Iterable[tuple[Address, float]]) -> int:

@@ -92,7 +92,7 @@ def _remember(session: Session, seeds: Seeds) -> int:
     rules = known.rules()
     for rule in rules:
         scope.govern(rule)
-    session.frontier.state.holds.of_hosts = dict(host_limits(rules))
+    session.frontier.hosts.holds.of_hosts = dict(host_limits(rules))
     for address in new:
         if not scope.governs(address.host):
             scope.widen(address.host)

@@ -16,7 +16,7 @@ from crawlerproject.reasons import Reason
 if TYPE_CHECKING:
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.middlewares.guard import Guard
+    from crawlerproject.guard.guard import Guard
     from crawlerproject.stores.poison import Poison
 
 # Where a project switches them on, Scrapy's middlewares keep from what the frontier sees to.

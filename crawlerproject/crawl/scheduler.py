@@ -24,7 +24,7 @@ from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.resolver import resolver_for
-from crawlerproject.middlewares.guard import guard_of
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
@@ -57,7 +57,7 @@ class FrontierScheduler:
         self._seen: BaseDupeFilter | None = None
         self._others: deque[Request] = deque()  # requests that are not the frontier's, handed out as the same objects
         self._budget = LoopBudget()
-        self._patience_seconds = crawler.settings.getfloat("FRONTIER_PATIENCE_SECONDS")
+        self._patience_seconds = crawler.settings.getfloat("FRONTIER_MAX_REST_SECONDS")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
@@ -114,9 +114,9 @@ class FrontierScheduler:
 
     def _log_queued(self) -> None:
         frontier = self.crawl.session.frontier
-        hosts = sum(host.work for host in frontier.hosts()) + frontier.on_disk.hosts
+        hosts = sum(host.work for host in frontier.workbench.hosts.values()) + frontier.hosts.counts_on_disk.hosts
         pages = self.crawl.session.learned.totals.now().pages
-        self.crawl.session.resumed.say_queued(max(0, frontier.waiting_urls), hosts, pages)
+        self.crawl.session.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, pages)
 
     def add_revisits(self, budget: int | None) -> int:
         """Queue known pages that are worth another visit; how many."""
@@ -141,9 +141,9 @@ class FrontierScheduler:
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
         frontier, run = self.crawl.session.frontier, self.crawl.run
-        if self._others or self._dispatch or run.halted or frontier.leased or frontier.loading:
+        if self._others or self._dispatch or run.halted or frontier.state.leased or frontier.hosts.loading:
             return False
-        if frontier.waiting_urls <= 0:
+        if frontier.hosts.waiting_urls <= 0:
             return True
         return frontier.only_rests(run.now(), self._patience_seconds)
 

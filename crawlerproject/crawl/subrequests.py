@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.errors import FetchError, LeaseOver
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Page
 from crawlerproject.middlewares.leased import lease_in, leased
-from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.parse.response_page import REDIRECTS, header, page_by_middleware, page_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Base

@@ -11,8 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.running import scheduler_of
-from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.redis.store import LeaseLost
+from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 
 if TYPE_CHECKING:
     from typing import Self

@@ -1,7 +1,7 @@
 """Errors of the program itself, kept apart from what the web does wrong: ``log/errors.log`` with their tracebacks.
 
 Nielsen's two kinds: what is anticipated is one line of the request log; what is not has a file of its own, and many of
-it in a row stop the crawl (ERRORS_IN_A_ROW).
+it in a row stop the crawl (OWN_ERRORS_MAX_IN_A_ROW).
 """
 
 from __future__ import annotations

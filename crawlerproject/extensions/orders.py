@@ -60,7 +60,7 @@ class Orders:
     def spider_closed(self) -> None:
         """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
         scheduler = scheduler_of(self._crawler)
-        for why, hosts in scheduler.crawl.session.frontier.state.held_hosts.items() if scheduler is not None else ():
+        for why, hosts in scheduler.crawl.session.frontier.hosts.held.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
         if self._task is not None:
@@ -100,7 +100,7 @@ class Orders:
                 crawl.control.look_again()
                 raise
             scheduler.resume()
-        if not crawl.session.frontier.loading:
+        if not crawl.session.frontier.hosts.loading:
             for spooled in crawl.control.added():
                 async with crawl.committing:
                     if crawl.run.closed:
@@ -114,7 +114,7 @@ class Orders:
         logger.info(
             "The crawl has had its %s: what is on its way ends, %s URLs stay queued for a start with a higher one.",
             limit,
-            f"{max(0, scheduler.crawl.session.frontier.waiting_urls):,}",
+            f"{max(0, scheduler.crawl.session.frontier.hosts.waiting_urls):,}",
         )
         engine = self._crawler.engine
         assert engine is not None

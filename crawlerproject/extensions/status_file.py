@@ -15,11 +15,11 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import write_facts
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.watch.machine import machine_facts
 
@@ -132,8 +132,8 @@ class StatusFile:
             **self._rates(now),
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
-            "given_up_hosts": session.frontier.given_up_hosts,
-            "held_hosts": dict(session.frontier.state.held_hosts),
+            "given_up_hosts": session.frontier.hosts.given_up,
+            "held_hosts": dict(session.frontier.hosts.held),
             "orders_read": crawl.control.version,
             "limit": session.limits.reached(),
             "nevercrawl_lists": self._lists(scheduler),

@@ -29,7 +29,6 @@ class Exchange:
     owner: Callable[[], Request | None]  # a weak reference
     address: str = ""  # IP address to connect to, already checked; "": ask the resolver
     delay_seconds: float = 0.0  # the pause that was promised before this request
-    floor_seconds: float = 0.0  # the pause that robots.txt asks for, where the frontier was not asked
     ask_until: float | None = None  # seconds since boot, by which the answer must be complete
     error: FetchError | None = None  # known before anything was sent; the download handler raises it
     mark: Callable[[], AbstractContextManager[object]] = nullcontext  # entered while the body is decoded

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def known_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, str]:
     """The address of each name that is one itself or stands in FETCH_HOSTS_FILE. Asks nobody."""
-    hosts = HostsFile(settings.get("FETCH_HOSTS_FILE", "/etc/hosts"))
+    hosts = HostsFile(settings.get("FETCH_HOSTS_FILE"))
     return _spread({name: _literal(name) or hosts.addresses(_plain(name), 0.0) for name in names})
 
 
@@ -30,10 +30,10 @@ def resolved_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str
 
 async def _resolve(names: Sequence[str], settings: BaseSettings) -> dict[str, Sequence[str]]:
     resolver = Resolver(
-        settings.get("FETCH_HOSTS_FILE", "/etc/hosts"),
+        settings.get("FETCH_HOSTS_FILE"),
         list_of(settings, "FETCH_DNS_SERVERS"),
-        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS", 10.0),
-        max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND", 500.0),
+        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS"),
+        max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND"),
     )
     found: dict[str, Sequence[str]] = {}
 

@@ -227,10 +227,9 @@ def make_resolver(crawler: Crawler, rules: Rules | None) -> Resolver:
     """A resolver with the crawler's FETCH_* settings."""
     settings = crawler.settings
     return Resolver(
-        settings.get("FETCH_HOSTS_FILE", "/etc/hosts"),
+        settings.get("FETCH_HOSTS_FILE"),
         list_of(settings, "FETCH_DNS_SERVERS"),
         rules,
-        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS", 10.0),
-        negative_ttl_seconds=settings.getfloat("FETCH_DNS_NEGATIVE_TTL_SECONDS", 60.0),
-        max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND", 500.0),
+        timeout_seconds=settings.getfloat("FETCH_DNS_TIMEOUT_SECONDS"),
+        max_per_second=settings.getfloat("FETCH_DNS_MAX_PER_SECOND"),
     )

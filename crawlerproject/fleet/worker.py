@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from crawlerproject.errors import NameTaken, StorageError
+from crawlerproject.errors import LeaseLost, NameTaken, StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
@@ -23,7 +23,6 @@ from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.protocols import FLAG_STRANGER
 from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
-from crawlerproject.stores.redis.store import LeaseLost
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +131,7 @@ class Fleet:
 
     def crowded(self) -> bool:
         """Whether the next beat has much to send already."""
-        return self.store.crowded
+        return self.store.outbox.crowded
 
     def ask_until(self, host: str) -> float:
         """Until when (seconds since boot) an answer must be complete."""
@@ -145,7 +144,7 @@ class Fleet:
     def send(self, host: str, message: Message) -> None:
         """Write to whoever decides about the host."""
         self._busy = True
-        self.store.post(self.store.store.partition(host), pack(message))
+        self.store.outbox.post(self.store.store.partition(host), pack(message))
 
     # --- each beat ------------------------------------------------------------------------------
 
@@ -180,7 +179,7 @@ class Fleet:
             await asyncio.sleep(0)
         for partition, items in by_partition.items():
             for start in range(0, len(items), _LINKS_A_LETTER):
-                self.store.post(partition, pack(Links(items[start : start + _LINKS_A_LETTER])))
+                self.store.outbox.post(partition, pack(Links(items[start : start + _LINKS_A_LETTER])))
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
@@ -199,7 +198,7 @@ class Fleet:
     def settle(self) -> None:
         """The commit that holds what came of the letters is applied: with it they are gone from the inboxes."""
         for partition, count in self._answered.items():
-            self.store.letters_read(partition, count)
+            self.store.outbox.messages_read(partition, count)
         self._answered.clear()
 
     def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Message]]:
@@ -217,7 +216,7 @@ class Fleet:
                 raise LeaseLost(f"partition {lost[0]} was taken by another worker")
             self._renewed_at = now
             self._valid = dict.fromkeys(self._since, now + self._lease_seconds)
-        quiet = idle and not (self._busy or self.outbox or self._leaving or self.store.unsent)
+        quiet = idle and not (self._busy or self.outbox or self._leaving or (not self.store.outbox.empty))
         if quiet or now - self._reported_at >= self._lease_seconds / _REPORT_SHARE:
             self._reported_at = now
             told = await self._report(quiet)
@@ -286,7 +285,7 @@ class Fleet:
         self._valid[partition] = began + self._lease_seconds
         self._since[partition] = granted.unsure_until
         self._taken.append(partition)
-        frontier.take_up(hosts)
+        frontier.hosts.take_up(hosts)
 
     async def _let_go(self, frontier: Frontier, learned: Kept) -> None:
         if not self._leaving:
@@ -316,7 +315,7 @@ class Fleet:
         found, self.outbox = self.outbox, []
         frontier.add([item for item in found if self.mine(item.address.host)], now)
         for item in frontier.allowed([item for item in found if not self.mine(item.address.host)], now):
-            self.store.post(self.store.store.partition(item.address.host), pack(Links([item])))
+            self.store.outbox.post(self.store.store.partition(item.address.host), pack(Links([item])))
 
     def close(self) -> None:
         """Give everything back in good order; the last commit is made. Blocking."""

@@ -24,7 +24,7 @@ from crawlerproject.stores.protocols import (
     FLAG_SITEMAP,
     FLAG_STRANGER,
     Changes,
-    FrontierStore,
+    FactReader,
     PageRecord,
     QueuedPage,
 )
@@ -50,43 +50,13 @@ class Admission:
         self, state: FrontierState, gates: Gates, domains: DomainHostCounts, less_important: LessImportant | None = None
     ) -> None:
         self._state = state
+        self._hosts = state.hosts
         self._domains = domains
         self._less_important = less_important
         self._gates = gates
         self._refused_adds: list[DiscoveredUrl] = []  # found while the store had no room
         self._recent = state.recent
-        self._copies = state.copies
-
-    def _load(self, name: str) -> None:
-        host = self._state.host(name)
-        if not host.rows:  # it was met without its rows
-            host.rows = 1
-            self._state.waits(host, 1)
-        self._state.workbench.add(host)
-
-    def take_up(self, names: Iterable[str]) -> None:
-        """Take up hosts that have work, as a whole and at once."""
-        self._state.met = set()
-        try:
-            for name in names:
-                self._load(name)
-        finally:
-            self._state.met = None
-        self._state.warn_of_set_back()
-
-    def let_go(self, mine: Callable[[str], bool]) -> list[str]:
-        """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
-        state, bench = self._state, self._state.workbench
-        gone = [host for name, host in bench.hosts.items() if not mine(name)]
-        staying = []
-        for host in gone:
-            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.embeds:
-                staying.append(host.name)
-                continue
-            state.waits(host, -host.waiting_urls)
-            bench.drop(host)
-        state.robots.forget(mine)
-        return staying + [name for name in state.dirty if not mine(name)]
+        self._copies = state.hosts.copies
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float, *, elsewhere: bool = False) -> list[DiscoveredUrl]:
         """What passes the gates, each URL once; of hosts ``elsewhere`` those gates that know no host's state."""
@@ -96,7 +66,7 @@ class Admission:
             if refusal is None:
                 kept.setdefault(item.queue_key, item)
             else:
-                self._state.refuse(refusal, item.address.url, item.flags)
+                self._state.refused.add(refusal, item.address.url, item.flags)
         return list(kept.values())
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
@@ -140,19 +110,33 @@ class Admission:
 
     def _queue(self, changes: Changes, new: int, now: float) -> int:
         """One atomic change; ``new`` is 1 when its rows' pages were unknown."""
-        state, on_disk, rows = self._state, self._state.on_disk, changes.queued
+        rows = changes.queued
         hosts: dict[str, Host] = {}
         for row in rows:
             if row.host not in hosts:
                 host = hosts[row.host] = self._host(row.host)
                 if ":" in row.host and row.host in self._copies and not host.on_disk:
-                    state.tell_port(host)
+                    self._hosts.ports.tell(host)
+        self._apply(changes, hosts, new, now)
+        for row in rows:
+            host = hosts[row.host]
+            if (clock := self._clock(host)) is not None:
+                clock.known += 0 if row.flags & FLAG_STRANGER else new
+            if not host.given_up:
+                self._hosts.waits(host, 1)
+                if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
+                    self._state.workbench.add(host)
+        return len(rows)
+
+    def _apply(self, changes: Changes, hosts: dict[str, Host], new: int, now: float) -> None:
+        """Store rows together with the states and the lists of their hosts. StorageError: nothing has changed."""
+        on_disk = self._hosts.on_disk
         counts = on_disk.counted() if on_disk is not None else None
         if counts is not None:
             for host in hosts.values():
                 if host.on_disk:
                     counts.add(host, -1)
-        for row in rows:
+        for row in changes.queued:
             host = hosts[row.host]
             host.rows += 1
             host.known += 0 if row.flags & FLAG_STRANGER else new
@@ -160,38 +144,29 @@ class Admission:
             if on_disk is None or counts is None:
                 changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
             else:
-                on_disk.more_rows(hosts.values(), state.workbench, changes, counts, now)
+                on_disk.more_rows(hosts.values(), self._state.workbench, changes, counts, now)
                 on_disk.ready(changes, counts)
-            state.store.apply(changes)
+            self._state.store.apply(changes)
         except StorageError:
-            for row in rows:
+            for row in changes.queued:
                 hosts[row.host].rows -= 1
                 hosts[row.host].known -= 0 if row.flags & FLAG_STRANGER else new
             raise
         if on_disk is not None and counts is not None:
             on_disk.stored(changes, counts, hosts.values())
-        for row in rows:
-            host = hosts[row.host]
-            if (clock := self._clock(host)) is not None:
-                clock.known += 0 if row.flags & FLAG_STRANGER else new
-            if not host.given_up:
-                state.waits(host, 1)
-                if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
-                    state.workbench.add(host)
-        return len(rows)
 
     def _host(self, name: str) -> Host:
         """The host in memory, or a copy that serves until what was found is queued."""
-        state, copy = self._state, self._copies.get(name)
+        table, copy = self._hosts, self._copies.get(name)
         if copy is None:
-            host = state.to_queue(name)
-        elif name in state.dirty or name in state.workbench.hosts:  # another port of its name came to it meanwhile
-            host = state.host(name)
+            host = table.to_queue(name)
+        elif name in table.dirty or name in table.workbench.hosts:  # another port of its name came to it meanwhile
+            host = table.of(name)
             host.arrival = max(host.arrival, copy.arrival)
             del self._copies[name]
         else:
             return copy
-        if name not in state.workbench.hosts:
+        if name not in table.workbench.hosts:
             self._copies[name] = host
         return host
 
@@ -243,7 +218,7 @@ class Admission:
             return item
         refusal = self._gates.room_refusal(item, now)
         if refusal is not None:
-            self._state.refused[refusal] += 1
+            self._state.refused.counts[refusal] += 1
             return None
         if item.flags & FLAG_STRANGER:
             return item._replace(priority=of_stranger(item.priority, is_front=item.address.is_front))
@@ -253,28 +228,28 @@ class Admission:
 
     def _meet(self, name: str) -> None:
         """A URL of the host will be queued: the first of it counts for its domain."""
-        if not self._host(name).met and not self._state.knows(name):
+        if not self._host(name).met and not self._hosts.ports.knows(name):
             self._domains.taken_up(name)
 
     def _within_rules(self, item: DiscoveredUrl, now: float, coming: int | None = None) -> bool:
         """``coming``: of its host's name, on their way into its budget; None: it is the first."""
         address, bounded = item.address, not item.flags & _BEYOND_BUDGET
         stranger = bool(item.flags & FLAG_STRANGER)  # with a budget of its own
-        if not item.flags & FLAG_SEED and self._state.too_many_ports(address.host, stranger=stranger):
-            self._state.refused[Reason.TOO_MANY_PORTS] += 1
+        if not item.flags & FLAG_SEED and self._hosts.ports.full(address.host, stranger=stranger):
+            self._state.refused.counts[Reason.TOO_MANY_PORTS] += 1
             return False
         if bounded and coming is None and self._one_host_too_many(address.host, now, stranger=stranger):
-            self._state.refused[Reason.TOO_MANY_HOSTS] += 1
+            self._state.refused.counts[Reason.TOO_MANY_HOSTS] += 1
             return False
         host = self._host(address.host)
         known = host.known if (clock := self._clock(host)) is None else clock.known
         if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
-            self._state.refused[Reason.BUDGET] += 1
+            self._state.refused.counts[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and (
             host.left_alone or not self._state.robots.allows(address.scheme, address.host, address.url)
         ):
-            self._state.refuse(Reason.ROBOTS, address.url, item.flags)
+            self._state.refused.add(Reason.ROBOTS, address.url, item.flags)
             return False
         return True
 
@@ -283,7 +258,7 @@ class Admission:
         known, domains = self._state.workbench.hosts.get(name), self._domains
         if known is not None and known.met:
             return False
-        if not domains.full(name, stranger=stranger) or self._state.knows(name):
+        if not domains.full(name, stranger=stranger) or self._hosts.ports.knows(name):
             return False
         if self._gates.any_hosts(domains.domain_of(name), now):
             return False
@@ -319,7 +294,7 @@ class Admission:
         )
 
 
-def moves_of(store: FrontierStore) -> list[tuple[str, str]]:
+def moves_of(store: FactReader) -> list[tuple[str, str]]:
     """Where seeds that have rules were redirected, from and to, in the order in which that was seen."""
     packed = store.fact(MOVES_FACT)
     return [(before, after) for before, after in orjson.loads(packed)] if packed else []

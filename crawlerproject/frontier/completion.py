@@ -38,6 +38,7 @@ class LeaseCompletion:
         rng: random.Random,
     ) -> None:
         self._state = state
+        self._hosts = state.hosts
         self._politeness = politeness
         self._renders = renders
         self._robots_answers = robots_answers
@@ -71,7 +72,7 @@ class LeaseCompletion:
             self._state.queue_to_render(lease.row, host, record, ending.render, now)
         elif lease.stored:
             self._state.decide(lease.row, host, record)
-        self._state.dirty[host.name] = host
+        self._hosts.dirty[host.name] = host
         host.delay_seconds = self._politeness.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
         self._settle(host, verdict, ending)
@@ -93,7 +94,7 @@ class LeaseCompletion:
     def _settle(self, host: Host, verdict: Consequence, ending: FetchOutcome) -> None:
         """Say what becomes of a host that keeps failing, and do it."""
         if verdict.give_up:
-            self._state.give_up(host)
+            self._hosts.give_up(host)
             logger.warning("%s is left alone until the next start: its probe failed too (%s)", host.name, ending.reason)
         elif verdict.parked:
             logger.info(
@@ -105,7 +106,7 @@ class LeaseCompletion:
         """The host's and its address's pause begin where the answer ended."""
         ended += _SERVERS_VIEW_SECONDS
         delay = self._politeness.jittered(host.delay_seconds, self._rng)
-        self._state.charge(host, ended, ended + delay)
+        self._hosts.ports.charge(host, ended, ended + delay)
         next_free = max(host.pace_free, host.held_until)
         self._state.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 
@@ -118,7 +119,7 @@ class LeaseCompletion:
             self._state.queue_again(lease.row, host, now)
         else:
             self._state.changes.removed.append(lease.row)
-        self._state.dirty[host.name] = host
+        self._hosts.dirty[host.name] = host
         self._left_browser(host, now)
 
     def put_back(self, lease: Lease, now: float) -> None:
@@ -140,7 +141,7 @@ class LeaseCompletion:
         host = lease.host
         if lease.stored:
             host.taken.discard(lease.row.arrival)
-            self._state.waits(host, 1)
+            self._hosts.waits(host, 1)
         return host
 
     def _left_browser(self, host: Host, now: float) -> None:

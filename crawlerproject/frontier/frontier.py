@@ -7,8 +7,7 @@ robots.txt), ``books`` keeps what they share until it is stored.
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
 from crawlerproject.errors import StorageError
@@ -16,27 +15,22 @@ from crawlerproject.frontier.admission import Admission, LessImportant
 from crawlerproject.frontier.completion import LeaseCompletion
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.hosts.host import PAUSED, Host
-from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
 from crawlerproject.frontier.messages import Links, Message, RobotsWanted
-from crawlerproject.frontier.ownership import HostOwnership, SoleOwner
+from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
-from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.robots.responses import RobotsResponses
-from crawlerproject.frontier.state import FrontierState, unsure_until
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequests
-from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.url.scope import bounded_domain, registered_domain
-from crawlerproject.rules.url.urls import origin
-from crawlerproject.stores.protocols import Changes, DueStore, FrontierStore, PageRecord
+from crawlerproject.stores.protocols import PageRecord
 
 # Of hosts with work. At some 1 KB each with what their queues have at hand, the default of FRONTIER_MAX_HOSTS_IN_MEMORY
 # is 100 MB, and at five seconds a page it is 20,000 pages a second: more than one process fetches.
@@ -50,76 +44,41 @@ class Frontier:
 
     def __init__(
         self,
-        store: FrontierStore,
-        workbench: Workbench[Host],
+        state: FrontierState,
         gates: Gates,
         politeness: HostPoliteness,
-        robots: RobotsCache,
-        *,
+        renders: Renders,
         rng: random.Random,
-        started_at: float,
-        clean_start: bool,
-        renders: Renders | None = None,
-        ownership: HostOwnership | None = None,
         less_important: LessImportant | None = None,
-        max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
-        longest: Longest | None = None,
-        holds: Holds | None = None,
     ) -> None:
-        """Without a ``territory`` this is the only process of its crawl; ``less_important`` is what a rank says.
-
-        More hosts with work than ``max_hosts_in_memory`` wait on disk, if the store lists those that are due.
-        ``longest``: how far ahead a stored moment may lie; None: what is stored is believed.
-        """
-        self.workbench = workbench
-        on_disk = HostsOnDisk(store, max_hosts_in_memory) if isinstance(store, DueStore) else None
-        self.renders = renders or Renders(store, workbench, rng)
-        self.state = FrontierState(
-            store,
-            workbench,
-            robots,
-            start_delay_seconds=politeness.start_delay_seconds,
-            max_ports=gates.max_ports_per_host,
-            now=started_at,
-            longest=longest,
-            ownership=ownership or SoleOwner(unsure_until(store, started_at, clean_start=clean_start)),
-            on_disk=on_disk,
-            holds=holds,
-        )
-        self._paging = HostPaging(self.state, on_disk) if on_disk is not None else None
-        self._started_at, self._clean_start = started_at, clean_start
-        self.embeds = Subrequests(self.state, gates)
+        """``less_important``: what a rank says."""
+        hosts = self.hosts = state.hosts
+        self.state, self.workbench, self.renders = state, state.workbench, renders
+        self._paging = HostPaging(hosts, hosts.on_disk) if hosts.on_disk is not None else None
+        self.embeds = Subrequests(state, gates)
         # In a fleet a domain as partitions have it, so that its hosts all are one worker's.
-        domain_of = bounded_domain if ownership is None else registered_domain
-        self.domains = DomainHostCounts(store, gates.max_hosts_per_domain, domain_of)
-        self._admission = Admission(self.state, gates, self.domains, less_important)
-        robots_answers = self._robots_answers = RobotsResponses(self.state, gates, politeness, rng)
-        self._issuer = LeaseIssuer(self.state, gates, self.renders, self.embeds, robots_answers.refused)
-        self._endings = LeaseCompletion(self.state, politeness, robots_answers, self.renders, rng)
+        domain_of = bounded_domain if isinstance(hosts.ownership, SoleOwner) else registered_domain
+        self.domains = DomainHostCounts(state.store, gates.max_hosts_per_domain, domain_of)
+        self._admission = Admission(state, gates, self.domains, less_important)
+        self._robots_answers = RobotsResponses(state, gates, politeness, rng)
+        self._issuer = LeaseIssuer(state, gates, renders, self.embeds, self._robots_answers.refused)
+        self._endings = LeaseCompletion(state, politeness, self._robots_answers, renders, rng)
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
         if self._paging is not None:
-            self._paging.begin_loading(look_at_all=not self._clean_start)
+            self._paging.begin_loading()
         else:
-            self._admission.take_up(self.state.store.hosts_with_work())
+            self.hosts.take_up(self.state.store.hosts_with_work())
 
     def load_some(self, count: int) -> bool:
         """Take up so many more of them; whether there may be others. StorageError: call again later."""
-        return self._paging is not None and self._paging.load_some(count, self._started_at)
-
-    @property
-    def loading(self) -> bool:
-        """Whether hosts of an earlier run are not taken up yet."""
-        return self.state.met is not None
-
-    def take_up(self, names: Iterable[str]) -> None:
-        """Take up hosts with work whose partition has come to us."""
-        self._admission.take_up(names)
+        return self._paging is not None and self._paging.load_some(count)
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:
         """Forget every host that is not ours any more; those that are still in flight, which must end first."""
-        return self._admission.let_go(mine)
+        self.state.robots.forget(mine)
+        return self.hosts.let_go(mine)
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         """What of these passes the gates that need no state of the host: what is worth sending to its worker."""
@@ -127,7 +86,7 @@ class Frontier:
 
     def read(self, message: Message, now: float) -> None:
         """Take in what another worker wrote about hosts of ours."""
-        self.state.now = now
+        self.hosts.clock.now = now
         if isinstance(message, Links):
             self.add(message.found, now)
         elif isinstance(message, RobotsWanted):
@@ -137,7 +96,7 @@ class Frontier:
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
-        self.state.now = now
+        self.hosts.clock.now = now
         return self._admission.add(found, now)
 
     def again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
@@ -153,7 +112,7 @@ class Frontier:
 
         ``enough`` is asked after each turn that led to nothing: True ends the search though hosts may be free.
         """
-        self.state.now = now
+        self.hosts.clock.now = now
         if self._paging is not None:
             self._paging.tend(now)
         return self._issuer.next(now, enough)
@@ -177,7 +136,7 @@ class Frontier:
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
-        self.state.now = now
+        self.hosts.clock.now = now
         self._endings.finish(lease, ending, record, body, now)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
@@ -198,92 +157,32 @@ class Frontier:
 
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
         """The names and keys that are not asked from now on, with what is said of each; others go on. StorageError."""
-        self.state.now = now
-        holds = self.state.holds
+        self.hosts.clock.now = now
+        holds = self.hosts.holds
         before, holds.paused = holds.paused, dict(paused)
         try:
             for name in before.keys() - paused.keys():
-                self.state.let_in(name)
+                self.hosts.let_in(name)
         except StorageError:
             holds.paused = before
             raise
-        for host in list(self.hosts()):
+        for host in list(self.workbench.hosts.values()):
             if not host.given_up and host.stage == Stage.WAITING and holds.pause_of(host.name) is not None:
-                self.state.hold(host, PAUSED)
+                self.hosts.hold(host, PAUSED)
                 self.workbench.wait(host, host.next_free, work=False)
-
-    def take_changes(self) -> Changes:
-        """Everything decided since the last call, to be applied once its archive bytes are durable."""
-        return self.state.take_changes()
-
-    def keep_fact(self, name: str, packed: bytes) -> None:
-        """Store a fact of the worker's with the next commit, together with all that was decided before."""
-        self.state.changes.facts.append((name, packed))
-
-    def apply(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
-        """Commit ``changes`` and ``facts`` atomically. On StorageError nothing has changed; call again later."""
-        self.state.apply(changes, facts)
-
-    def take_back(self, changes: Changes) -> None:
-        """Put changes that could not be committed in front of those that came since."""
-        self.state.take_back(changes)
-
-    # --- looking on -----------------------------------------------------------------------------
-
-    @property
-    def waiting_urls(self) -> int:
-        """Queued and not leased, of hosts not given up."""
-        return self.state.waiting_urls
-
-    @property
-    def leased(self) -> int:
-        """Leases that have not ended."""
-        return self.state.leased
-
-    @property
-    def given_up_hosts(self) -> int:
-        """Hosts left alone since this start."""
-        return self.state.given_up_hosts
-
-    @property
-    def refused(self) -> Counter[str]:
-        """Refusals by reason since the last ``take_refused``."""
-        return self.state.refused
-
-    def take_refused(self) -> Counter[str]:
-        """The refusals since the last call, by reason."""
-        refused, self.state.refused = self.state.refused, Counter()
-        return refused
-
-    def take_refused_seeds(self) -> list[tuple[str, Reason]]:
-        """Seeds that met a gate since the last call, by URL; of very many the first."""
-        refused, self.state.refused_seeds = self.state.refused_seeds, []
-        return refused
-
-    def content_signals(self, url: str) -> tuple[str, ...]:
-        """Content-Signal and Content-Usage of the URL's robots.txt, as written; consulted for its lease, so at hand."""
-        return self.state.robots.rules(origin(url)).content_signals
-
-    def hosts(self) -> Iterator[Host]:
-        """Every host in memory."""
-        yield from self.workbench.hosts.values()
-
-    @property
-    def on_disk(self) -> Counts:
-        """The hosts with work that are not in memory."""
-        return self.state.on_disk.counts if self.state.on_disk is not None else Counts()
 
     def only_rests(self, now: float, patience_seconds: float) -> bool:
         """Whether nothing can be fetched for ``patience_seconds`` because every host with work rests for longer."""
-        if self.leased:
+        if self.state.leased:
             return False
         wake = self.wake_at()
         if wake is not None and wake <= now + patience_seconds:
             return False
-        if self.on_disk.resting < self.on_disk.hosts:
+        counts, in_memory = self.hosts.counts_on_disk, self.workbench.hosts.values()
+        if counts.resting < counts.hosts:
             return False
         return all(
             not host.work or host.rests_until(now) > now + patience_seconds
-            for host in self.hosts()
+            for host in in_memory
             if host.stage in (Stage.WAITING, Stage.IDLE)
-        ) and not any(host.stage in _ABOUT_TO for host in self.hosts())
+        ) and not any(host.stage in _ABOUT_TO for host in in_memory)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.config.values import list_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -13,13 +12,14 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.traps.path_shapes import trap
 from crawlerproject.rules.url.exclusion import Exclusion
-from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, useless
+from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, url_path, useless
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
 from crawlerproject.rules.url.scope import Patterns, Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.operator_files.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
+from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
@@ -46,6 +46,16 @@ class NeverCrawl(Protocol):
     def listing(self, host_name: str, now: float) -> Listing | None: ...
 
 
+class GateSettings(NamedTuple):
+    """What the operator bounds."""
+
+    max_urls_per_host: int
+    skip_extensions: Collection[str] = ()
+    max_ports_per_host: int = DEFAULT_MAX_PORTS
+    max_hosts_per_domain: int = DEFAULT_MAX_HOSTS
+    hubs: bool = False  # whether hubs may push to us: else nothing is asked of them
+
+
 class Gates:
     """The schedule gate and the fetch gate; cheapest refusal first."""
 
@@ -54,22 +64,17 @@ class Gates:
         scope: Scope,
         never_crawl: NeverCrawl,
         addresses: AddressRules,
-        skip_extensions: Collection[str],
-        *,
-        max_urls_per_host: int,
-        max_ports_per_host: int = DEFAULT_MAX_PORTS,
-        max_hosts_per_domain: int = DEFAULT_MAX_HOSTS,
+        settings: GateSettings,
         traps: TrapModel | None = None,
-        hubs: bool = False,
     ) -> None:
-        self._hubs = hubs  # whether they may push to us: else nothing is asked of them
+        self._hubs = settings.hubs
         self.scope = scope
-        self.max_urls_per_host = max_urls_per_host
-        self.max_ports_per_host = max_ports_per_host
-        self.max_hosts_per_domain = max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
+        self.max_urls_per_host = settings.max_urls_per_host
+        self.max_ports_per_host = settings.max_ports_per_host
+        self.max_hosts_per_domain = settings.max_hosts_per_domain * (NAMED_FACTOR if scope.mode == "domain" else 1)
         self.never_crawl = never_crawl
         self.addresses = addresses
-        self.skip_extensions = extensions_of(skip_extensions)
+        self.skip_extensions = extensions_of(settings.skip_extensions)
         self._skip_of_sitemaps = of_sitemaps(self.skip_extensions)
         self._traps = traps
 
@@ -90,7 +95,7 @@ class Gates:
             return Reason.PRIVATE_ADDRESS
         if seed:
             return None
-        path = address.url.partition("://")[2].partition("?")[0].partition("/")[2]
+        path = url_path(address.url)
         if useless(path, self._skip_of_sitemaps if found.flags & FLAG_SITEMAP else self.skip_extensions):
             return Reason.EXTENSION
         if elsewhere:
@@ -117,6 +122,9 @@ class Gates:
             return Reason.SCOPE  # left over from a run that did
         if self._left_out(row, row.flags):
             return Reason.SCOPE  # queued before the pattern was added
+        skipped = self._skip_of_sitemaps if row.flags & FLAG_SITEMAP else self.skip_extensions
+        if useless(url_path(row.url), skipped) and not row.flags & _ASKED_FOR:
+            return Reason.EXTENSION  # queued before SKIP_EXTENSIONS named it
         if self._traps is None:
             return None
         if row.flags & FLAG_STRANGER and self._stranger_spent(row.host, row, now):
@@ -155,8 +163,7 @@ class Gates:
             return refusal
         if len(target.url) > self.scope.max_url_length:
             return Reason.URL_LENGTH
-        path = target.url.partition("://")[2].partition("?")[0]
-        return Reason.EXTENSION if useless(path, self.skip_extensions) else None
+        return Reason.EXTENSION if useless(url_path(target.url), self.skip_extensions) else None
 
     def _stranger_spent(self, host: str, named: DiscoveredUrl | QueuedPage, now: float) -> bool:
         """Whether the domain that named the URL has used up what it may have us ask of the host."""
@@ -198,34 +205,35 @@ class Gates:
         return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))
 
 
-def gates_of(
-    settings: BaseSettings,
-    scope: str,
-    seed_hosts: Iterable[str],
-    traps: TrapModel | None = None,
-    patterns: Patterns | None = None,
-) -> Gates:
-    """The gates of a crawl with these settings, ``-a scope=``, host keys of seeds, and patterns."""
+def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
+    """The scope of a crawl with these settings, ``-a scope=``, host keys of seeds, and patterns."""
+    return Scope(
+        mode,
+        seed_hosts,
+        max_depth=settings.getint("SCOPE_MAX_DEPTH"),
+        max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
+        patterns=patterns,
+    )
+
+
+def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, traps: TrapModel | None = None) -> Gates:
+    """The gates of a crawl with these settings."""
     return Gates(
-        Scope(
-            scope,
-            seed_hosts,
-            max_depth=settings.getint("SCOPE_MAX_DEPTH"),
-            max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
-            patterns=patterns,
-        ),
-        never_crawl_of(settings),
+        scope,
+        never_crawl,
         AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
-        list_of(settings, "SKIP_EXTENSIONS"),
-        max_urls_per_host=settings.getint("SCOPE_MAX_URLS_PER_HOST"),
-        max_ports_per_host=settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
-        max_hosts_per_domain=settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
-        traps=traps,
-        hubs=bool(settings.getint("WEBSUB_PORT")),
+        GateSettings(
+            settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+            list_of(settings, "SKIP_EXTENSIONS"),
+            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+            settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
+            hubs=bool(settings.getint("WEBSUB_PORT")),
+        ),
+        traps,
     )
 
 
 def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
     """The lists that a crawl with these settings honours: the project's, and the operator's own."""
     paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
-    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS", RELOAD_SECONDS))
+    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))

@@ -10,7 +10,7 @@ import orjson
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.seed_rules import SeedRule, rule_of
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import FactReader
 
 _SCOPE_FACT = "scope of the seeds"
 _SEEDS_FACT = "keys of the seeds"
@@ -30,7 +30,7 @@ class Changed(NamedTuple):
 class KnownSeeds:
     """Read once from the store; ``take`` adds to it, ``facts`` are what the store is given."""
 
-    def __init__(self, store: FrontierStore) -> None:
+    def __init__(self, store: FactReader) -> None:
         kept = store.fact(_SCOPE_FACT)
         self.scope: str
         self.hosts: list[str]

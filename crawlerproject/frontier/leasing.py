@@ -12,21 +12,19 @@ from crawlerproject.frontier.holds import LEFT_ALONE
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.refusals import Refusals, is_kept, was_put_last
+from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS, Refusals, is_kept
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
+from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.politeness.backoff import FAILURES
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_STRANGER, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_STRANGER, QueuedPage
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
 _ROWS_PER_TURN = 64
 # Until the next such turn of the host: its queue takes a fifth of the processor at most, 100,000 rows eight seconds.
 _BETWEEN_SECONDS = 0.005
-# A row that the next commit stores cannot be leased before: look again after a beat (COMMIT_SECONDS) and a bit.
-UNSTORED_WAIT_SECONDS = 1.3
 # A host that may not be asked now, since its partition is about to change hands, is looked at again after this.
 _LEAVING_SECONDS = 1.0
 
@@ -55,6 +53,7 @@ class LeaseIssuer:
     ) -> None:
         """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
         self._state = state
+        self._hosts = state.hosts
         self._embeds = embeds
         self._gates = gates
         self._renders = renders
@@ -67,7 +66,7 @@ class LeaseIssuer:
         """
         while (turn := self._state.workbench.take(now)) is not None:
             if not turn.address:
-                if self._state.holds and self._held(turn.host):
+                if self._hosts.holds and self._held(turn.host):
                     self._embeds.refuse_all(turn.host, LEFT_ALONE[turn.host.held])
                     self._state.workbench.turn_away(turn.host, now)
                     continue
@@ -100,7 +99,7 @@ class LeaseIssuer:
             raise
 
     def _lease_of(self, host: Host, address: str, now: float) -> Lease | None:
-        if (self._state.holds and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.given_up:
+        if (self._hosts.holds and self._held(host)) or not self._state.ownership.may_ask(host.name) or host.given_up:
             self._embeds.refuse_all(host, LEFT_ALONE[host.held] if host.given_up else Reason.RENDER_PACE)
             self._pass_by(host, now)
             return None
@@ -118,8 +117,8 @@ class LeaseIssuer:
 
     def _held(self, host: Host) -> bool:
         """Whether the host is paused or has had its share, so that it is left with its queue."""
-        if (why := self._state.holds.why(host)) and not host.given_up:
-            self._state.hold(host, why)
+        if (why := self._hosts.holds.why(host)) and not host.given_up:
+            self._hosts.hold(host, why)
         return bool(why)
 
     def _look(self, host: Host, address: str, now: float, down: Refusals) -> Callable[[], Lease | None]:
@@ -134,39 +133,46 @@ class LeaseIssuer:
                 if renders.closed:
                     down.keep(row)
                 busy = True
-                continue
-            if row.flags & FLAG_STRANGER and self._is_the_hosts_own(row):
+            elif row.flags & FLAG_STRANGER and self._is_the_hosts_own(row):
                 down.leave_plain(row)
-                continue
-            refusal = self._gates.refusal_again(row, now)
-            if refusal is None and not (row.flags & FLAG_ROBOTS and _judged_by_itself(row)):
-                scheme = row.url.partition(":")[0]
-                until = host.robots_until(scheme)
-                if -until > now and row.flags & FLAG_ROBOTS:
-                    down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
-                    continue
-                if -until > now and self._others_first(scheme, host, down, now):
-                    self._put_last(row, down, now)
-                    continue
-                if until <= now:
-                    return partial(self._robots_first, scheme, host, address, now)
-                rules = self._state.robots.rules(f"{scheme}://{host.name}")
-                if host.left_alone or not rules.allowed(row.url):
-                    self._refuse_by_rules(row, host, down, now)
-                    continue
-                if rules.visit_times and (closed := rules.seconds_until_open(now)):
-                    return partial(self._stay_away, host, now, now + closed)
-            if refusal is not None:
+            elif (refusal := self._gates.refusal_again(row, now)) is not None:
                 down.refuse(row, refusal, now)
+            elif not (row.flags & FLAG_ROBOTS and _judged_by_itself(row)) and (
+                act := self._by_robots(row, host, address, now, down)
+            ):
+                if act is not _turned_down:
+                    return act
             elif row.flags & FLAG_RENDER and renders.given_up(row.url, host.name):
                 down.leave_plain(row)
             else:
                 return partial(self._handed_out, row, host, address, now)
-        if down and not self._state.ownership.crowded():
+        if down and not self._hosts.ownership.crowded():
             return partial(self._release, host, now, now + _BETWEEN_SECONDS)  # there may be more
         if down or down.put_off:
             return partial(self._release, host, now, now + UNSTORED_WAIT_SECONDS)
         return partial(self._line_up, host, now) if busy else partial(self._nothing_now, host, now, kept=kept)
+
+    def _by_robots(
+        self, row: QueuedPage, host: Host, address: str, now: float, down: Refusals
+    ) -> Callable[[], Lease | None] | None:
+        """What the robots.txt of a row makes of the turn; None when the row may be fetched."""
+        scheme = row.url.partition(":")[0]
+        until = host.robots_until(scheme)
+        if -until > now and row.flags & FLAG_ROBOTS:
+            down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
+            return _turned_down
+        if -until > now and down.others_first(scheme, now):
+            down.put_last(row, now)
+            return _turned_down
+        if until <= now:
+            return partial(self._robots_first, scheme, host, address, now)
+        rules = self._state.robots.rules(f"{scheme}://{host.name}")
+        if host.left_alone or not rules.allowed(row.url):
+            down.refuse_by_rules(row, now)
+            return _turned_down
+        if rules.visit_times and (closed := rules.seconds_until_open(now)):
+            return partial(_stay_away, self._state.workbench, host, now, now + closed)
+        return None
 
     def _embed(self, host: Host, address: str, now: float) -> Lease | None:
         """This turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
@@ -202,13 +208,13 @@ class LeaseIssuer:
         """Nothing that is stored waits for this run. The rows themselves are the truth, whatever was counted."""
         left = host.rows - len(host.taken)
         if kept:
-            self._state.waits(host, host.kept - left)
+            self._hosts.waits(host, host.kept - left)
             self._renders.kept += left - host.kept
             host.kept = left
         elif not host.unstored and host.waiting_urls:
-            self._state.waits(host, -host.waiting_urls)
+            self._hosts.waits(host, -host.waiting_urls)
             host.rows, host.kept = len(host.taken), 0
-            self._state.dirty[host.name] = host
+            self._hosts.dirty[host.name] = host
         self._release(host, now, now + UNSTORED_WAIT_SECONDS if host.unstored else now)
 
     def _release(self, host: Host, now: float, again: float) -> None:
@@ -220,21 +226,6 @@ class LeaseIssuer:
         again = now if host.given_up else now + _LEAVING_SECONDS
         self._state.workbench.release(host, now, again, work=not host.given_up)
 
-    def _refuse_by_rules(self, row: QueuedPage, host: Host, down: Refusals, now: float) -> None:
-        """What a robots.txt forbids that is not committed yet is decided with it: a crash forgets both or neither."""
-        if row.url.partition(":")[0] not in host.robots_unstored:
-            down.refuse(row, Reason.ROBOTS, now)
-            return
-        self._state.refuse(Reason.ROBOTS, row.url, row.flags)
-        self._state.take(row, host)
-        if row.flags & FLAG_RENDER:
-            self._state.leave_plain(row, host)
-        else:
-            self._state.decide(row, host, PageRecord(row.url, Reason.ROBOTS, 0, now))
-        if row.flags & FLAG_ROBOTS:
-            down.robots.append(row)
-        down.put_off = True
-
     def _is_the_hosts_own(self, row: QueuedPage) -> bool:
         """Whether the host itself has named a stranger's URL meanwhile, or it was fetched before."""
         return not row.flags & FLAG_RENDER and self._state.store.known([row.page_key], [row.host])[0]
@@ -244,27 +235,6 @@ class LeaseIssuer:
         if not host.rendering:
             self._renders.line_up(host)
         self._state.workbench.release(host, now, now if host.embeds else now + LINE_SECONDS, work=True)
-
-    def _stay_away(self, host: Host, now: float, until: float) -> None:
-        """robots.txt names the hours of visits."""
-        host.closed_until = until
-        self._state.workbench.release(host, now, until, work=True)
-
-    def _others_first(self, scheme: str, host: Host, down: Refusals, now: float) -> bool:
-        """Whether there is something to ask over the other of http and https while this one cannot be reached."""
-        if scheme not in down.others:
-            good = host.other_scheme_good(scheme, now)
-            down.others[scheme] = good or self._state.other_scheme_waits(host, scheme)
-        return down.others[scheme]
-
-    def _put_last(self, row: QueuedPage, down: Refusals, now: float) -> None:
-        """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
-        if was_put_last(row, now - UNSTORED_WAIT_SECONDS):
-            down.put_off = True  # once a beat: its scheme has some time to come back
-        elif row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
-            down.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
-        else:
-            down.put_last(row, now)
 
     def _robots_first(self, scheme: str, host: Host, address: str, now: float) -> Lease:
         row = robots_row(host, scheme, self._state.next_arrival(host, now))
@@ -285,6 +255,16 @@ class LeaseIssuer:
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._state.leased += 1
         return Lease(row, host, address, now, host.promise_seconds, stored)
+
+
+def _stay_away(workbench: Workbench[Host], host: Host, now: float, until: float) -> None:
+    """robots.txt names the hours of visits."""
+    host.closed_until = until
+    workbench.release(host, now, until, work=True)
+
+
+def _turned_down() -> None:
+    """The row is not fetched, and the turn goes on with the next one."""
 
 
 def _judged_by_itself(row: QueuedPage) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from crawlerproject.frontier.messages import Message
+from crawlerproject.stores.protocols import Changes, FrontierStore
+
+_UNSURE_FACT = "unsure-until"
 
 
 class HostOwnership(Protocol):
@@ -56,3 +59,14 @@ class SoleOwner:
     def send(self, host: str, message: Message) -> None:
         """There is nobody else."""
         raise AssertionError(f"nobody else decides about {host}")
+
+
+def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:
+    """Until then an earlier process may have asked any host without a trace in the store; 0.0 when none has.
+
+    Kept, since a clean start may follow soon after an unclean one.
+    """
+    if clean_start:
+        return min(float(store.fact(_UNSURE_FACT) or 0.0), started_at)  # the clock may have been set back since
+    store.apply(Changes(facts=[(_UNSURE_FACT, repr(started_at).encode())]))
+    return started_at

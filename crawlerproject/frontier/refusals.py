@@ -9,9 +9,12 @@ from __future__ import annotations
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.state import FrontierState, decided_key
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.backoff import FAILURES
 from crawlerproject.rules.url.priority import LAST
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
 
+# A row that the next commit stores cannot be leased before: look again after a commit (COMMIT_SECONDS) and a bit.
+UNSTORED_WAIT_SECONDS = 1.3
 # Added to the arrival of a row that a later run shall have: it sorts behind all others of its host. Microseconds since
 # the epoch reach this in 146,000 years.
 _KEPT = 1 << 62
@@ -22,7 +25,7 @@ def is_kept(row: QueuedPage) -> bool:
     return row.arrival >= _KEPT
 
 
-def was_put_last(row: QueuedPage, since: float) -> bool:
+def _was_put_last(row: QueuedPage, since: float) -> bool:
     """Whether the row was put behind all others at ``since`` (epoch seconds) or later."""
     return row.tries > 0 and row.priority == LAST and since <= row.arrival / 1_000_000 < _KEPT / 1_000_000
 
@@ -30,7 +33,18 @@ def was_put_last(row: QueuedPage, since: float) -> bool:
 class Refusals:
     """Rows of one host's queue, in one turn; ``store`` makes one atomic change of them."""
 
-    __slots__ = ("_host", "_kept", "_pages", "_queued", "_refused", "_removed", "_state", "others", "put_off", "robots")
+    __slots__ = (
+        "_host",
+        "_kept",
+        "_others",
+        "_pages",
+        "_queued",
+        "_refused",
+        "_removed",
+        "_state",
+        "put_off",
+        "robots",
+    )
 
     def __init__(self, state: FrontierState, host: Host) -> None:
         self._state = state
@@ -42,7 +56,7 @@ class Refusals:
         self._kept = 0
         self.put_off = False  # whether other rows wait for the next commit
         self.robots: list[QueuedPage] = []  # refused rows of robots.txt files that other hosts wait for
-        self.others: dict[str, bool] = {}  # scheme that cannot be reached -> whether there is work over the other
+        self._others: dict[str, bool] = {}  # scheme that cannot be reached -> whether there is work over the other
 
     def __bool__(self) -> bool:
         return bool(self._removed)
@@ -60,8 +74,37 @@ class Refusals:
         """A page is not worth its render any more, or a stranger's is the host's own: what is known of it stands."""
         self._removed.append(row)
 
+    def refuse_by_rules(self, row: QueuedPage, now: float) -> None:
+        """What a robots.txt forbids that is not committed yet is decided with it: a crash forgets both or neither."""
+        state, host = self._state, self._host
+        if row.url.partition(":")[0] not in host.robots_unstored:
+            self.refuse(row, Reason.ROBOTS, now)
+            return
+        state.refused.add(Reason.ROBOTS, row.url, row.flags)
+        state.take(row, host)
+        if row.flags & FLAG_RENDER:
+            state.leave_plain(row, host)
+        else:
+            state.decide(row, host, PageRecord(row.url, Reason.ROBOTS, 0, now))
+        if row.flags & FLAG_ROBOTS:
+            self.robots.append(row)
+        self.put_off = True
+
+    def others_first(self, scheme: str, now: float) -> bool:
+        """Whether there is something to ask over the other of http and https while this one cannot be reached."""
+        if scheme not in self._others:
+            good = self._host.other_scheme_good(scheme, now)
+            self._others[scheme] = good or self._state.other_scheme_waits(self._host, scheme)
+        return self._others[scheme]
+
     def put_last(self, row: QueuedPage, now: float) -> None:
-        """It goes behind all others, with one more try."""
+        """A page whose scheme cannot be reached goes behind those of the scheme that can; in the end it is refused."""
+        if _was_put_last(row, now - UNSTORED_WAIT_SECONDS):
+            self.put_off = True  # once a commit: its scheme has some time to come back
+            return
+        if row.tries + 1 >= FAILURES[Reason.ROBOTS_UNREACHABLE].max_tries:
+            self.refuse(row, Reason.ROBOTS_UNREACHABLE, now)
+            return
         self._removed.append(row)
         arrival = self._state.next_arrival(self._host, now)
         self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
@@ -77,8 +120,8 @@ class Refusals:
         if self._removed:
             changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
             self._state.decide_now(self._host, changes)
-            self._state.waits(self._host, -self._kept)
+            self._state.hosts.waits(self._host, -self._kept)
             self._host.kept += self._kept
             for row, reason in self._refused:
-                self._state.refuse(reason, row.url, row.flags)
+                self._state.refused.add(reason, row.url, row.flags)
         return self._kept

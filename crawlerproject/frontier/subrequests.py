@@ -44,6 +44,7 @@ class Subrequests:
 
     def __init__(self, state: FrontierState, gates: Gates) -> None:
         self._state = state
+        self._hosts = state.hosts
         self._gates = gates
         self._waiting: dict[str, deque[Subrequest]] = {}
         self._served: set[str] = set()  # hosts whose last turn went to another site's page
@@ -55,9 +56,9 @@ class Subrequests:
             return Reason.RENDER_PACE  # another worker's host: its clock is there
         if (refusal := self._gates.embed_refusal(address, now)) is not None:
             return refusal
-        if self._state.too_many_ports(address.host):
+        if self._hosts.ports.full(address.host):
             return Reason.TOO_MANY_PORTS
-        host = self._state.host(address.host)
+        host = self._hosts.of(address.host)
         if host.given_up:
             return LEFT_ALONE[host.held]
         if -host.robots_until(address.scheme) > now:
@@ -79,7 +80,7 @@ class Subrequests:
 
     def ask_again(self, embed: Subrequest) -> None:
         """Its lease is about to end before anything was sent."""
-        host = self._state.host(embed.address.host)
+        host = self._hosts.of(embed.address.host)
         self._waiting.setdefault(host.name, deque()).appendleft(embed)
         host.embeds += 1
 
@@ -88,7 +89,7 @@ class Subrequests:
         line = self._waiting.get(embed.address.host)
         if line is not None and embed in line:
             line.remove(embed)
-            self._left(self._state.host(embed.address.host), line)
+            self._left(self._hosts.of(embed.address.host), line)
 
     def refuse_all(self, host: Host, reason: Reason) -> None:
         """The host is not asked for anything."""
@@ -129,7 +130,7 @@ class Subrequests:
 
     def _allowed(self, embed: Subrequest) -> bool:
         address = embed.address
-        if self._state.host(address.host).left_alone:
+        if self._hosts.of(address.host).left_alone:
             return False
         return self._state.robots.allows(address.scheme, address.host, address.url)
 

@@ -22,7 +22,7 @@ from crawlerproject.config.fleet import shared
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
-from crawlerproject.frontier.gates import Gates, gates_of
+from crawlerproject.frontier.gates import Gates, gates_of, never_crawl_of, scope_of
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -110,7 +110,9 @@ class CrawlView:
         hosts = {*self.run.get("seed_hosts", []), *known.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()}
         patterns = Patterns(include, exclude, known.rules())
         scope = self._file.scope if self._file is not None else self.run.get("scope", "any")
-        gates = gates_of(self.settings, scope, hosts, traps, patterns)
+        gates = gates_of(
+            self.settings, scope_of(self.settings, scope, hosts, patterns), never_crawl_of(self.settings), traps
+        )
         for seed, place in moves_of(store):
             gates.scope.move(seed, place)
         return gates

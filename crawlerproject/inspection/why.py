@@ -29,7 +29,7 @@ from crawlerproject.rules.url.ports import key_of, port_of
 from crawlerproject.rules.url.scope import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FLAG_STRANGER, FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_STRANGER, FrontierReader, PageRecord, QueuedPage
 
 # Decided without asking the server for the page.
 _REFUSALS = frozenset(
@@ -59,7 +59,7 @@ _REFUSALS = frozenset(
 _HELD_STATES = {Reason.PAUSED: PAUSED, Reason.HOST_LIMIT: LIMITED}
 
 
-class QueueStore(FrontierStore, Protocol):
+class QueueStore(FrontierReader, Protocol):
     """A store that also shows a whole queue."""
 
     def queue(self, host: str) -> Iterator[QueuedPage]: ...

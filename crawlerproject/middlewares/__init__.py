@@ -1,1 +1,1 @@
-"""Downloader middlewares. They decide early; ``guard``, asked by the download handler, decides in the end."""
+"""Downloader middlewares. What must hold whatever a spider's settings say is not here but in ``guard/``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from rocksdict import Options, Rdict, ReadOptions
+from rocksdict import Rdict, ReadOptions
 
 from crawlerproject.errors import FrontierDamaged
 from crawlerproject.frontier.hosts.host import Host
@@ -43,38 +43,32 @@ def damage_of(folder: CrawlDir, progress: Progress) -> str:
 class _WholeView(FrontierView):
     """Reads the table of hosts that are due as well, where there is one. No crawl runs: its files stay as they are."""
 
-    tries = 1
+    def __init__(self, folder: str) -> None:
+        self._names = _tables_in(folder)
+        super().__init__(folder, self._names, tries=1)
 
     def read_all(self, progress: Progress) -> None:
         """Every row. Raises FrontierDamaged, or what a row raises that is none."""
         done = 0
-        for name in ("", *self._names()):
+        for name in ("", *self._names):
             column = self._tables.database.get_column_family(name) if name else self._tables.database
             options = ReadOptions()
             options.set_total_order_seek(True)
-            rows = column.iter(options)
-            rows.seek_to_first()
-            while rows.valid():
-                key, value = rows.key(), rows.value()
+            for key, value in self._tables.rows(column, options=options):
                 _unpack(name, key, value)
                 done += len(key) + len(value)
                 if done >= _BYTES_AT_A_TIME:
                     progress(done)
                     done = 0
-                rows.next()
-            self._require_end(rows)
         progress(done)
 
-    def _shown(self) -> dict[str, Options]:
-        names = self._names()
-        return {name: options for name, options in tables.table_options().items() if name in names}
 
-    def _names(self) -> list[str]:
-        try:
-            there = Rdict.list_cf(self._folder)
-        except Exception as error:  # rocksdict raises no narrower class
-            raise damaged(self._folder, str(error)) from error
-        return [name for name in tables.TABLES if name in there]
+def _tables_in(folder: str) -> list[str]:
+    try:
+        there = Rdict.list_cf(folder)
+    except Exception as error:  # rocksdict raises no narrower class
+        raise damaged(folder, str(error)) from error
+    return [name for name in tables.TABLES if name in there]
 
 
 def _without_hint(error: FrontierDamaged) -> str:

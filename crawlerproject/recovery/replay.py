@@ -17,6 +17,7 @@ from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
+from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
@@ -118,15 +119,15 @@ class Replay:
 
     def commit(self) -> None:
         """Store the ends of pages so far."""
-        changes, facts = self.frontier.take_changes(), self._learned.facts()
-        self.frontier.apply(changes, facts)
+        changes, facts = self.frontier.state.take_changes(), self._learned.facts()
+        self.frontier.state.apply(changes, facts)
         self._learned.stored(changes, facts)
         self._uncommitted = 0
 
     def _open(self) -> None:
         settings, store = self.settings, self.store
         traps = parts.traps_of(settings, store)
-        gates = parts.gates_in(settings, store, self._resumed, traps)
+        gates = parts.gates_in(settings, store, self._resumed, never_crawl_of(settings), traps)
         self.frontier = parts.frontier_of(settings, self.folder, store, gates, None, self._now, b"1")
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
@@ -190,7 +191,7 @@ class Replay:
         row = QueuedPage(
             address.host, address.key, address.url, 0, 0, attempt.depth, attempt.hops, attempt.via, 0, FLAG_RENDER
         )
-        lease = Lease(row, self.frontier.state.host(address.host), "", self._now, 0.0)
+        lease = Lease(row, self.frontier.hosts.of(address.host), "", self._now, 0.0)
         self._add((await self.answers.page(lease, attempt, self.frontier.renders)).found)
 
     def _add(self, found: list[DiscoveredUrl]) -> int:
@@ -220,9 +221,9 @@ class Replay:
             address = parse(url)
         except UrlRefused:
             return None
-        state = self.frontier.state
+        state, hosts = self.frontier.state, self.frontier.hosts
         if hops == _ROBOTS:
-            host = state.host(address.host)
+            host = hosts.of(address.host)
             row: QueuedPage | None = robots_row(host, address.scheme, state.next_arrival(host, self._now))
             stored = False
         else:
@@ -234,7 +235,7 @@ class Replay:
                 row = self._made(attempt, address)
         if row is None:
             return None
-        host = state.host(row.host)
+        host = hosts.of(row.host)
         host.given_up = False  # it was, until a start
         if stored:
             state.take(row, host)
@@ -255,7 +256,7 @@ class Replay:
     def _row(self, url: str, *, robots: bool) -> QueuedPage | None:
         """The row that waits for a URL; what the next commit would store is stored for it."""
         row = self.store.row(url, robots=robots)
-        if row is not None and row.arrival not in self.frontier.state.host(row.host).taken:
+        if row is not None and row.arrival not in self.frontier.hosts.of(row.host).taken:
             return row
         if row is None and not self.frontier.state.changes.queued:
             return None
@@ -289,15 +290,15 @@ class Replay:
     def _queued(self, found: DiscoveredUrl, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
         """Queue a page past the gates: it was let in once."""
         address, depth, hops, via, place, flags, note = found
-        state = self.frontier.state
-        if not state.knows(address.host):
+        state, hosts = self.frontier.state, self.frontier.hosts
+        if not hosts.ports.knows(address.host):
             self.frontier.domains.taken_up(address.host)
-        host = state.host(address.host)
+        host = hosts.of(address.host)
         arrival = state.next_arrival(host, self._now)
         row = QueuedPage(address.host, found.queue_key, address.url, place, arrival, depth, hops, via, 0, flags, note)
         host.rows += 1
         host.known += 0 if pages or flags & FLAG_STRANGER else 1
         self.store.apply(Changes(queued=[row], pages=pages, hosts=[(host.name, host.pack())]))
-        state.waits(host, 1)
-        state.dirty[host.name] = host
+        hosts.waits(host, 1)
+        hosts.dirty[host.name] = host
         return row

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _START_SECONDS = 60.0  # 1.1 s measured; a busy machine with a cold disk may take long
+_RECYCLE_PAGES = 200  # then the browser is started anew: what it has leaked by then is small (ours)
 _WATCH_SECONDS = 0.5  # a page allocates some 0.5 GB in that time at worst
 
 
@@ -35,12 +36,11 @@ _WATCH_SECONDS = 0.5  # a page allocates some 0.5 GB in that time at worst
 class BrowserLimits:
     """The RENDER_* settings of the same names."""
 
-    navigation_seconds: float = 15.0
-    timeout_seconds: float = 30.0
-    recycle_pages: int = 200
-    max_memory_bytes: int = 2 * 2**30
-    page_memory_bytes: int = 512 * 2**20
-    screenshot: bool = False
+    navigation_seconds: float
+    timeout_seconds: float
+    max_memory_bytes: int
+    page_memory_bytes: int
+    screenshot: bool
 
 
 class BrowserMissing(Exception):
@@ -142,7 +142,7 @@ class Browser:
         alive = self._alive(handler)
         if not await slot.close_visit(clean=shown and alive):
             alive = False
-        if not alive or self._pages >= self._limits.recycle_pages:
+        if not alive or self._pages >= _RECYCLE_PAGES:
             self._draining = True
         if alive:
             self._free.append(slot)

@@ -12,7 +12,7 @@ from scrapy.http import Response
 
 from crawlerproject.fetch.exchange import META_KEY, exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
-from crawlerproject.middlewares.guard import Guard, guard_of
+from crawlerproject.guard.guard import Guard, guard_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -40,21 +40,24 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
         lease = guard.lease_of(request)
         if lease is None:
             return await self._by_itself(guard, request)
+        guard.check(request, lease)
         if lease.is_render:  # the browser asks for nothing itself: what the page loads comes here one by one
             return await (await renderer_for(self.crawler)).render(request)
-        return await self._paced(guard, request, lease)
+        response = await self._paced(guard, request, lease)
+        if lease.is_robots:
+            await guard.robots.read_aside(response)
+        return response
 
     async def _by_itself(self, guard: Guard, request: Request) -> Response:
         """What the frontier knows nothing of: from the shell, other spiders, redirects, a spider of ours itself."""
-        await guard.judge(request, self._robots)
+        floor_seconds = await guard.judge(request, self._robots)
         exchange = exchange_of(request)
         plain = request.replace(meta={name: value for name, value in request.meta.items() if name != META_KEY})
         own = exchange_of(plain)
-        own.floor_seconds = exchange.floor_seconds
         try:
             if plain.meta.get("render"):
                 return await (await renderer_for(self.crawler)).render(plain)
-            return await self._paced(guard, plain, None)
+            return await self._paced(guard, plain, None, floor_seconds)
         finally:
             exchange.wire = own.wire
             request.meta.update({name: plain.meta[name] for name in _TOLD if name in plain.meta})
@@ -62,11 +65,11 @@ class RenderingDownloadHandler(CrawlerDownloadHandler):
     async def _robots(self, request: Request) -> Response:
         """A robots.txt for the guard: below the downloader, whose places the one that waits may have."""
         guard = guard_of(self.crawler)
-        guard.never_crawl.judge(request)
+        guard.check(request)
         return await self._paced(guard, request, None)
 
-    async def _paced(self, guard: Guard, request: Request, lease: Lease | None) -> Response:
-        waits = guard.pace.enter(request, lease)
+    async def _paced(self, guard: Guard, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Response:
+        waits = guard.pace.enter(request, lease, floor_seconds)
         if waits is not None:
             await waits
         response: Response | None = None

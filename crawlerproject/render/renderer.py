@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.
 _SHELL_PATIENCE = 10
+# Scripts and data files that are kept for the next page that asks for them (ours).
+_CACHE_BYTES = 64 * 1024**2
 _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
 
 
@@ -54,7 +56,7 @@ class Renderer:
         self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS") * patience
         self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
         self._wait_seconds = settings.getfloat("RENDER_WAIT_SECONDS")
-        self._cache = SharedCache(settings.getint("RENDER_CACHE_BYTES"))
+        self._cache = SharedCache(_CACHE_BYTES)
         self._proxies = RenderProxies(list_of(settings, "RENDER_PROXIES"))
         self._browser: Browser | None = None
 
@@ -123,7 +125,6 @@ class Renderer:
         limits = BrowserLimits(
             navigation_seconds=self._settle_seconds,
             timeout_seconds=self._timeout_seconds,
-            recycle_pages=settings.getint("RENDER_RECYCLE_PAGES"),
             max_memory_bytes=settings.getint("RENDER_MAX_MEMORY_BYTES"),
             page_memory_bytes=settings.getint("RENDER_PAGE_MEMORY_BYTES"),
             screenshot=settings.getbool("RENDER_SCREENSHOT"),

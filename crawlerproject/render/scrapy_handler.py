@@ -19,7 +19,7 @@ from scrapy.exceptions import (
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import META_KEY
-from crawlerproject.middlewares.refusal import Refused
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.handler import RenderingDownloadHandler
 

@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.errors import FetchError
-from crawlerproject.middlewares.refusal import Refused
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.render.rendered import Rendered
 from crawlerproject.render.shared_cache import SharedCache
 from crawlerproject.render.subrequests import PageEmbeds

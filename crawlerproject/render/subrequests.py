@@ -16,7 +16,7 @@ from crawlerproject.crawl.session import Session
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.subrequests import Subrequest
-from crawlerproject.middlewares.refusal import Refused
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.reasons import Reason
 from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.proxy_rotation import RenderProxies

@@ -16,6 +16,8 @@ class LruCache(Generic[_K, _V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._table: OrderedDict[_K, _V] = OrderedDict()
+        self.peek = self._table.get
+        """As a dictionary's ``get``; what it finds does not count as used."""
 
     def __contains__(self, key: _K) -> bool:
         return key in self._table

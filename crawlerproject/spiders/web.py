@@ -28,9 +28,9 @@ from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Page
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
-from crawlerproject.middlewares.refusal import Refused
 from crawlerproject.parse.links import (
     HOP_REDIRECT,
     MAX_REDIRECTS,
@@ -40,6 +40,7 @@ from crawlerproject.parse.links import (
     redirected_enough,
 )
 from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.page_view import PageView
 from crawlerproject.parse.response_page import (
     REDIRECTS,
     ai_use,
@@ -57,7 +58,6 @@ from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
-from crawlerproject.shell.page_view import PageView
 from crawlerproject.spiders.outputs import is_late, items_of
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 from crawlerproject.wire import Wire
@@ -131,7 +131,7 @@ class WebSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Build the spider with the crawl's settings."""
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.max_errors_in_a_row = crawler.settings.getint("ERRORS_IN_A_ROW")
+        spider.max_errors_in_a_row = crawler.settings.getint("OWN_ERRORS_MAX_IN_A_ROW")
         spider.sitemaps = crawler.settings.getbool("SITEMAPS")
         spider.token = crawler.settings["CRAWLER_NAME"]
         spider.services = services_of(crawler)
@@ -317,7 +317,7 @@ class WebSpider(Spider):
                 page.to_render = read.facts.words, read.links
             else:
                 _take_text(page, read)
-        page.notes += ai_use(self.services[Frontier].content_signals(page.url), response.headers)
+        page.notes += ai_use(self.services[Frontier].state.robots.content_signals(page.url), response.headers)
 
     def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> Page:
         """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""

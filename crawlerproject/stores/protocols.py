@@ -106,8 +106,14 @@ class Changes:
         return bool(first or self.fingerprints or self.payloads or self.due)
 
 
-class FrontierStore(Protocol):
-    """Where the frontier lives. Not thread-safe but for ``sync``; every call is short and blocking."""
+class FactReader(Protocol):
+    """Crawl-wide facts, by name."""
+
+    def fact(self, name: str) -> bytes | None: ...
+
+
+class FrontierReader(FactReader, Protocol):
+    """What is known of a frontier: its queues, its pages, its hosts. Every call is short and blocking."""
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before; ``hosts``, in the same order, may help."""
@@ -125,10 +131,12 @@ class FrontierStore(Protocol):
 
     def robots(self, origin: str) -> bytes | None: ...
 
-    def fact(self, name: str) -> bytes | None: ...
-
     def hosts_with_work(self) -> Iterator[str]:
         """Every host with at least one queued row, each once (seeks from host to host, not row to row)."""
+
+
+class FrontierStore(FrontierReader, Protocol):
+    """Where a frontier lives. Not thread-safe but for ``sync``."""
 
     def apply(self, changes: Changes) -> None:
         """Apply all of it atomically; survives the death of the process, not yet a power loss."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import scrapy
 from scrapy.exceptions import CloseSpider, DropItem
-from scrapy.http import Response
+from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
@@ -56,7 +56,9 @@ class Login(Feature, scrapy.Spider):
     name = "login"
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        yield scrapy.FormRequest.from_response(response, formdata={"user": "me"}, callback=self.inside)
+        yield scrapy.FormRequest.from_response(
+            cast("TextResponse", response), formdata={"user": "me"}, callback=self.inside
+        )
 
     def inside(self, response: Response) -> Any:
         yield self.said(response)

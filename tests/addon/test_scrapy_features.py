@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import pytest
 
 from crawlerproject.config.unused_settings import ALLOWED_DOMAINS, INSTEAD
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
+from tests.web import zygote
 from tests.web.running import PROJECT
 
 SPIDERS = Path(__file__).with_name("feature_spiders.py")
@@ -160,11 +160,9 @@ HOSTS = (
 
 def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Python in that folder, with this project on the path."""
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment | {"PYTHONPATH": str(PROJECT)},
-        capture_output=True, text=True, timeout=MOST_LATE, check=False,
-    )  # fmt: skip
+    return zygote.run(
+        [sys.executable, *arguments], cwd=folder, env=zygote.direct(PYTHONPATH=str(PROJECT)), timeout=MOST_LATE
+    )
 
 
 @pytest.fixture(scope="module")

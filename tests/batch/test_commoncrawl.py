@@ -30,7 +30,8 @@ from crawlerproject.rules.archive.cdxj import surt_key
 from crawlerproject.stores.archive.warc_reader import member_at
 from tests.commands.running import archive, scrapy
 from tests.crawls.archive.pywb_server import TOOLS
-from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, small_settings, synthetic_web
+from tests.web import zygote
+from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 SEGMENT = "crawl-data/CC-MAIN-2026-40/segments/1790000000000.1"
 WARC = f"{SEGMENT}/warc/CC-MAIN-20260901000000-20260901030000-00000.warc.gz"
@@ -155,7 +156,7 @@ def commoncrawl(folder: Path, base: str, source: str, *more: str) -> subprocess.
     """The command, to its end."""
     arguments = ["commoncrawl", base + source, "--base", base, "--pause", "0", *more, "-s", f"CRAWL_DIR={folder}"]
     command = [sys.executable, "-m", "scrapy", *arguments]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    return zygote.run(command)
 
 
 def test_records_come_by_byte_range_and_false_ones_are_refused(imported: Import) -> None:
@@ -201,7 +202,7 @@ def test_only_deltas_are_fetched_afterwards(imported: Import) -> None:
     (imported.web.folder / "seeds.txt").write_text(f"http://honest.test:{imported.web.port}/\n")
     command = crawl_command(
         imported.web.folder / "seeds.txt", imported.folder, imported.web.folder / "hosts",
-        small_settings(imported.web) | QUICK | {"RECRAWL_CHECK_SHARE": "0"}, scope="host",
+        small_settings(imported.web) | QUICK | {"RECRAWL_FULL_FETCH_SHARE": "0"}, scope="host",
     )  # fmt: skip
 
     first = measured(command, imported.folder.with_suffix(".log"))

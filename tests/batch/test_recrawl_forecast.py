@@ -38,7 +38,7 @@ def test_pages_that_were_read_are_counted() -> None:
     read = PageRecord("http://a.test/1", "fetched", 200, 1.0, history=History(visits=1, seen_at=1.0).pack())
     store.apply(Changes(pages=[(b"1" * 24, read), (b"2" * 24, PageRecord("http://a.test/2", "robots", 0, 1.0))]))
 
-    pages, beliefs = known_beliefs(store, random.Random(1))  # type: ignore[arg-type]
+    pages, beliefs = known_beliefs(store, random.Random(1))
 
     assert pages == 1
     assert beliefs[0] == pytest.approx(WEB)

@@ -21,6 +21,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.batch.fulltext import Hit, search
+from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT
 
 MANUAL = Path("/usr/share/doc/debian-handbook/html/en-US")
@@ -58,7 +59,7 @@ def scrapy(*arguments: str) -> list[str]:
 
 def finished(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command run to its end."""
-    return subprocess.run(scrapy(*arguments), cwd=PROJECT, capture_output=True, text=True, timeout=100, check=False)
+    return zygote.run(scrapy(*arguments), timeout=100)
 
 
 def killed(arguments: list[str], moment: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.web.running import PROJECT
+from tests.web import zygote
 
 COMMAND_SECONDS = 60.0
 
@@ -17,7 +17,7 @@ def scrapy(*arguments: str, folder: Path | None = None) -> subprocess.CompletedP
     """``scrapy ARGUMENTS``, looking at the crawl in ``folder``."""
     where = ["-s", f"CRAWL_DIR={folder}"] if folder is not None else []
     command = [sys.executable, "-m", "scrapy", *arguments, *where]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
+    return zygote.run(command, timeout=COMMAND_SECONDS)
 
 
 def ask(folder: Path, *arguments: str) -> Any:

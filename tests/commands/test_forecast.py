@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.web.running import PROJECT
+from tests.web import zygote
 
 NAMES = 40
 
@@ -29,9 +28,7 @@ def forecast(folder: Path, seeds: str, *options: str) -> str:
     """What the command prints."""
     command = [sys.executable, "-m", "scrapy", "forecast", str(folder / seeds), *options]
     settings = ("-s", f"FETCH_HOSTS_FILE={folder / 'hosts'}", "-s", f"CRAWL_DIR={folder / 'none'}")
-    return subprocess.run(
-        [*command, *settings], cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True
-    ).stdout
+    return zygote.run([*command, *settings], check=True).stdout
 
 
 def facts(folder: Path, seeds: str, *options: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings
 DEADLINE_SECONDS = 60.0
 # Small enough that the small web meets them.
 BOUNDS = {"SCOPE_MAX_DEPTH": "6", "SCOPE_MAX_URLS_PER_HOST": "18", "BACKOFF_MAX_SECONDS": "2"}
-PATIENCE = {"FRONTIER_PATIENCE_SECONDS": "3"}
+PATIENCE = {"FRONTIER_MAX_REST_SECONDS": "3"}
 
 
 class Crawled(NamedTuple):

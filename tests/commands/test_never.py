@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.commands.never import add
-from crawlerproject.config.user_settings import user_path
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.operator_files.user_settings import user_path
 from tests.commands.running import Done, scrapy
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,12 @@ PARTS = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl of the small web, cut short by its depth."""
     home = tmp_path_factory.mktemp("report")
     with synthetic_web(home / "web") as web:
         settings = {
-            **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "1", "BACKOFF_MAX_SECONDS": "1", "SCOPE_MAX_DEPTH": "4",
+            **small_settings(web), "FRONTIER_MAX_REST_SECONDS": "1", "BACKOFF_MAX_SECONDS": "1", "SCOPE_MAX_DEPTH": "4",
         }  # fmt: skip
         command = crawl_command(web.folder / "seeds.txt", home / "crawl", web.folder / "hosts", settings)
         assert measured(command, home / "crawl.log").status == 0

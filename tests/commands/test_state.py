@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,13 +21,14 @@ from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import Workers
 from tests.stores.redis_servers import redis_server
 from tests.web.judge import judge_folder
-from tests.web.running import PROJECT, crawl_command, read_pages, small_settings, start, synthetic_web
+from tests.web.running import crawl_command, read_pages, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
+from tests.web.zygote import Process
 
 _HOSTS, _PAGES = 40, 600  # a host
 _TABLES = ("", "queue", "seen", "pages", "hosts", "robots", "fingerprints", "payloads")
 _SECONDS = 60.0
-HASTY = {"FRONTIER_PATIENCE_SECONDS": "5"}
+HASTY = {"FRONTIER_MAX_REST_SECONDS": "5"}
 
 
 def frontier(folder: Path) -> None:
@@ -64,7 +64,7 @@ def rows_of(folder: Path) -> dict[str, dict[bytes, bytes]]:
 def killed_copy(source: str, target: str, begun: Callable[[], bool]) -> None:
     """A copy that is killed as soon as some of it is there."""
     command = [sys.executable, "-m", "scrapy", "state", "copy", source, target]
-    with subprocess.Popen(command, cwd=PROJECT) as process:
+    with Process(command) as process:
         until = time.monotonic() + _SECONDS
         while not begun():  # in a hurry: the copy is a short one
             assert process.poll() is None, "it had ended before it could be killed"

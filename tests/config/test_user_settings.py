@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.config.user_settings import read_user_settings, user_path
+from crawlerproject.stores.operator_files.user_settings import read_user_settings, user_path
 from tests.commands.crawled import scrapy
 from tests.web.running import PROJECT
 
@@ -41,6 +41,23 @@ def test_the_order_of_places(config: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("POLITE_CRAWLER_CONTACT", "environment@example.org")
     assert contact(crawl) == "environment"
     assert contact(crawl, "-s", "CRAWLER_CONTACT=line@example.org") == "line"
+
+
+def test_old_names_go_on_working_there(config: Path) -> None:
+    """In settings.toml and in the environment, in this project and in one with the add-on."""
+    (config / "settings.toml").write_text("FRONTIER_PATIENCE_SECONDS = 30\nRENDER_MAX_PAGES = 5\n")
+    program = (
+        "from crawlerproject import settings\n"
+        "print(settings.FRONTIER_MAX_REST_SECONDS, settings.given()['OWN_ERRORS_MAX_IN_A_ROW'])\n"
+        "settings.user().environment and print(settings.FRONTIER_PATIENCE_SECONDS)"
+    )
+    environment = dict(os.environ) | {"POLITE_ERRORS_IN_A_ROW": "3"}
+
+    told = subprocess.run(
+        [sys.executable, "-c", program], cwd=PROJECT, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+    assert told.split() == ["30", "3", "30"]
 
 
 def test_a_crawl_is_asked_about_before_its_first_start(config: Path, tmp_path: Path) -> None:

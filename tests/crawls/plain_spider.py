@@ -26,4 +26,4 @@ class PlainSpider(Spider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
         """Follow what a page links to."""
         if response.status == 200:
-            yield from response.follow_all(css="a")  # type: ignore[attr-defined]
+            yield from response.follow_all(css="a")  # type: ignore[call-arg]

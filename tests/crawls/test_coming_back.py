@@ -59,7 +59,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
             (web.folder / "clock").write_text(str(day))
             seen = len(log.read_text().splitlines()) if log.exists() else 0
             share = "1" if day == CHECK_DAY else "0"
-            outputs[day] = session(web, folder / "crawl", day, {"RECRAWL_CHECK_SHARE": share})
+            outputs[day] = session(web, folder / "crawl", day, {"RECRAWL_FULL_FETCH_SHARE": share})
             for line in log.read_text().splitlines()[seen:]:
                 row = json.loads(line)
                 visits.append(Visit(day, row["host"] + row["path"], row["status"], bool(row.get("conditional"))))

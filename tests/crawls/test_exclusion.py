@@ -88,7 +88,8 @@ def test_other_hosts_are_crawled_whole(crawled: Crawled) -> None:
 
 
 def test_the_change_is_in_the_log(crawled: Crawled) -> None:
-    """The domain by name, the bad line by its number."""
+    """The domain by name, the bad line by its number; the list itself once, since it has one reader."""
+    assert crawled.output.count("Never-crawl list") - crawled.output.count("Never-crawl list: excluded") == 2
     assert f"excluded from now on: {LATE}" in crawled.output
     assert "never.txt line 3 is skipped: 'no domain at all!'" in crawled.output
 

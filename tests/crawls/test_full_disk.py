@@ -15,8 +15,9 @@ from crawlerproject.reports.warc_check import check_file
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.test_small_web import PATIENCE
 from tests.web.judge import judge_folder, judge_pauses, judge_references, read_captures, read_visits
-from tests.web.running import PROJECT, crawl_command, read_pages, small_settings, synthetic_web
+from tests.web.running import crawl_command, read_pages, small_settings, synthetic_web
 from tests.web.waiting import wait_until
+from tests.web.zygote import Process
 
 # A file may not grow beyond this until the test lifts the limit: the kernel then refuses writes as a full disk does.
 SMALL_FILE_BYTES = 150_000
@@ -49,7 +50,7 @@ def test_the_crawl_pauses_and_goes_on(tmp_path: Path) -> None:
         settings = {**small_settings(web), **PATIENCE}
         command = crawl_command(web.folder / "seeds.txt", tmp_path / "crawl", web.folder / "hosts", settings)
         with log.open("wb") as output:
-            process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
+            process = Process(command, output)
         try:
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (SMALL_FILE_BYTES, resource.RLIM_INFINITY))
             wait_until(lambda: "The crawl pauses:" in log.read_text(), process=process, log=log)
@@ -72,7 +73,7 @@ def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_d
         settings = {**small_settings(web), "DISK_MIN_FREE_BYTES": str(WATERMARK_BYTES), "SCOPE_MAX_URLS_PER_HOST": "12"}
         command = crawl_command(web.folder / "seeds.txt", crawl, web.folder / "hosts", settings)
         with log.open("wb") as output:
-            process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
+            process = Process(command, output)
         try:
             wait_until(lambda: read_pages(visits) > 100, process=process, log=log)
             with filler.open("wb") as stream:

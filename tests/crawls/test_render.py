@@ -21,8 +21,9 @@ from warcio.archiveiterator import ArchiveIterator
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
+from tests.web import zygote
 from tests.web.judge import Visit, read_visits
-from tests.web.running import PROJECT, RunningWeb, crawl_command, finish, measured, small_settings, start, synthetic_web
+from tests.web.running import RunningWeb, crawl_command, finish, measured, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.timeout(240)
 NAVIGATION_SECONDS, TIMEOUT_SECONDS = 8.0, 24.0
 SETTINGS = {
     "RENDER": "auto",
-    "FRONTIER_PATIENCE_SECONDS": "3",
+    "FRONTIER_MAX_REST_SECONDS": "3",
     "RENDER_NAVIGATION_SECONDS": f"{NAVIGATION_SECONDS:g}",
     "RENDER_TIMEOUT_SECONDS": f"{TIMEOUT_SECONDS:g}",
     "RENDER_MAX_IN_FLIGHT": "3",
@@ -333,7 +334,7 @@ def test_the_shell_shows_a_page_both_ways(tmp_path: Path) -> None:
 def scrapy(*arguments: str, typed: str | None = None) -> subprocess.CompletedProcess[str]:
     """One command of ours, ``typed`` at its prompt."""
     command = [sys.executable, "-m", "scrapy", *arguments]
-    return subprocess.run(command, input=typed, capture_output=True, text=True, timeout=100, check=False, cwd=PROJECT)
+    return zygote.run(command, input=typed or "", timeout=100)
 
 
 def kill_browser(crawl: int, server_log: Path, *, after: bytes) -> int:

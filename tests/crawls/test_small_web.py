@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,11 +13,12 @@ from warcio.archiveiterator import ArchiveIterator
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
 from tests.rules.archive.test_log_line import ORDER
+from tests.web import zygote
 from tests.web.judge import judge_folder, judge_references, read_visits
 from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
 
 # Hosts of the web that fail on purpose rest longer than this; nothing else waits so long.
-PATIENCE = {"FRONTIER_PATIENCE_SECONDS": "8"}
+PATIENCE = {"FRONTIER_MAX_REST_SECONDS": "8"}
 
 
 class Crawled(NamedTuple):
@@ -182,7 +182,7 @@ def test_a_second_process_is_refused(crawled: Crawled, tmp_path: Path) -> None:
     lock = take_lock(crawled.folder)
     try:
         command = crawl_command(crawled.web.folder / "seeds.txt", crawled.folder, crawled.web.folder / "hosts", {})
-        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        second = zygote.run(command)
     finally:
         import os
 

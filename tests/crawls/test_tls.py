@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,12 +14,13 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.stores.logs.request_log import read_log
+from tests.web import zygote
 from tests.web.judge import read_visits
 from tests.web.profiles.tls import HOSTS, TlsWeb, tls_web
-from tests.web.running import HASTE, PROJECT, crawl_command, measured
+from tests.web.running import HASTE, crawl_command, measured
 
 BAD = {name: kind for name, kind in HOSTS.items() if kind and name != "own.test"}
-SETTINGS = {**HASTE, "PACE_PRESET": "mirror", "PACE_START_SECONDS": "0.25", "FRONTIER_PATIENCE_SECONDS": "2"}
+SETTINGS = {**HASTE, "PACE_PRESET": "mirror", "PACE_START_SECONDS": "0.25", "FRONTIER_MAX_REST_SECONDS": "2"}
 
 
 class Crawled(NamedTuple):
@@ -63,7 +63,7 @@ def test_the_kind_of_error_is_in_the_log_and_in_the_hosts_record(crawled: Crawle
     )  # rests have ten per cent of jitter
 
     command = [sys.executable, "-m", "scrapy", "why", "-s", f"CRAWL_DIR={crawled.folder}", f"https://{host}/"]
-    told = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    told = zygote.run(command)
 
     assert told.returncode == 0, told.stderr
     assert str(rows[-1]["error"]) in told.stdout
@@ -77,7 +77,7 @@ def moment(text: object) -> float:
 def test_unverified_captures_say_so(crawled: Crawled) -> None:
     """In the log at the start, and in the metadata record of each page of the allowed host alone."""
     assert "TLS_ALLOW_HOSTS: certificates are not verified for own.test" in crawled.output
-    marked = Counter()
+    marked = Counter[str]()
     for path in (crawled.folder / "warc").glob("*.warc.gz"):
         with path.open("rb") as stream:
             for record in ArchiveIterator(stream):

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import pytest
 
 from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, FIRST_PAGES, HOST_FIRST_PAGES
+from tests.web import zygote
 from tests.web.judge import Visit, read_visits
 from tests.web.profiles.traps import ARTICLES, NEWS, STEADY_PAGES
-from tests.web.running import HASTE, PROJECT, RunningWeb, crawl_command, measured, synthetic_web
+from tests.web.running import HASTE, RunningWeb, crawl_command, measured, synthetic_web
 
 PACE_SECONDS = 0.03
 SETTINGS = {
@@ -104,7 +105,7 @@ def test_other_hosts_go_on_at_full_pace(crawled: Crawled) -> None:
 def traps(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """``scrapy traps``."""
     command = [sys.executable, "-m", "scrapy", "traps", "-s", f"CRAWL_DIR={folder}", *options]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    return zygote.run(command)
 
 
 def test_traps_are_listed_with_their_reason(crawled: Crawled) -> None:

@@ -135,7 +135,7 @@ def test_a_dear_look_puts_off_the_next(loop: FakeLoop, monkeypatch: pytest.Monke
         clock[0] += 0.1
         return NONE
 
-    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
     display = FakeDisplay()
     extension = ProgressExtension(look, display, 30.0)
     extension.spider_opened(Spider("x"))

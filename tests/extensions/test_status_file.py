@@ -72,7 +72,12 @@ def test_a_list_that_was_taken_up_is_said_at_once(clock: list[float], monkeypatc
 
     written: list[dict[str, Any]] = []
     monkeypatch.setattr(extension, "status", dear)
-    monkeypatch.setattr(extension, "_write", lambda _, said: (written.append(said), setattr(extension, "last", said)))
+
+    def write(_: Any, said: dict[str, Any]) -> None:
+        written.append(said)
+        extension.last = said
+
+    monkeypatch.setattr(extension, "_write", write)
     for second in range(4):
         clock[0] = 100.0 + second
         if second == 2:

@@ -14,6 +14,7 @@ from scrapy.utils.test import get_crawler
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.settings import OURS
 from crawlerproject.wire import Wire
 
 
@@ -23,7 +24,7 @@ async def handler(tmp_path: Path, **settings: Any) -> AsyncIterator[CrawlerDownl
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.1 site.test proxy.test\n")
     defaults = {"FETCH_ALLOW_NETWORKS": ["127.0.0.0/8"], "FETCH_HOSTS_FILE": str(hosts), "CRAWLER_NAME": "Test"}
-    made = CrawlerDownloadHandler.from_crawler(get_crawler(settings_dict=defaults | settings))
+    made = CrawlerDownloadHandler.from_crawler(get_crawler(settings_dict=OURS | defaults | settings))
     try:
         yield made
     finally:

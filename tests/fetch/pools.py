@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from scrapy.settings import Settings
 
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.connection import Endpoint
 from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.pool import Pool
 from crawlerproject.fetch.tls import Certificates
+from crawlerproject.settings import OURS
 
+LIMITS = Limits.from_settings(Settings(OURS))
 GET = b"GET / HTTP/1.1\r\nHost: site.test\r\n\r\n"
 
 
 def pool_with(ca_file: str = "", **limits: Any) -> Pool:
     """A pool with some limits of its own."""
-    return Pool(Limits(**limits), Certificates(ca_file))
+    return Pool(replace(LIMITS, **limits), Certificates(ca_file))
 
 
 def at(port: int, host: str = "site.test", tls: bool = False) -> Endpoint:

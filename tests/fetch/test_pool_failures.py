@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ LATE = [  # limits, pieces the server sends, pause between them, reason or None,
     ("limits", "pieces", "reason", "truncated"), [row[1:] for row in LATE], ids=[row[0] for row in LATE]
 )
 def test_late_answers(
-    limits: dict[str, float], pieces: list[bytes], reason: Reason | None, truncated: str | None
+    limits: dict[str, Any], pieces: list[bytes], reason: Reason | None, truncated: str | None
 ) -> None:
     """Before the head is there lateness is an error; after it, what came is kept and marked."""
 

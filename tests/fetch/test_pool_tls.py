@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from crawlerproject.errors import FetchError, OperatorError
-from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.pool import Exchanged, Pool
 from crawlerproject.fetch.tls import Certificates, allowed_hosts, iana_cipher, make_context
 from crawlerproject.reasons import Reason
-from tests.fetch.pools import GET, at, failing, pool_with
+from tests.fetch.pools import GET, LIMITS, at, failing, pool_with
 from tests.fetch.servers import answering, make_ca, ok, run, server_tls, serving
 
 
@@ -116,7 +115,7 @@ def test_an_allowed_host_is_taken_whatever_its_certificate(tmp_path: Path, ca: t
     async def fetched(allowed: str) -> bool | str:
         async with answering(ok(), tls=server_tls(tmp_path, ca, "other.test", -1)) as server:
             hosts = allowed_hosts([allowed.format(port=server.port)])
-            pool = Pool(Limits(), Certificates("", hosts))
+            pool = Pool(LIMITS, Certificates("", hosts))
             try:
                 return (await pool.fetch(at(server.port, tls=True), GET)).wire.unverified
             except FetchError as error:

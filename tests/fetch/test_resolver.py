@@ -21,9 +21,10 @@ from crawlerproject.fetch.hosts_file import HostsFile, parse_hosts
 from crawlerproject.fetch.resolver import MAX_TTL_SECONDS, MIN_TTL_SECONDS, Resolver, resolver_for
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.settings import OURS
 from tests.fetch.servers import run
 
-ZONE = {  # (name, type) -> records, or a response code
+ZONE: dict[tuple[str, str], Any] = {  # (name, type) -> records, or a response code
     ("plain.test.", "A"): ["300 A 93.184.216.34", "300 A 93.184.216.35"],
     ("short.test.", "A"): ["1 A 93.184.216.34"],
     ("long.test.", "A"): ["9999999 A 93.184.216.34"],
@@ -313,8 +314,8 @@ def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_resolver_a_crawler() -> None:
     """Scheduler and handler share one; a wrong network stops the start."""
-    crawler = get_crawler()
+    crawler = get_crawler(settings_dict=OURS)
     assert resolver_for(crawler) is resolver_for(crawler)
-    assert resolver_for(get_crawler()) is not resolver_for(crawler)
+    assert resolver_for(get_crawler(settings_dict=OURS)) is not resolver_for(crawler)
     with pytest.raises(OperatorError, match="FETCH_ALLOW_NETWORKS"):
-        resolver_for(get_crawler(settings_dict={"FETCH_ALLOW_NETWORKS": ["ten"]}))
+        resolver_for(get_crawler(settings_dict=OURS | {"FETCH_ALLOW_NETWORKS": ["ten"]}))

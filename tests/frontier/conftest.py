@@ -11,13 +11,19 @@ import pytest
 
 from crawlerproject.frontier.admission import LessImportant
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.gates import Gates, GateSettings
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.set_back_clock import Start
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import RestLimits
@@ -66,6 +72,7 @@ class Bench:
         longest: Longest | None = None,
         max_hosts_in_memory: int = MAX_HOSTS_IN_MEMORY,
         domain_of: Callable[[str], str] | None = bounded_domain,
+        ownership: HostOwnership | None = None,
     ) -> None:
         self.store = store
         self.now = now
@@ -73,18 +80,19 @@ class Bench:
         store.apply(Changes(facts=[("ran", b"1")]))
         self.never = Never()
         self.politeness = HostPoliteness(PRESETS[preset], RestLimits(), max_failures=2)
+        workbench = Workbench[Host](
+            ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5, domain_of=domain_of
+        )
+        bounds = HostBounds(self.politeness.start_delay_seconds, max_hosts_in_memory)
+        hosts = HostTable(store, workbench, Start(now, clean, longest), bounds, ownership=ownership)
+        rng = random.Random(1)
         self.frontier = Frontier(
-            store,
-            Workbench(ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5, domain_of=domain_of),
-            Gates(scope or Scope("any"), self.never, AddressRules(), ["zip"], max_urls_per_host=max_urls, traps=traps),
+            FrontierState(hosts, RobotsCache(store, "TestBed", 86400.0)),
+            Gates(scope or Scope("any"), self.never, AddressRules(), GateSettings(max_urls, ["zip"]), traps),
             self.politeness,
-            RobotsCache(store, "TestBed", 86400.0),
-            rng=random.Random(1),
-            started_at=now,
-            clean_start=clean,
-            less_important=less_important,
-            longest=longest,
-            max_hosts_in_memory=max_hosts_in_memory,
+            Renders(store, workbench, rng),
+            rng,
+            less_important,
         )
         self.frontier.begin_loading()
         while load and self.frontier.load_some(100):
@@ -118,7 +126,7 @@ class Bench:
 
     def commit(self) -> None:
         """One beat."""
-        self.frontier.apply(self.frontier.take_changes(), [])
+        self.frontier.state.apply(self.frontier.state.take_changes(), [])
 
     def through_robots(self, body: bytes = b"") -> None:
         """Answer the robots.txt that is due now, and wait until its host is free."""

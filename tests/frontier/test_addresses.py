@@ -66,6 +66,7 @@ def test_when_no_address_takes_a_connection_the_host_rests(bench: Bench) -> None
         free, bench.now = lease.host.next_free - bench.now, lease.host.next_free
 
     assert free >= 3600
+    assert lease is not None
     assert lease.host.failures == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def filled(bench: Bench, pages: int = 12) -> Host:
     return bench.frontier.workbench.hosts["a.example"]
 
 
-def fail(bench: Bench, times: int, status: int | None = 500, **more: object) -> Host:
+def fail(bench: Bench, times: int, status: int | None = 500, **more: Any) -> Host:
     """Let the next leases fail, each as soon as it may be had."""
     host: Host | None = None
     for _ in range(times):
@@ -85,7 +86,7 @@ def test_a_host_that_does_not_answer_its_probe_is_left_alone(bench: Bench, caplo
 
     assert host.given_up
     assert "a.example is left alone until the next start: its probe failed too (disconnected)" in caplog.text
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     bench.now += 30 * DAY
     assert bench.next() is None
 
@@ -170,7 +171,7 @@ def test_robots_that_has_moved_to_a_dead_host_parks_both(bench: Bench) -> None:
         bench.commit()
 
     assert redirects <= 6
-    assert bench.frontier.workbench.hosts.get("a.example") is None or bench.frontier.waiting_urls == 0
+    assert bench.frontier.workbench.hosts.get("a.example") is None or bench.frontier.hosts.waiting_urls == 0
 
 
 def test_a_crash_is_remembered_over_a_clean_start(bench: Bench, again: Callable[..., Bench]) -> None:

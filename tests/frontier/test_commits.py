@@ -23,7 +23,7 @@ def test_a_crash_returns_the_lease(bench: Bench, again: Callable[..., Bench]) ->
 
     other = again(bench.store, now=bench.now + 1, clean=False)
 
-    assert other.frontier.waiting_urls == 2
+    assert other.frontier.hosts.waiting_urls == 2
     assert other.next() is None
     other.now += 6
     leased = other.next()
@@ -80,7 +80,7 @@ def test_counts_stay_true_over_a_failed_commit(bench: Bench, monkeypatch: pytest
     monkeypatch.setattr(bench.store, "apply", good)
     bench.commit()
 
-    assert bench.frontier.waiting_urls == 2
+    assert bench.frontier.hosts.waiting_urls == 2
     assert page.host.rows == 2
     assert page.host.taken == set()
 
@@ -99,7 +99,7 @@ def test_links_found_without_room_are_queued_later(bench: Bench, monkeypatch: py
 
     bench.frontier.add_again(bench.now)
 
-    assert bench.frontier.waiting_urls == 1
+    assert bench.frontier.hosts.waiting_urls == 1
     assert bench.next() is not None
 
 
@@ -109,9 +109,9 @@ def test_a_page_that_ended_during_a_commit_is_not_taken_again(bench: Bench) -> N
     bench.through_robots()
     lease = bench.next()
     assert lease is not None
-    changes = bench.frontier.take_changes()  # a commit begins
+    changes = bench.frontier.state.take_changes()  # a commit begins
     bench.answer(lease)  # while its archive bytes are written
-    bench.frontier.apply(changes, [])
+    bench.frontier.state.apply(changes, [])
     bench.now += 60
     assert bench.next() is None  # the host's clock is free: it is forgotten
     bench.add("http://a.test/next")
@@ -153,7 +153,7 @@ def test_a_clock_set_back_between_two_runs_loses_no_row(bench: Bench, again: Cal
 
     rows = other.store.head("a.example", 100)
     assert [row.url for row in rows] == urls + later
-    assert other.frontier.waiting_urls == 40
+    assert other.frontier.hosts.waiting_urls == 40
 
 
 def test_a_row_put_back_by_a_run_whose_clock_was_set_back_displaces_none(

@@ -22,7 +22,7 @@ def test_a_url_is_queued_once(bench: Bench) -> None:
     bench.commit()
 
     assert bench.add(A + "x") == 0
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_url_is_queued_once(bench: Bench) -> None:
 def test_refusals_are_counted(bench: Bench, url: str, reason: Reason) -> None:
     """What may not be queued is counted under its one word."""
     assert bench.add(url) == 0
-    assert bench.frontier.refused[reason] == 1
+    assert bench.frontier.state.refused.counts[reason] == 1
 
 
 def test_too_deep_and_over_budget(bench: Bench) -> None:
@@ -47,8 +47,8 @@ def test_too_deep_and_over_budget(bench: Bench) -> None:
     assert bench.add(*[f"{A}{number}" for number in range(50)]) == 50
     assert bench.add(A + "one-more") == 0
     assert bench.seed(A + "seed") == 1
-    assert bench.frontier.refused[Reason.DEPTH] == 1
-    assert bench.frontier.refused[Reason.BUDGET] == 1
+    assert bench.frontier.state.refused.counts[Reason.DEPTH] == 1
+    assert bench.frontier.state.refused.counts[Reason.BUDGET] == 1
 
 
 def test_one_page_s_links_do_not_burst_the_budget(bench: Bench) -> None:
@@ -56,7 +56,7 @@ def test_one_page_s_links_do_not_burst_the_budget(bench: Bench) -> None:
     bench.add(*[f"{A}{number}" for number in range(45)])
 
     assert bench.add(*[f"{A}more/{number}" for number in range(10)], "http://b.test/1") == 6
-    assert bench.frontier.refused[Reason.BUDGET] == 5
+    assert bench.frontier.state.refused.counts[Reason.BUDGET] == 5
 
 
 def test_known_rules_refuse_before_queueing_and_new_ones_before_fetching(bench: Bench) -> None:
@@ -69,10 +69,10 @@ def test_known_rules_refuse_before_queueing_and_new_ones_before_fetching(bench: 
 
     assert lease is not None
     assert lease.row.url == A + "yes"
-    assert bench.frontier.refused[Reason.ROBOTS] == 2
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS] == 2
     bench.answer(lease)
     bench.commit()
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
 
 
 def test_never_crawl_empties_a_queue(bench: Bench) -> None:
@@ -82,8 +82,8 @@ def test_never_crawl_empties_a_queue(bench: Bench) -> None:
     bench.never.list = Exclusion.parse(["example"])[0]
 
     assert bench.next() is None
-    assert bench.frontier.refused[Reason.NEVERCRAWL] == 2
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.state.refused.counts[Reason.NEVERCRAWL] == 2
+    assert bench.frontier.hosts.waiting_urls == 0
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -99,7 +99,7 @@ def test_the_host_rests_not_the_page(bench: Bench, status: int) -> None:
 
     assert page.host.next_free >= bench.now + 700
     assert bench.next() is None
-    assert bench.frontier.waiting_urls == 2
+    assert bench.frontier.hosts.waiting_urls == 2
 
 
 def test_a_host_that_keeps_failing_is_left_alone(bench: Bench) -> None:
@@ -113,8 +113,8 @@ def test_a_host_that_keeps_failing_is_left_alone(bench: Bench) -> None:
         bench.now = lease.host.next_free
 
     assert asked == 3
-    assert bench.frontier.given_up_hosts == 1
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.given_up == 1
+    assert bench.frontier.hosts.waiting_urls == 0
     assert len(bench.store.head("a.example", 10)) == 2
 
 

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Scope
 from crawlerproject.rules.url.urls import Base
-from crawlerproject.stores.protocols import FLAG_SEED, QueuedPage
+from crawlerproject.stores.protocols import FLAG_ROBOTS, FLAG_SEED, FLAG_SITEMAP, QueuedPage
 
 PAGE = Base("http://page.example/dir/")
 
@@ -23,7 +23,7 @@ def gates(skip: list[str] | None = None, allow: tuple[str, ...] = ()) -> Gates:
     """The gates of a crawl; never.example is excluded."""
     never = SimpleNamespace(current=lambda now: Exclusion.parse(["never.example", "192.0.3.7"])[0])
     extensions = sorted(SKIP_EXTENSIONS) if skip is None else skip
-    return Gates(Scope("any"), never, AddressRules(allow), extensions, max_urls_per_host=10)
+    return Gates(Scope("any"), never, AddressRules(allow), GateSettings(10, extensions))
 
 
 def refusal(link: str, gate: Gates | None = None, *, flags: int = 0) -> Reason | None:
@@ -138,3 +138,12 @@ def test_an_almost_excluded_name_passes() -> None:
     """A domain excludes itself and what is below it, no more."""
     assert refusal("http://never.example.org/") is None
     assert refusal("http://evernever.example/") is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"), [(0, Reason.EXTENSION), (FLAG_SITEMAP, None), (FLAG_SEED, None), (FLAG_ROBOTS, None)]
+)
+def test_an_extension_that_is_skipped_since_an_earlier_run(flags: int, reason: Reason | None) -> None:
+    """A queued URL is judged again at its turn; a packed sitemap and what was asked for are wanted all the same."""
+    row = QueuedPage("a.example", b"", "http://a.example/x/map.GZ?page=1.html", 0, 0, 1, "L", "", 0, flags)
+    assert gates(["gz"]).refusal_again(row, 0.0) is reason

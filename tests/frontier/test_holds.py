@@ -29,13 +29,13 @@ def drain(bench: Bench, steps: int = 5_000) -> list[str]:
             fetched.append(lease.row.url)
             lease.host.pages += not lease.is_robots
             bench.answer(lease)
-        elif bench.frontier.waiting_urls or bench.frontier.leased:
+        elif bench.frontier.hosts.waiting_urls or bench.frontier.state.leased:
             bench.commit()
             bench.now += 0.5
         else:
             bench.commit()
             return [url for url in fetched if not url.endswith("/robots.txt")]
-    raise AssertionError(f"{bench.frontier.waiting_urls} wait for ever")
+    raise AssertionError(f"{bench.frontier.hosts.waiting_urls} wait for ever")
 
 
 def test_a_paused_host_keeps_its_queue_and_others_go_on(bench: Bench) -> None:
@@ -45,7 +45,7 @@ def test_a_paused_host_keeps_its_queue_and_others_go_on(bench: Bench) -> None:
 
     bench.frontier.pause_hosts({"a.test": "since now"}, bench.now)
     while_paused = drain(bench)
-    waiting = bench.frontier.waiting_urls
+    waiting = bench.frontier.hosts.waiting_urls
     bench.add(f"{A}found-meanwhile")
     nothing = drain(bench)
     bench.frontier.pause_hosts({}, bench.now)
@@ -121,7 +121,7 @@ def test_a_limit_is_named_as_it_was_written(holds: Holds, spent: dict[str, float
 
 def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> None:
     """Exactly so many pages; its state says so, over a restart too; a start with a higher limit goes on."""
-    bench.frontier.state.holds = Holds(Limits(pages=2))
+    bench.frontier.hosts.holds = Holds(Limits(pages=2))
     bench.seed(*(f"{A}{number}" for number in range(5)))
     first = drain(bench)
     packed = bench.store.host("a.test")
@@ -129,10 +129,10 @@ def test_a_host_that_has_had_its_share_waits_for_a_higher_one(bench: Bench) -> N
     kept = Host.unpack("a.test", packed)
 
     again = Bench(bench.store, now=bench.now + 10)
-    again.frontier.state.holds = Holds(Limits(pages=2))
+    again.frontier.hosts.holds = Holds(Limits(pages=2))
     nothing = drain(again)
     higher = Bench(bench.store, now=again.now + 10)
-    higher.frontier.state.holds = Holds(Limits(pages=4))
+    higher.frontier.hosts.holds = Holds(Limits(pages=4))
 
     assert (len(first), nothing, len(drain(higher))) == (2, [], 2)
     assert host_state(kept, bench.now) == LIMITED
@@ -174,5 +174,5 @@ def test_whatever_is_paused_when_nothing_is_lost(seed: int) -> None:
     fetched.update(drain(bench))
 
     assert {url for url in fetched if not url.endswith("/robots.txt")} == urls
-    assert bench.frontier.waiting_urls == bench.frontier.leased == 0
-    assert PAUSED not in {host.held for host in bench.frontier.hosts()}
+    assert bench.frontier.hosts.waiting_urls == bench.frontier.state.leased == 0
+    assert PAUSED not in {host.held for host in bench.frontier.workbench.hosts.values()}

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import place_of
+from crawlerproject.frontier.learned.renders import RenderLimits
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS, Lookup
+from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
@@ -120,13 +122,13 @@ class Schedule:
     def open_browser(self) -> None:
         """Some pages are to be rendered, up to three at work at once."""
         renders = self.bench.frontier.renders
-        renders.mode, renders.closed, renders._max_in_flight = "always", "", 3
+        renders.mode, renders.closed, renders._limits = "always", "", RenderLimits("always", 3)
 
     def embed(self) -> None:
         """A page in the browser asks for a file of some host: its own, another's, several at one address."""
         now = self.bench.now
         page = self.chance.choice(self.shown).row if self.shown else ELSEWHERE
-        met = [host.name for host in self.bench.frontier.hosts() if host.robots_until("http") > now]
+        met = [host.name for host in self.bench.frontier.workbench.hosts.values() if host.robots_until("http") > now]
         name = self.chance.choice([self.chance.choice(HOSTS), *met, *met])
         address = parse(f"{self.chance.choice(('http', 'http', 'https'))}://{name}/{self.chance.randrange(99)}.js")
         until = now + self.chance.choice((1.0, 10.0, 60.0, 5000.0))
@@ -289,7 +291,7 @@ class Schedule:
         """With capacity to spare each host with work has its own reason to wait, and the wake-up is not too late."""
         now, wake = self.bench.now, self.bench.frontier.wake_at()
         busy = {ip for _, ip in self.account.in_flight.values()}
-        for host in self.bench.frontier.hosts():
+        for host in self.bench.frontier.workbench.hosts.values():
             if not host.work:
                 assert host.waiting_urls <= 0 or host.given_up or host.stage == Stage.IN_FLIGHT, (
                     f"{host.name} is forgotten"
@@ -310,16 +312,16 @@ class Schedule:
     def nothing_is_miscounted(self) -> None:
         """What waits is what the frontier says, and what is on disk is due at its moment and nowhere else."""
         frontier, store = self.bench.frontier, self.store
-        known = {*frontier.workbench.hosts, *frontier.state.dirty}
+        known = {*frontier.workbench.hosts, *frontier.hosts.dirty}
         packed = {name: kept for name in HOSTS if name not in known and (kept := store.host(name)) is not None}
         elsewhere = [Host.unpack(name, kept) for name, kept in packed.items()]
-        away = [host for host in (*elsewhere, *frontier.state.dirty.values()) if host.on_disk]
+        away = [host for host in (*elsewhere, *frontier.hosts.dirty.values()) if host.on_disk]
         assert {place_of(host) for host in away} == set(store.due(99, Due(IN_MEMORY, "~")))
         assert all(not host.rows or host.given_up or host.on_disk for host in elsewhere)
-        assert frontier.on_disk.hosts == len(away)
-        assert frontier.on_disk.rows == sum(len(store.head(host.name, 999)) for host in away)
-        in_memory = sum(host.waiting_urls for host in frontier.hosts() if not host.given_up)
-        assert frontier.waiting_urls == in_memory + frontier.on_disk.rows
+        assert frontier.hosts.counts_on_disk.hosts == len(away)
+        assert frontier.hosts.counts_on_disk.rows == sum(len(store.head(host.name, 999)) for host in away)
+        in_memory = sum(host.waiting_urls for host in frontier.workbench.hosts.values() if not host.given_up)
+        assert frontier.hosts.waiting_urls == in_memory + frontier.hosts.counts_on_disk.rows
 
     def reason_to_wait(self, host: Host) -> None:
         """Its pause, a rest, another's robots.txt, the commit: no host waits for longer than one of these."""
@@ -351,7 +353,7 @@ class Schedule:
                 self.bench.frontier.embeds.withdraw(self.wanted.pop())
             elif self.dns_lookups:
                 self.resolve()
-            elif self.bench.frontier.waiting_urls <= 0:
+            elif self.bench.frontier.hosts.waiting_urls <= 0:
                 break
             else:
                 self.bench.commit()
@@ -359,7 +361,7 @@ class Schedule:
                 assert wake is not None, "URLs wait and nobody will be woken"
                 self.bench.now = max(self.bench.now + 0.001, wake)
         self.bench.commit()
-        assert self.bench.frontier.waiting_urls == 0
+        assert self.bench.frontier.hosts.waiting_urls == 0
         packed = {name: self.store.host(name) for name in HOSTS}
         given_up = {name for name, kept in packed.items() if kept and Host.unpack(name, kept).given_up}
         assert set(self.store.hosts_with_work()) <= given_up
@@ -422,7 +424,7 @@ def test_the_law_can_be_broken(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
     if fault == "pause":
         monkeypatch.setattr(HostPoliteness, "jittered", lambda self, delay, rng: delay - 0.1)
     elif fault == "ports":
-        monkeypatch.setattr("crawlerproject.frontier.state.FrontierState._share_ports", lambda self, host: None)
+        monkeypatch.setattr("crawlerproject.frontier.hosts.name_ports.PortsOfNames.share", lambda self, host: None)
     else:
         monkeypatch.setattr(
             "crawlerproject.frontier.workbench.Workbench._line_up", lambda self, host, now: self._start(host)

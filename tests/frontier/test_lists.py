@@ -53,7 +53,7 @@ class Web:
     def crawl(self) -> None:
         """Answer all that is asked; each sitemap lists the page of its number."""
         bench = self.bench
-        while bench.frontier.waiting_urls:
+        while bench.frontier.hosts.waiting_urls:
             lease = bench.next()
             if lease is None:
                 bench.now = max(bench.now + 0.1, bench.frontier.workbench.wake_at() or 0.0)
@@ -91,7 +91,7 @@ def test_an_honest_index_of_a_thousand_is_read_whole() -> None:
     web.crawl()
     assert len(web.maps) == len(set(web.maps)) == 1000
     assert len(web.pages) == 1000
-    assert not web.bench.frontier.refused
+    assert not web.bench.frontier.state.refused.counts
 
 
 def test_one_page_in_ten_is_enough() -> None:
@@ -109,7 +109,7 @@ def test_an_index_that_invents_is_left_alone() -> None:
     web.crawl()
     assert len(web.maps) == FIRST_LISTS + 10
     assert len(web.pages) <= FIRST_PAGES
-    assert web.bench.frontier.refused[Reason.SITEMAP_BUDGET] == 998 - len(web.maps)
+    assert web.bench.frontier.state.refused.counts[Reason.SITEMAP_BUDGET] == 998 - len(web.maps)
 
 
 def test_a_restart_begins_no_new_budget() -> None:
@@ -124,7 +124,7 @@ def test_a_restart_begins_no_new_budget() -> None:
     )
     later.crawl()
     assert later.maps == []
-    assert later.bench.frontier.refused == {Reason.SITEMAP_BUDGET: 50}
+    assert later.bench.frontier.state.refused.counts == {Reason.SITEMAP_BUDGET: 50}
     gates: Any = later.bench.frontier._issuer._gates
     known = QueuedPage("a.org", addresses[0].key, addresses[0].url, 2, 1, 0, "M", "", 0, FLAG_SITEMAP | FLAG_RECRAWL)
     assert gates.refusal_again(known, later.bench.now) is None
@@ -135,7 +135,7 @@ def test_the_queue_holds_so_many() -> None:
     """However many an index names, and however often."""
     web = Web(lambda number: False)
     assert web.sitemaps(FIRST_NAMED_LISTS + 7) == FIRST_NAMED_LISTS
-    assert web.bench.frontier.refused == {Reason.SITEMAP_BUDGET: 7}
+    assert web.bench.frontier.state.refused.counts == {Reason.SITEMAP_BUDGET: 7}
 
 
 @pytest.mark.parametrize(

@@ -27,15 +27,15 @@ def store() -> MemoryStore:
 def test_the_first_are_fetched_before_the_last_are_taken_up(store: MemoryStore) -> None:
     """One host is enough to begin with; until all are there nothing is over."""
     bench = Bench(store, now=2000.0, load=False)
-    assert bench.frontier.loading
+    assert bench.frontier.hosts.loading
     assert bench.frontier.load_some(1)
 
     bench.now += 1.0  # an earlier run may have asked any address just before
     assert bench.next() is not None
     while bench.frontier.load_some(5):
         pass
-    assert not bench.frontier.loading
-    assert bench.frontier.waiting_urls == HOSTS * PAGES  # a robots.txt is leased, which nothing waited for
+    assert not bench.frontier.hosts.loading
+    assert bench.frontier.hosts.waiting_urls == HOSTS * PAGES  # a robots.txt is leased, which nothing waited for
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -66,10 +66,10 @@ def test_whatever_happens_meanwhile_nothing_is_lost_or_counted_twice(store: Memo
         if chance.random() < 0.5:
             bench.commit()
     idle = 0
-    while idle < 20 and (bench.frontier.waiting_urls or bench.frontier.leased):
+    while idle < 20 and (bench.frontier.hosts.waiting_urls or bench.frontier.state.leased):
         idle = 0 if fetch_one() else idle + 1
     bench.commit()
 
     assert sorted(fetched) == sorted(expected)
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     assert not list(bench.store.hosts_with_work())

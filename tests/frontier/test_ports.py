@@ -21,7 +21,7 @@ PAUSE = 5.0
 
 def asked(bench: Bench, count: int) -> list[tuple[str, float]]:
     """The next requests, each answered at once: host and moment."""
-    found = []
+    found: list[tuple[str, float]] = []
     while len(found) < count:
         lease = bench.next()
         if lease is None:
@@ -155,7 +155,7 @@ def test_so_many_ports_and_no_more(bench: Bench) -> None:
     """Links to further ports are refused; the operator's seeds are not; a restart remembers the ports."""
     bench.add(*(f"http://a.example:{port}/" for port in range(8000, 8060)))
 
-    assert bench.frontier.take_refused() == {Reason.TOO_MANY_PORTS: 52}
+    assert bench.frontier.state.refused.take() == {Reason.TOO_MANY_PORTS: 52}
     assert bench.seed("http://a.example:9000/") == 1
     bench.commit()
 
@@ -170,7 +170,7 @@ def test_all_ports_share_one_budget(bench: Bench) -> None:
 
     again = Bench(bench.store, now=bench.now)
     assert again.add(*(f"http://a.example:{port}/x{n}" for port in (84, 85) for n in range(15))) == 5
-    assert again.frontier.take_refused()[Reason.BUDGET] == 25
+    assert again.frontier.state.refused.take()[Reason.BUDGET] == 25
 
 
 @pytest.mark.parametrize("flags", [0, FLAG_SEED])
@@ -178,7 +178,7 @@ def test_bad_ports_are_refused_from_everywhere(bench: Bench, flags: int) -> None
     """As a link or as a seed, and in a queue that an older version filled."""
     bench.add("http://a.example:25/", "http://a.example:6379/x", flags=flags)
 
-    assert bench.frontier.take_refused() == {Reason.BAD_PORT: 2}
+    assert bench.frontier.state.refused.take() == {Reason.BAD_PORT: 2}
     assert bench.next() is None
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS
+from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -75,7 +76,7 @@ def long_queue(count: int = ROWS, *, flags: int = 0, scheme: str = "http") -> Co
 
 def first_robots(bench: Bench, body: bytes = b"") -> None:
     """Answer the host's robots.txt, unless an earlier process did."""
-    if bench.frontier.state.host(HOST).robots_until("http") <= bench.now:
+    if bench.frontier.hosts.of(HOST).robots_until("http") <= bench.now:
         bench.through_robots(body)
 
 
@@ -96,7 +97,8 @@ def trap(bench: Bench) -> Reason:
     first_robots(bench)
     traps = bench.frontier._issuer._gates._traps = TrapModel(bench.store)
     for number in range(60):
-        traps.heard(HOST, url(number), new=False)
+        row = QueuedPage(HOST, parse(url(number)).key, url(number), 10, number + 1, 1, "L", "", 0)
+        traps.learn(Visit(row, Reason.HTTP_ERROR, 404), bench.now)
     return Reason.TRAP
 
 
@@ -140,8 +142,8 @@ def test_every_row_is_refused_with_its_reason_and_read_but_twice(cause: Cause) -
     assert drained(bench) == []
 
     assert store.rows_read <= MOST_READS * ROWS
-    assert bench.frontier.take_refused() == {reason: ROWS}
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.state.refused.take() == {reason: ROWS}
+    assert bench.frontier.hosts.waiting_urls == 0
     assert bench.frontier.state.changes.removed == []  # none waits for a commit
     assert [store.decided[parse(url(number)).key] for number in range(ROWS)] == [1] * ROWS
     packed = store.host(HOST)
@@ -167,15 +169,15 @@ def test_a_share_at_a_time(cause: Cause) -> None:
     bench.answer(other)
     bench.commit()
     bench.now = other.host.next_free
-    left = bench.frontier.waiting_urls
+    left = bench.frontier.hosts.waiting_urls
 
     shares, leases = list[int](), 0
     for _ in range(2 * ROWS):
         turn = bench.frontier.next(bench.now, lambda: True)
         bench.now += AT_ONCE_SECONDS
         leases += isinstance(turn, Lease)
-        shares.append(left - bench.frontier.waiting_urls)
-        left = bench.frontier.waiting_urls
+        shares.append(left - bench.frontier.hosts.waiting_urls)
+        left = bench.frontier.hosts.waiting_urls
         if left == 0:
             break
 
@@ -194,7 +196,7 @@ def test_a_crash_at_any_change_loses_none_and_decides_none_twice(cause: Cause) -
         bench = Bench(store, now=now, clean=False)
         bench.now += 30.0
         cause(bench)
-        assert bench.frontier.waiting_urls + sum(store.decided.values()) == rows
+        assert bench.frontier.hosts.waiting_urls + sum(store.decided.values()) == rows
         store.changes_left = 1
         with pytest.raises(StorageError):
             drained(bench, issuer=3)
@@ -215,9 +217,9 @@ def test_without_room_nothing_changes_and_it_goes_on_later() -> None:
     store.changes_left = 3
     with pytest.raises(StorageError):
         drained(bench)
-    refused = bench.frontier.take_refused()
+    refused = bench.frontier.state.refused.take()
     assert refused == {Reason.NEVERCRAWL: 3 * 64}
-    assert bench.frontier.waiting_urls == ROWS - 3 * 64
+    assert bench.frontier.hosts.waiting_urls == ROWS - 3 * 64
     bench.now += AT_ONCE_SECONDS
     assert bench.next() is None  # not again at once
 
@@ -225,7 +227,7 @@ def test_without_room_nothing_changes_and_it_goes_on_later() -> None:
     bench.now += 2 * UNSTORED_WAIT_SECONDS
     drained(bench)
 
-    assert bench.frontier.take_refused() == {Reason.NEVERCRAWL: ROWS - 3 * 64}
+    assert bench.frontier.state.refused.take() == {Reason.NEVERCRAWL: ROWS - 3 * 64}
     assert set(store.decided.values()) == {1}
 
 
@@ -241,7 +243,7 @@ def test_a_refusal_by_rules_that_are_not_committed_goes_with_them(again: Callabl
     assert store.decided == {}
     assert len(robots.host.taken) <= 64
     other = again(store, now=bench.now, clean=False)
-    assert other.frontier.waiting_urls == ROWS
+    assert other.frontier.hosts.waiting_urls == ROWS
 
     bench.commit()
     bench.now += UNSTORED_WAIT_SECONDS
@@ -249,7 +251,7 @@ def test_a_refusal_by_rules_that_are_not_committed_goes_with_them(again: Callabl
     bench.commit()
 
     assert len(store.decided) == ROWS
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     assert store.head(HOST, 1) == []
 
 
@@ -267,14 +269,14 @@ def test_pages_kept_for_a_browser_are_looked_at_once_and_stand_in_no_way() -> No
     assert drained(bench) == []
     assert store.rows_read <= MOST_READS * ROWS
     assert bench.frontier.renders.kept == ROWS
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
 
     later = closed(Bench(store, now=bench.now + 10.0))
     later.now += 10.0
     store.rows_read = 0
     assert drained(later) == []
     assert store.rows_read <= 3
-    assert later.frontier.waiting_urls == 0
+    assert later.frontier.hosts.waiting_urls == 0
     assert later.frontier.renders.kept == ROWS
 
     later.add(f"http://{HOST}/new")  # known is above the bench's budget: not queued
@@ -289,7 +291,7 @@ def test_pages_kept_for_a_browser_are_looked_at_once_and_stand_in_no_way() -> No
     browser = Bench(store, now=later.now + 10.0)
     browser.frontier.renders.mode, browser.frontier.renders.closed = "always", ""
     browser.now += 10.0
-    assert browser.frontier.waiting_urls == ROWS + 1
+    assert browser.frontier.hosts.waiting_urls == ROWS + 1
     met = list[str]()
     while len(met) < 5:
         lease = browser.next()
@@ -317,11 +319,11 @@ def test_a_host_that_is_forgotten_with_kept_pages_is_counted_right_when_a_link_b
     assert HOST not in bench.frontier.workbench.hosts
 
     bench.seed(f"http://{HOST}/new", "http://other.test/")
-    while (lease := bench.next()) is not None or bench.frontier.waiting_urls > 0:
+    while (lease := bench.next()) is not None or bench.frontier.hosts.waiting_urls > 0:
         if lease is not None:
             bench.answer(lease)
             bench.commit()
-        assert bench.frontier.waiting_urls >= 0
+        assert bench.frontier.hosts.waiting_urls >= 0
         bench.now += 10.0
 
     assert [store.page(parse(page).key) is not None for page in (f"http://{HOST}/new", "http://other.test/")] == [
@@ -336,7 +338,7 @@ def test_pages_of_a_scheme_that_cannot_be_reached_go_last_at_a_few_reads_each() 
     store = long_queue()
     bench = Bench(store)
     bench.seed(f"https://{HOST}/good")
-    host = bench.frontier.state.host(HOST)
+    host = bench.frontier.hosts.of(HOST)
     [good] = [row for row in store.head(HOST, 2 * ROWS) if row.url.startswith("https")]
     store.apply(Changes(removed=[good], queued=[good._replace(priority=20)]))
     host.robots_until_http, host.robots_until_https = -(bench.now + 9e5), bench.now + 9e5
@@ -347,18 +349,18 @@ def test_pages_of_a_scheme_that_cannot_be_reached_go_last_at_a_few_reads_each() 
 
     assert [lease.row.url for lease in leases] == [f"https://{HOST}/good"]
     assert store.rows_read <= MOST_READS * ROWS + 200
-    assert bench.frontier.waiting_urls == ROWS
+    assert bench.frontier.hosts.waiting_urls == ROWS
     assert {row.priority for row in store.head(HOST, ROWS + 1)} == {20, LAST}
     bench.answer(leases[0])
     beats = 0
-    while bench.frontier.waiting_urls:
+    while bench.frontier.hosts.waiting_urls:
         bench.commit()
         bench.now = max(bench.now, bench.frontier.workbench.wake_at() or 0.0)
         drained(bench)
         beats += 1
         assert beats < 50
     assert beats > 2  # one try a beat, not all at once
-    assert bench.frontier.take_refused() == {Reason.ROBOTS_UNREACHABLE: ROWS}
+    assert bench.frontier.state.refused.take() == {Reason.ROBOTS_UNREACHABLE: ROWS}
     assert set(Counter(store.decided).values()) == {1}
 
 
@@ -379,7 +381,7 @@ def test_hosts_that_were_met_are_taken_up_without_reading_their_queues() -> None
         pass
 
     assert store.rows_read <= 1
-    assert bench.frontier.waiting_urls == ROWS + 1
+    assert bench.frontier.hosts.waiting_urls == ROWS + 1
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -411,14 +413,14 @@ def test_whatever_is_refused_when_nothing_is_lost_or_decided_twice(seed: int) ->
     for _ in range(10_000):
         if (lease := bench.next()) is not None:
             bench.answer(lease)
-        elif bench.frontier.waiting_urls > 0:
+        elif bench.frontier.hosts.waiting_urls > 0:
             bench.commit()
             bench.now = max(bench.now + 0.001, bench.frontier.workbench.wake_at() or 0.0)
         else:
             break
     bench.commit()
 
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     assert not list(store.hosts_with_work())
     decided = {parse(page).key for page in known}
     assert decided <= set(store.decided)

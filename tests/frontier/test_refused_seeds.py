@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawlerproject.frontier import state as state
+from crawlerproject.frontier.refused_urls import _MAX_SEEDS
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.exclusion import Exclusion
 from tests.frontier.conftest import Bench
@@ -14,12 +14,12 @@ def test_at_the_schedule_gate(bench: Bench) -> None:
     bench.seed("http://10.0.0.1/", "http://excluded.test/", "http://fine.test/")
     bench.add("http://10.0.0.2/")
 
-    assert bench.frontier.take_refused_seeds() == [
+    assert bench.frontier.state.refused.take_seeds() == [
         ("http://10.0.0.1/", Reason.PRIVATE_ADDRESS),
         ("http://excluded.test/", Reason.NEVERCRAWL),
     ]
-    assert bench.frontier.take_refused_seeds() == []
-    assert bench.frontier.refused[Reason.PRIVATE_ADDRESS] == 2
+    assert bench.frontier.state.refused.take_seeds() == []
+    assert bench.frontier.state.refused.counts[Reason.PRIVATE_ADDRESS] == 2
 
 
 def test_when_its_robots_txt_is_known(bench: Bench) -> None:
@@ -34,7 +34,7 @@ def test_when_its_robots_txt_is_known(bench: Bench) -> None:
     bench.seed("http://a.test/private/2")
 
     refused = [("http://a.test/private/1", Reason.ROBOTS), ("http://a.test/private/2", Reason.ROBOTS)]
-    assert bench.frontier.take_refused_seeds() == refused
+    assert bench.frontier.state.refused.take_seeds() == refused
 
 
 def test_that_was_excluded_while_it_waited(bench: Bench) -> None:
@@ -44,14 +44,14 @@ def test_that_was_excluded_while_it_waited(bench: Bench) -> None:
     bench.never.list = Exclusion.parse(["a.test"])[0]
     bench.next()
 
-    assert bench.frontier.take_refused_seeds() == [("http://a.test/1", Reason.NEVERCRAWL)]
+    assert bench.frontier.state.refused.take_seeds() == [("http://a.test/1", Reason.NEVERCRAWL)]
 
 
 def test_of_very_many_the_first_are_kept(bench: Bench) -> None:
     """A file of a million excluded seeds takes no memory to speak of; all are counted."""
     bench.never.list = Exclusion.parse(["excluded.test"])[0]
-    many = state._REFUSED_SEEDS + 5
+    many = _MAX_SEEDS + 5
     bench.seed(*(f"http://excluded.test/{number}" for number in range(many)))
 
-    assert len(bench.frontier.take_refused_seeds()) == state._REFUSED_SEEDS
-    assert bench.frontier.refused[Reason.NEVERCRAWL] == many
+    assert len(bench.frontier.state.refused.take_seeds()) == _MAX_SEEDS
+    assert bench.frontier.state.refused.counts[Reason.NEVERCRAWL] == many

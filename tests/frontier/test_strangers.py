@@ -16,6 +16,7 @@ from crawlerproject.frontier.messages import Links, pack, unpack
 from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.parse.links import linked, navigated, redirected
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.page.links import Link
 from crawlerproject.rules.page.page import PageFacts
 from crawlerproject.rules.traps.strangers import FIRST_NAMED, stranger_key
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
@@ -58,7 +59,7 @@ def own(bench: Bench, *paths: str, priority: int = 10) -> int:
 def crawl(bench: Bench, status: int = 200) -> list[str]:
     """Answer all that is leased; the paths, robots.txt left out."""
     paths = []
-    while bench.frontier.waiting_urls:
+    while bench.frontier.hosts.waiting_urls:
         lease = bench.next()
         if lease is None:
             wake = bench.frontier.workbench.wake_at()
@@ -100,7 +101,7 @@ def test_what_the_host_names_later_is_its_own(bench: Bench) -> None:
     host = bench.frontier.workbench.hosts["a.org"]
     assert host.known == 2
     assert crawl(bench) == ["/2", "/4", "/1"]
-    assert not bench.frontier.refused
+    assert not bench.frontier.state.refused.counts
 
 
 def test_both_in_one_batch(bench: Bench) -> None:
@@ -126,7 +127,7 @@ def test_strangers_do_not_use_up_a_hosts_budget(bench: Bench) -> None:
     """The bench's hosts may have 50 URLs; strangers of one domain name as many as they may, together 50 as well."""
     assert strange(bench, *(f"/evil/{number}" for number in range(FIRST_NAMED))) == 50
     assert own(bench, *(f"/own/{number}" for number in range(60))) == 50
-    assert bench.frontier.refused == {Reason.STRANGER: FIRST_NAMED - 50, Reason.BUDGET: 10}
+    assert bench.frontier.state.refused.counts == {Reason.STRANGER: FIRST_NAMED - 50, Reason.BUDGET: 10}
 
 
 def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
@@ -136,7 +137,7 @@ def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
     for number in range(FIRST_PAGES):
         desk.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
     assert crawl(bench) == []
-    assert bench.frontier.refused == {Reason.STRANGER: 1}
+    assert bench.frontier.state.refused.counts == {Reason.STRANGER: 1}
     assert strange(bench, "/1") == 0
     assert own(bench, "/1") == 1
     assert crawl(bench) == ["/1"]
@@ -228,9 +229,9 @@ def named_by(found: DiscoveredUrl) -> str:
 def test_links_to_other_domains_are_strangers() -> None:
     """Other hosts of the same domain are not; people under one provider are (private suffixes)."""
     urls = ["http://a.org/x", "http://www.a.org/x", "http://b.org/x"]
-    facts = PageFacts(links=[(parse(url), "L") for url in urls])
+    facts = PageFacts(links=[Link(parse(url), "L") for url in urls])
     assert [named_by(found) for found in linked(row("http://m.a.org/"), facts)] == ["", "", "a.org"]
-    people = PageFacts(links=[(parse("http://one.github.io/"), "L"), (parse("http://two.github.io/"), "L")])
+    people = PageFacts(links=[Link(parse(f"http://{name}.github.io/"), "L") for name in ("one", "two")])
     assert [named_by(found) for found in linked(row("http://one.github.io/"), people)] == ["", "one.github.io"]
 
 
@@ -283,7 +284,7 @@ def test_strangers_take_up_half_of_a_names_ports_and_of_a_domains_hosts(bench: B
     ports = [DiscoveredUrl(parse(f"http://a.org:{9000 + n}/"), 1, "L", EVIL, 9, FLAG_STRANGER) for n in range(8)]
     assert bench.frontier.add(ports, bench.now) == 4
     assert bench.frontier.add([DiscoveredUrl(parse("http://a.org:8008/"), 1, "L", SITE, 9)], bench.now) == 1
-    assert bench.frontier.refused == {Reason.TOO_MANY_PORTS: 4}
+    assert bench.frontier.state.refused.counts == {Reason.TOO_MANY_PORTS: 4}
 
     bench.frontier.domains._max_hosts = 10
     urls = [f"http://h{n}.b.org/{path}" for n in range(20) for path in "xyz"]

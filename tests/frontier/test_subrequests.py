@@ -77,7 +77,7 @@ def test_a_sub_request_waits_for_its_hosts_pause(bench: Bench) -> None:
     assert not lease.stored
     bench.answer(lease)
     assert host.next_free >= bench.now + host.delay_seconds
-    assert bench.frontier.leased == 0
+    assert bench.frontier.state.leased == 0
 
 
 def test_robots_txt_comes_first_and_is_obeyed(bench: Bench) -> None:
@@ -233,4 +233,4 @@ def test_a_lease_that_sent_nothing_waits_again(bench: Bench) -> None:
 
     assert heard.refused == [Reason.RENDER_PACE]
     assert host.embeds == 0
-    assert bench.frontier.leased == 0
+    assert bench.frontier.state.leased == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crawlerproject.frontier.workbench import HostClock, Stage, Workbench
 
 
-def _free(bench: Workbench, name: str, address: str, now: float = 0.0) -> HostClock:
+def _free(bench: Workbench[HostClock], name: str, address: str, now: float = 0.0) -> HostClock:
     host = HostClock(name, now)
     bench.add(host)
     turn = bench.take(now)
@@ -23,7 +23,7 @@ def _free(bench: Workbench, name: str, address: str, now: float = 0.0) -> HostCl
 
 def test_a_host_without_an_address_is_looked_up_first() -> None:
     """Its turn carries no address until the resolver has answered."""
-    bench = Workbench()
+    bench = Workbench[HostClock]()
     host = HostClock("a")
     bench.add(host)
 
@@ -36,7 +36,7 @@ def test_a_host_without_an_address_is_looked_up_first() -> None:
 
 def test_the_clock_starts_when_the_answer_ends() -> None:
     """A host is not handed out again before the moment given at its answer's end."""
-    bench = Workbench(ip_pause_seconds=0.5)
+    bench = Workbench[HostClock](ip_pause_seconds=0.5)
     host = _free(bench, "a", "10.0.0.1")
     assert host.stage == Stage.IN_FLIGHT
 
@@ -50,7 +50,7 @@ def test_the_clock_starts_when_the_answer_ends() -> None:
 
 def test_hosts_of_one_address_are_served_one_at_a_time() -> None:
     """The second waits in the address's line until the first has ended and the address has rested."""
-    bench = Workbench(ip_pause_seconds=0.5)
+    bench = Workbench[HostClock](ip_pause_seconds=0.5)
     first = _free(bench, "a", "10.0.0.1")
     second = _free(bench, "b", "10.0.0.1")
     assert second.stage == Stage.IN_LINE
@@ -67,7 +67,7 @@ def test_hosts_of_one_address_are_served_one_at_a_time() -> None:
 
 def test_a_host_without_work_is_kept_until_its_clock_is_free() -> None:
     """Dropping it at once would forget its delay (NUTCH-2947)."""
-    bench = Workbench()
+    bench = Workbench[HostClock]()
     host = _free(bench, "a", "10.0.0.1")
     bench.ended(host, 1.0, 6.0, work=False)
     assert "a" in bench.hosts
@@ -84,7 +84,7 @@ def test_a_host_without_work_is_kept_until_its_clock_is_free() -> None:
 
 def test_a_turn_that_sent_nothing_frees_the_address_at_once() -> None:
     """Another host of the address need not wait for a request that never was."""
-    bench = Workbench(ip_pause_seconds=0.5)
+    bench = Workbench[HostClock](ip_pause_seconds=0.5)
     first = _free(bench, "a", "10.0.0.1")
     second = _free(bench, "b", "10.0.0.1")
 
@@ -97,7 +97,7 @@ def test_a_turn_that_sent_nothing_frees_the_address_at_once() -> None:
 
 def test_after_a_restart_every_address_rests_once() -> None:
     """What the process before us asked in its last moment is unknown."""
-    bench = Workbench(ip_pause_seconds=0.5, ips_free_from=10.5)
+    bench = Workbench[HostClock](ip_pause_seconds=0.5, ips_free_from=10.5)
     host = _free(bench, "a", "10.0.0.1", now=10.0)
 
     assert host.stage == Stage.IN_LINE
@@ -110,7 +110,7 @@ def test_after_a_restart_every_address_rests_once() -> None:
 def test_law_no_turn_before_its_time_and_no_idle_wait(seed: int, hosts: int, addresses: int) -> None:
     """For any schedule of answers, failures and moved addresses: both clocks hold, and what is free is served."""
     rng = random.Random(seed)
-    bench = Workbench(ip_pause_seconds=0.5)
+    bench = Workbench[HostClock](ip_pause_seconds=0.5)
     now = 0.0
     host_free: dict[str, float] = {}
     ip_free: dict[str, float] = {}

@@ -69,8 +69,8 @@ class Visit(NamedTuple):
     port: int
 
 
-Talk = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
-"""Writes one answer; it may take its time, close the writer, or send what it likes."""
+Talk = Callable[[Asked, asyncio.StreamWriter], Awaitable[float | None]]
+"""Writes one answer; it may take its time, close the writer, or send what it likes. Returns when it was handed over."""
 Make = Callable[[Asked], bytes | None]
 """Makes one answer's bytes; None is a 404."""
 
@@ -117,12 +117,14 @@ class Arena:
     def site(self, name: str, make: Make, address: str = "") -> str:
         """A site whose answers ``make`` makes; its front page's URL. Without ``/robots.txt`` of its own: no rules."""
 
-        async def talk(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        async def talk(asked: Asked, writer: asyncio.StreamWriter) -> float:
             made = make(asked)
             if made is None:
                 made = NO_RULES if asked.path == "/robots.txt" else NOT_FOUND
+            handed_over = time.time()  # before, not after: a busy machine may let us wait in between
             writer.write(made)
             await writer.drain()
+            return handed_over
 
         return self.raw_site(name, talk, address)
 
@@ -180,7 +182,7 @@ class Arena:
                 if until is not None:
                     wait_until(until, "seen", seconds=seconds, process=process, log=log)
                     process.terminate()
-                wait_until(lambda: _ended(process.pid), "ended", seconds=seconds, log=log)
+                wait_until(lambda: process.poll() is not None, "ended", seconds=seconds, log=log)
             except BaseException:
                 process.kill()
                 raise
@@ -222,27 +224,22 @@ class Arena:
                 fields = _fields(head)
                 body = await reader.readexactly(int(fields.get("content-length", "0")))
                 host = fields.get("host", "").rpartition(":")[0] or fields.get("host", "")
+                ended: float | None = None
                 talk = self._talks.get(host) or self._talks.get("*." + host.partition(".")[2])
                 try:
                     if talk is None:
                         writer.write(NOT_FOUND)
                     else:
-                        await talk(Asked(host, path, head, body, ip), writer)
+                        ended = await talk(Asked(host, path, head, body, ip), writer)
                     await writer.drain()
                 finally:
-                    self.visits.append(Visit(began, time.time(), host, ip, path, method, port))
+                    self.visits.append(Visit(began, ended or time.time(), host, ip, path, method, port))
         writer.close()
 
 
 def _fields(head: bytes) -> dict[str, str]:
     pairs = (line.split(":", 1) for line in head.decode("latin-1").split("\r\n")[1:] if ":" in line)
     return {name.strip().lower(): value.strip() for name, value in pairs}
-
-
-def _ended(pid: int) -> bool:
-    """Whether a child has ended; it is still to be waited for."""
-    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return state == "Z"
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ Each in a fresh foreign project under the add-on and in ours; judged by the serv
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ import pytest
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
+from tests.web import zygote
 from tests.web.running import PROJECT
 
 RULES = answer("User-agent: *\nDisallow: /no", mime="text/plain")
@@ -190,11 +190,9 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command in that folder, with this project on the path."""
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments], cwd=folder, env=environment | {"PYTHONPATH": str(PROJECT)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return zygote.run(
+        [sys.executable, "-m", "scrapy", *arguments], cwd=folder, env=zygote.direct() | {"PYTHONPATH": str(PROJECT)}
+    )
 
 
 def run(web: Arena, home: Path, spider: str, crawl: Path, **given: str) -> str:
@@ -204,7 +202,7 @@ def run(web: Arena, home: Path, spider: str, crawl: Path, **given: str) -> str:
     settings = SETTINGS | {
         "NEVERCRAWL_FILE": str(never), "CRAWL_DIR": str(crawl), "FETCH_HOSTS_FILE": str(web.folder / "hosts"),
         "FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "CRAWLER_CONTACT": "tests@example.org", "COMMIT_SECONDS": "0.2",
-        "FRONTIER_PATIENCE_SECONDS": "5",
+        "FRONTIER_MAX_REST_SECONDS": "5",
     }  # fmt: skip
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
     options += [part for name, value in given.items() for part in ("-a", f"{name}={value}")]
@@ -220,12 +218,10 @@ def run(web: Arena, home: Path, spider: str, crawl: Path, **given: str) -> str:
 
 def _ours(folder: Path, spider: str, options: list[str]) -> subprocess.CompletedProcess[str]:
     modules = ["-s", "SPIDER_MODULES=idioms"]
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "crawl", spider, *modules, *options], cwd=PROJECT,
-        env=environment | {"PYTHONPATH": f"{PROJECT}:{folder}"},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return zygote.run(
+        [sys.executable, "-m", "scrapy", "crawl", spider, *modules, *options],
+        env=zygote.direct(PYTHONPATH=f"{PROJECT}:{folder}"),
+    )
 
 
 def assert_paced(web: Arena, host: str) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from tests.hostile.arena import SETTINGS, Arena, Asked, answer, arena, page
 from tests.hostile.poisoned import MARKER
-from tests.web.running import PROJECT, crawl_command, finish, start
+from tests.web import zygote
+from tests.web.running import crawl_command, finish, start
 
 MODULES = {"SPIDER_MODULES": "tests.hostile.poisoned"}
 
@@ -30,7 +30,7 @@ def run_once(web: Arena, seeds: list[str], number: int) -> tuple[int, str]:
 def command(web: Arena, *arguments: str) -> str:
     """What a command says of the crawl."""
     listed = [sys.executable, "-m", "scrapy", *arguments, "-s", f"CRAWL_DIR={web.folder / 'crawl'}"]
-    return subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True, timeout=60).stdout
+    return zygote.run(listed, check=True).stdout
 
 
 def test_a_page_that_kills_twice_is_set_aside_and_the_rest_is_crawled(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> 
     hosts.write_text("127.0.0.5 a.test\n")
     proxy = f"http://me:{SECRET}@127.0.0.1:{free_port()}"
     settings = {
-        **IDENTITY, "CRAWL_DIR": str(folder), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "FRONTIER_PATIENCE_SECONDS": "0",
+        **IDENTITY, "CRAWL_DIR": str(folder), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8", "FRONTIER_MAX_REST_SECONDS": "0",
         "RENDER": "never", "RENDER_PROXIES": f"{proxy},{proxy}", "NEVERCRAWL_FILE": "", "HOST_MAX_FAILURES": "1",
         "PACE_PRESET": "mirror", "BACKOFF_START_SECONDS": "60", "FETCH_HOSTS_FILE": str(hosts),
     }  # fmt: skip

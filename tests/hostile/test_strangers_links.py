@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
-from tests.web.running import PROJECT
+from tests.web import zygote
 
 ARTICLES = 80
 AHEAD = 12  # articles that each one links to
@@ -74,7 +73,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Arena, C
 def told(crawl: Crawled, *command: str) -> str:
     """What a looking command says of a crawl."""
     line = [sys.executable, "-m", "scrapy", *command, "-s", f"CRAWL_DIR={crawl.folder}"]
-    return subprocess.run(line, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True).stdout
+    return zygote.run(line, check=True).stdout
 
 
 @pytest.mark.parametrize("name", NAMED)

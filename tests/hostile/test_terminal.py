@@ -23,6 +23,7 @@ from crawlerproject.rules.printable import printable, printable_json, printable_
 from crawlerproject.terminal import GuardedRecord, GuardedStream, json_text
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import Arena, Asked, answer, arena, page
+from tests.web import zygote
 from tests.web.running import IDENTITY, PROJECT
 
 COMMANDS = Path(PROJECT, "crawlerproject", "commands")
@@ -185,16 +186,14 @@ def test_no_command_needs_more_than_ascii(crawled: tuple[Arena, Path]) -> None:
         seen += done.stdout + done.stderr
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     for command in (["hosts"], ["crawl", "web", "-a", "seeds=…"]):
-        ended = subprocess.run(
-            [sys.executable, "-m", "scrapy", *command, "-s", f"CRAWL_DIR={folder}"], cwd=PROJECT, env=environment,
-            capture_output=True, text=True, timeout=100, check=False,
-        )  # fmt: skip
+        ended = zygote.run(
+            [sys.executable, "-m", "scrapy", *command, "-s", f"CRAWL_DIR={folder}"], env=environment, timeout=100
+        )
         assert "Traceback" not in ended.stderr, ended.stderr
         seen += ended.stdout + ended.stderr
-    summary = subprocess.run(
-        [sys.executable, "-m", "crawlerproject.reports.summary", str(folder)], cwd=PROJECT, env=environment,
-        capture_output=True, text=True, timeout=100, check=True,
-    )  # fmt: skip
+    summary = zygote.run(
+        [sys.executable, "-m", "crawlerproject.reports.summary", str(folder)], env=environment, timeout=100, check=True
+    )
 
     assert (seen + summary.stdout).isascii()
     assert " x 200" in seen  # the letter's ×
@@ -213,7 +212,7 @@ def test_no_command_that_fetches_lets_one_through(crawled: tuple[Arena, Path], t
     web, _ = crawled
     fixed = {
         **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
-        "PACE_PRESET": "mirror", "NEVERCRAWL_FILE": "", "RENDER": "never", "FRONTIER_PATIENCE_SECONDS": "1",
+        "PACE_PRESET": "mirror", "NEVERCRAWL_FILE": "", "RENDER": "never", "FRONTIER_MAX_REST_SECONDS": "1",
         "CRAWL_DIR": str(tmp_path / "crawl"), "RENDER_PROXIES": f"http://me:{SECRET}@127.0.0.1:1",
     }  # fmt: skip
     options = [part for name, value in fixed.items() for part in ("-s", f"{name}={value}")]

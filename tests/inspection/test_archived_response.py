@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.http import HtmlResponse
@@ -84,7 +85,7 @@ def test_what_a_browser_made_of_the_page_is_what_the_spider_saw(tmp_path: Path) 
     plain = made.write(exchange(started_at=STARTED_AT + DAY_SECONDS), Context(URL))
     times = STARTED_AT + DAY_SECONDS + 1, STARTED_AT + DAY_SECONDS + 2
     written = made.write_render(Render(URL, plain.record_id, b"<p>by a script", *times, []))
-    place = {"warc": written.filename, "offset": written.offset, "length": written.length}
+    place: dict[str, Any] = {"warc": written.filename, "offset": written.offset, "length": written.length}
     made.attempt(Attempt(*times, URL, Reason.RENDERED, rendered=True, **place), times[1])
     made.close()
 

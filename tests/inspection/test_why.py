@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.url_state import State, sentences
 from crawlerproject.inspection.why import Via, Why
@@ -41,7 +41,7 @@ def ask(tmp_path: Path) -> Callable[..., Why]:
         never.write_text("# ours\nbad.test  # asked by their webmaster\n")
         gates = Gates(
             Scope(scope, ["a.test"], max_depth=3, max_url_length=60),
-            NeverCrawlFile(never), AddressRules(), ["zip"], max_urls_per_host=5,
+            NeverCrawlFile(never), AddressRules(), GateSettings(5, ["zip"]),
         )  # fmt: skip
         return Why(FrontierView(tmp_path / "frontier"), gates, "TestBed", NOW, leases)
 
@@ -200,7 +200,14 @@ def test_a_leased_url_is_told_by_the_running_crawl(ask: Callable[..., Why]) -> N
 def test_a_host_s_answer_has_its_numbers(ask: Callable[..., Why]) -> None:
     """Pace and its source, rests, failures, budget, robots.txt, exclusion."""
     record = RobotsRecord(200, b"User-agent: *\nCrawl-delay: 3\n", NOW - 10, NOW + 1000, "fetched").pack()
-    state = {"samples": (0.5, 1.5), "delay_seconds": 10.0, "rest_until": NOW + 30, "rows": 1, "known": 4, "failures": 2}
+    state: dict[str, Any] = {
+        "samples": (0.5, 1.5),
+        "delay_seconds": 10.0,
+        "rest_until": NOW + 30,
+        "rows": 1,
+        "known": 4,
+        "failures": 2,
+    }
     why = ask(Changes(queued=[queued("http://a.test/1")], hosts=[host(**state)], robots=[("http://a.test", record)]))
 
     facts = why.host("a.test")

@@ -39,13 +39,13 @@ def test_a_lease_is_found_in_the_request_that_was_handed_out() -> None:
 def test_what_is_told_to_a_copy_stays_with_it() -> None:
     """Requests that share a meta and are under way at once do not write to each other."""
     first = Request("http://a.test/")
-    exchange_of(first).floor_seconds = 60.0
+    exchange_of(first).delay_seconds = 60.0
     second = first.replace(url="http://b.test/")
-    exchange_of(second).floor_seconds = 1.0
+    exchange_of(second).delay_seconds = 1.0
     exchange_of(second).wire = Wire()
 
-    assert (exchange_of(first).floor_seconds, exchange_of(first).wire) == (60.0, None)
-    assert exchange_of(second).floor_seconds == 1.0
+    assert (exchange_of(first).delay_seconds, exchange_of(first).wire) == (60.0, None)
+    assert exchange_of(second).delay_seconds == 1.0
 
 
 def test_a_spiders_own_word_is_no_exchange() -> None:
@@ -63,7 +63,8 @@ def test_an_exchange_does_not_go_to_a_disk_queue() -> None:
     stored = pickle.dumps(request.meta)
     assert len(stored) < 200
     again = Request("http://a.test/", meta=pickle.loads(stored))
-    assert exchange_of(again).wire is exchange_of(again).error is None
+    assert exchange_of(again).wire is None
+    assert exchange_of(again).error is None
 
 
 def test_a_request_that_is_over_is_freed() -> None:

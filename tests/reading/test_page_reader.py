@@ -6,7 +6,7 @@ import asyncio
 import gzip
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from scrapy.http import HtmlResponse, Response
@@ -65,10 +65,10 @@ class Bench:
     """A reader with its surroundings."""
 
     def __init__(self, folder: Path) -> None:
-        self.processes: Any = Processes()
+        self.processes = Processes()
         self.poison = Poison(folder, 0.0)
-        self.stats: Any = Counts()
-        self.reader = PageReader(self.processes, self.poison, "TestBot", self.stats)
+        self.stats = Counts()
+        self.reader = PageReader(cast("Any", self.processes), self.poison, "TestBot", cast("Any", self.stats))
 
     def read(self, response: Response, flags: int = 0, **lease: Any) -> ReadPage:
         """What the answer says, wherever it is read."""
@@ -133,7 +133,8 @@ def test_a_shell_wants_a_browser(bench: Bench) -> None:
 
 def test_headers_count_as_the_page_does(bench: Bench) -> None:
     """X-Robots-Tag is heard."""
-    page = bench.read(html(**{"X-Robots-Tag": "nofollow"}))
+    headers: dict[str, Any] = {"X-Robots-Tag": "nofollow"}
+    page = bench.read(html(**headers))
 
     assert page.facts is not None
     assert page.facts.nofollow
@@ -168,7 +169,8 @@ def test_sitemaps_and_feeds_name_pages(bench: Bench) -> None:
     sitemap = bench.read(typed(SITEMAP, "application/xml"), FLAG_SITEMAP)
     assert [found.address.url for found in sitemap.found] == ["http://a.test/1"]
     assert [address.url for address, _ in sitemap.changed] == ["http://a.test/1"]
-    assert sitemap.feed is sitemap.facts is None
+    assert sitemap.feed is None
+    assert sitemap.facts is None
 
     feed = bench.read(typed(FEED, "application/atom+xml"))
     assert feed.feed is not None
@@ -245,9 +247,12 @@ def test_a_fault_of_ours_costs_one_page(
 def test_the_page_is_marked_while_it_is_read(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a page that ends the process is known afterwards; the mark goes with the reading."""
     marked: list[int] = []
-    monkeypatch.setattr(
-        page_reader, "read_facts", lambda *_: marked.append((tmp_path / "reading").read_bytes()[0]) or ReadPage()
-    )
+
+    def read(*_: object) -> ReadPage:
+        marked.append((tmp_path / "reading").read_bytes()[0])
+        return ReadPage()
+
+    monkeypatch.setattr(page_reader, "read_facts", read)
     bench.read(html())
 
     assert marked == [1]

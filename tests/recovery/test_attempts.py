@@ -39,7 +39,7 @@ def logged(made: Archive, name: str, written: Written | None, ended: float = 0.0
 
 def told(folder: Path) -> list[tuple[str, bool, bool]]:
     """Of each attempt: the page, whether the log has it, whether the archive has it."""
-    read = []
+    read: list[int] = []
     found = [
         (attempt.url.rpartition("/")[2], attempt.line is not None, attempt.capture is not None)
         for attempt in attempts(CrawlDir(folder), read.append)

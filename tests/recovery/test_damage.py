@@ -73,7 +73,7 @@ def nothing(count: int) -> None:
 def test_a_whole_frontier(tmp_path: Path) -> None:
     """Nothing is wrong with it, and its bytes were counted."""
     fill(tmp_path)
-    read = []
+    read: list[int] = []
 
     assert damage_of(CrawlDir(tmp_path), read.append) == ""
     assert sum(read) > ROWS * 50

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -25,8 +24,9 @@ from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
 from tests.commands.running import Done, scrapy
 from tests.hostile.arena import PACE_SECONDS, SETTINGS, Arena, Asked, answer, arena, page
+from tests.web import zygote
 from tests.web.judge import read_captures
-from tests.web.running import PROJECT, crawl_command, start
+from tests.web.running import crawl_command, start
 from tests.web.waiting import wait_until
 
 _HOSTS = ("one.test", "two.test")
@@ -155,13 +155,13 @@ def test_it_is_finished_as_if_nothing_had_been(half: Half, tmp_path: Path) -> No
     web, folder = half.web, half.copy(tmp_path / "crawl")
     shutil.rmtree(folder / "frontier")
     shutil.rmtree(folder / "index")
-    refused = subprocess.run(half.command(folder), cwd=PROJECT, capture_output=True, text=True, check=False)
+    refused = zygote.run(half.command(folder))
     before = len(web.visits)
 
     done = recover(folder)
     archived = set(read_captures(folder / "warc"))
     assert len(web.visits) == before  # nobody was asked
-    ended = subprocess.run(half.command(folder), cwd=PROJECT, capture_output=True, text=True, check=False)
+    ended = zygote.run(half.command(folder))
 
     assert refused.returncode == 2
     assert f"scrapy recover {folder} makes it again" in refused.stderr
@@ -236,7 +236,7 @@ def test_killed_while_it_is_made(half: Half, tmp_path: Path, killed: int) -> Non
     recover(folder, "--frontier")
     before = rows(folder)
     command = [sys.executable, "-m", "scrapy", "recover", str(folder), "--frontier"]
-    process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = zygote.Process(command)
     seen = [
         folder / "frontier.recovering",
         folder / "frontier.recovering.lists" / "CURRENT",

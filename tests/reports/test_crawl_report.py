@@ -21,7 +21,7 @@ START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 def attempt(number: int, host: str, digest: str = "", **changes: Any) -> Attempt:
     """The attempt of second ``number``: a page of the host with this digest."""
     at = START + number
-    fields = {
+    fields: dict[str, Any] = {
         "status": 200,
         "host": host,
         "ip": "127.0.0.1",

@@ -37,7 +37,7 @@ def test_the_bottleneck(load: Load, what: str) -> None:
 @pytest.mark.parametrize("hosts", ["in_line", "looked_up", "ready", "waiting", "resting", "in_flight"])
 def test_queued_urls_are_never_bound_by_nothing(hosts: str) -> None:
     """Wherever their hosts are: 89 URLs were once bound by nothing, while their hosts stood in line for an address."""
-    assert bound_by(QUIET._replace(queued=89, **{hosts: 1})).what != "nothing"
+    assert bound_by(Load(**{**QUIET._asdict(), "queued": 89, hosts: 1})).what != "nothing"
 
 
 def test_it_says_what_hosts_wait_for() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -18,6 +18,7 @@ import pytest
 
 from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
+from tests.web import zygote
 from tests.web.judge import judge_folder, read_captures
 from tests.web.ports import free_port
 from tests.web.running import IDENTITY, PROJECT, RunningWeb, read_pages, small_settings, synthetic_web
@@ -69,10 +70,9 @@ def running_scrapyd(folder: Path) -> Iterator[Scrapyd]:
     folder.mkdir()
     port = free_port()
     (folder / "scrapyd.conf").write_text(CONFIG.format(port=port))
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     with (folder / "scrapyd.log").open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "scrapyd"], cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+            [sys.executable, "-m", "scrapyd"], cwd=folder, env=zygote.direct(), stdout=output, stderr=subprocess.STDOUT
         )
     scrapyd = Scrapyd(port, folder)
 
@@ -113,7 +113,7 @@ def deploy(scrapyd: Scrapyd, folder: Path) -> subprocess.CompletedProcess[str]:
 def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path, more: Mapping[str, str] | None = None) -> str:
     """Start a crawl of the synthetic web, with ``more`` settings; the job's id."""
     settings = {
-        **IDENTITY, **small_settings(web), "FRONTIER_PATIENCE_SECONDS": "8", "CRAWL_DIR": str(crawl_dir),
+        **IDENTITY, **small_settings(web), "FRONTIER_MAX_REST_SECONDS": "8", "CRAWL_DIR": str(crawl_dir),
         "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "PROGRESS_LOG_SECONDS": "1", **(more or {}),
     }  # fmt: skip
@@ -164,6 +164,10 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(300)
+def _finished(scrapyd: Scrapyd, job: str) -> bool:
+    return scrapyd.state(job) == "finished"
+
+
 def test_two_machines_share_a_crawl(tmp_path: Path) -> None:
     """Two scrapyds, a worker on each, a Redis between them: to the web's log, and in the archive, one crawler."""
     with ExitStack() as stack:
@@ -180,7 +184,7 @@ def test_two_machines_share_a_crawl(tmp_path: Path) -> None:
         }
         for name, job in jobs.items():
             wait_until(
-                lambda scrapyd=machines[name], job=job: scrapyd.state(job) == "finished",
+                partial(_finished, machines[name], job),
                 f"finished on {name}",
                 seconds=DEADLINE_SECONDS,
             )

@@ -32,9 +32,8 @@ class Worker:
             self.ahead, part, folder / "life.json", lease_seconds=seconds, answer_seconds=1.0, rng=random.Random(1)
         )
         self.fleet.begin()
-        self.bench = Bench(cast("Any", self.ahead))
+        self.bench = Bench(cast("Any", self.ahead), ownership=self.fleet)
         self.frontier = self.bench.frontier
-        self.frontier.state.ownership = self.fleet
 
     async def take_all(self) -> None:
         """Report until every partition is held."""
@@ -47,7 +46,7 @@ class Worker:
 
     def commit(self) -> None:
         """What a beat does in the end, but for sending it."""
-        self.frontier.apply(self.frontier.take_changes(), [])
+        self.frontier.state.apply(self.frontier.state.take_changes(), [])
         self.fleet.settle()
 
     def inbox(self) -> list[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -13,7 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple
 
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.web.waiting import Polled
+from tests.web.zygote import PROJECT as PROJECT
+from tests.web.zygote import Process, direct
+
 _START_SECONDS = 60.0  # for a server to listen: 10,000 hosts take about 2 s
 _LOOK_SECONDS = 0.02
 #: How the crawler presents itself on loopback, where nobody can be reached anyway.
@@ -27,7 +29,7 @@ HASTE = {
     "BACKOFF_START_SECONDS": "1",
     "BACKOFF_MAX_SECONDS": "4",
     "HOST_MAX_FAILURES": "3",
-    "FRONTIER_PATIENCE_SECONDS": "15",  # hosts that rest for longer are left for a later start
+    "FRONTIER_MAX_REST_SECONDS": "15",  # hosts that rest for longer are left for a later start
     "RENDER": "never",
 }
 
@@ -49,7 +51,7 @@ class Spent(NamedTuple):
     peak_bytes: int  # resident set
 
 
-def wait_for(path: Path, process: subprocess.Popen[bytes], seconds: float = _START_SECONDS) -> None:
+def wait_for(path: Path, process: Polled, seconds: float = _START_SECONDS) -> None:
     """Until ``path`` exists; RuntimeError when the process ends first or the time is over."""
     until = time.monotonic() + seconds
     while not path.exists():
@@ -86,21 +88,17 @@ def small_settings(web: RunningWeb, preset: str = "mirror") -> dict[str, str]:
     return {**HASTE, "PACE_PRESET": preset, "NEVERCRAWL_FILE": str(web.folder / "nevercrawl.txt")}
 
 
-def start(command: list[str], output: IO[bytes] | int, cwd: Path = PROJECT) -> subprocess.Popen[bytes]:
+def start(command: list[str], output: IO[bytes] | None, cwd: Path = PROJECT) -> Process:
     """Start a process in the project's folder, without proxies, its modules compiled as an installed program's are."""
-    unwanted = "PYTHONDONTWRITEBYTECODE"
-    environment = {
-        name: value for name, value in os.environ.items() if name != unwanted and not name.lower().endswith("_proxy")
-    }
-    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    environment = direct()
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return Process(command, output, cwd=cwd, env=environment)
 
 
-def finish(process: subprocess.Popen[bytes], began: float) -> Spent:
+def finish(process: Process, began: float) -> Spent:
     """Wait for the end; ``began`` is the monotonic time of the start."""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    peak = usage.ru_maxrss * 1024  # Linux counts kibibytes
-    return Spent(process.returncode, usage.ru_utime + usage.ru_stime, time.monotonic() - began, peak)
+    status = process.wait()
+    return Spent(status, process.cpu_seconds, time.monotonic() - began, process.peak_bytes)
 
 
 def measured(command: list[str], log: Path, cwd: Path = PROJECT) -> Spent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from tests.web.judge import (
     Attempt,
@@ -64,12 +65,13 @@ def test_floor_and_rest_raise_the_promise() -> None:
 def test_an_answer_that_died_with_a_kill_asked_for_nothing() -> None:
     """It is in no log of ours: its robots.txt and its Retry-After were never known. What is logged counts."""
     robots = [visit(0, 1)._replace(path="/robots.txt"), visit(2, 3)._replace(path="/robots.txt")]
-    usual = {"host_seconds": 0.5, "ip_seconds": 0.0, "floors": {"a.test": 2.0}}
+    usual: dict[str, Any] = {"host_seconds": 0.5, "ip_seconds": 0.0, "floors": {"a.test": 2.0}}
     assert judge_pauses(robots, **usual).faults
     assert not judge_pauses(robots, **usual, logged={}).faults
     assert judge_pauses([*robots, visit(4, 5)], **usual, logged={}).faults
     assert judge_pauses(robots, **usual, logged={"http://a.test:80/robots.txt": [Attempt(0, 1.1, 200, 0.5)]}).faults
-    busy, pace = [visit(0, 1, rest=5.0), visit(2, 3)], {"host_seconds": 0.5, "ip_seconds": 0.0}
+    busy = [visit(0, 1, rest=5.0), visit(2, 3)]
+    pace: dict[str, Any] = {"host_seconds": 0.5, "ip_seconds": 0.0}
     assert not judge_pauses(busy, **pace, logged={"http://a.test:80/": [Attempt(2, 3.1, 200, 0.5)]}).faults
     assert judge_pauses(busy, **pace, logged={"http://a.test:80/": [Attempt(0, 1.1, 429, 0.5)]}).faults
 

@@ -21,7 +21,7 @@ def test_a_port_that_either_protocol_has_taken_is_not_drawn(
         monkeypatch.setattr(ports, "_BLOCK_PORTS", 3)
         monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "1")
         drawn = iter([True, True])
-        monkeypatch.setattr(ports.random, "SystemRandom", lambda: _Once(drawn))
+        monkeypatch.setattr("random.SystemRandom", lambda: _Once(drawn))
 
         with pytest.raises(StopIteration):
             ports.free_port(ports=3)

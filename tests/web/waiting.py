@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 Found = TypeVar("Found")
 _LOOK_SECONDS = 0.02
+
+
+class Polled(Protocol):
+    """A process, forked or started."""
+
+    args: Any
+
+    def poll(self) -> int | None:
+        """The exit status, or None while it runs."""
 
 
 def wait_until(
@@ -18,7 +26,7 @@ def wait_until(
     what: str = "came",
     *,
     seconds: float = 60.0,
-    process: subprocess.Popen[bytes] | None = None,
+    process: Polled | None = None,
     log: Path | None = None,
 ) -> Found:
     """What ``look`` finds, once it finds something.

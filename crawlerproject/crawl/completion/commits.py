@@ -43,13 +43,13 @@ class Commits:
         if run.lost:
             return False
         changes, facts = self.begin()
-        if member.alone and not (changes or frontier.refused):
+        if member.alone and not (changes or frontier.state.refused.counts):
             return False
         try:
             await asyncio.to_thread(self._archive.sync)
             await member.deliver(frontier, run.now)
         except StorageError:
-            frontier.take_back(changes)
+            frontier.state.take_back(changes)
             raise
         if run.lost:  # meanwhile: some state of a host may be half of what it is to be
             return False
@@ -65,16 +65,16 @@ class Commits:
         self._archive.flush()
         state = self._archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
-        return self._frontier.take_changes(), facts + self._learned.facts()
+        return self._frontier.state.take_changes(), facts + self._learned.facts()
 
     def end(self, changes: Changes, facts: Facts) -> None:
         """Apply a commit whose archive bytes are durable by now."""
         frontier = self._frontier
-        frontier.apply(changes, facts)
+        frontier.state.apply(changes, facts)
         self._learned.stored(changes, facts)
         self._member.settle()
-        self._troubles.refused(frontier.take_refused_seeds())
-        for reason, count in frontier.take_refused().items():
+        self._troubles.refused(frontier.state.refused.take_seeds())
+        for reason, count in frontier.state.refused.take().items():
             self._run.stats.inc_value(f"refused/{reason}", count)
 
     def whole(self) -> None:
@@ -84,7 +84,7 @@ class Commits:
             self._archive.sync()
             self._member.deliver_now(self._frontier, self._run.now())
         except StorageError:
-            self._frontier.take_back(changes)
+            self._frontier.state.take_back(changes)
             raise
         self.end(changes, facts)
         self._member.store.sync()

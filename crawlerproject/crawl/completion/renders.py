@@ -90,7 +90,7 @@ class RenderCompletion:
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
         """Log and count a sub-request that could not be had politely while its page was in the browser."""
         row, now = lease.row, self._run.now()
-        self._frontier.refused[reason] += 1
+        self._frontier.state.refused.counts[reason] += 1
         self._records.log(
             Attempt(
                 now, now, address.url, reason, host=address.host, via=row.url, depth=row.depth + 1, hop="E",

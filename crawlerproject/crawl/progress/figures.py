@@ -63,7 +63,7 @@ def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed)
     quiet: list[Host] = []  # those that rest or keep their pause
     bench = frontier.workbench
     part, parts = allowed.turn(len(bench.hosts))
-    for host in frontier.hosts():  # what is called here is called a hundred thousand times
+    for host in frontier.workbench.hosts.values():  # what is called here is called a hundred thousand times
         doing = _STAGES[host.stage]
         if not host.work or host.given_up:
             counts["in_flight"] += doing == "in_flight"
@@ -75,7 +75,7 @@ def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed)
         counts[doing] += 1
         if doing != "resting" and (parts == 1 or hash(host.address or host.name) % parts == part):
             queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
-    on_disk = frontier.on_disk
+    on_disk = frontier.hosts.counts_on_disk
     per_second, seconds = allowed.take(limits(queues, bench.ip_pause_seconds))
     eta = max(seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well
@@ -95,7 +95,7 @@ def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed)
         hosts_on_disk=on_disk.hosts,
         hosts_in_line=counts["in_line"],
         hosts_looked_up=counts["looked_up"],
-        queued_urls=max(0, frontier.waiting_urls),
+        queued_urls=max(0, frontier.hosts.waiting_urls),
         next_free_seconds=None if wake is None else max(0.0, wake - now),
         eta_seconds=eta if eta > 0 else None,
         ceiling_per_second=_with_disk(

@@ -30,7 +30,7 @@ def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
         for message in orjson.loads(packed) if packed else ():
             frontier.read(messages.unpack(orjson.dumps(message)), now)
         if packed:
-            frontier.keep_fact(name, b"")
+            frontier.state.keep_fact(name, b"")
 
 
 def queue_revisits(session: Session, folder: CrawlDir, recent_days: float, budget: int | None, now: float) -> int:

@@ -22,7 +22,6 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
 from crawlerproject.hooks.delivery import hook_of
-from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
 from crawlerproject.rules.url.seeds import Seeds, seeds_of
@@ -177,10 +176,6 @@ def check_settings(settings: BaseSettings) -> None:
         _check_fleet(settings)
     elif not str(settings["STATE_URL"]).startswith("rocksdb:"):
         raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.")
-    if settings.getint("NEAR_DUPLICATE_BITS_ACROSS_HOSTS") > MAX_BITS:
-        raise OperatorError(
-            f"NEAR_DUPLICATE_BITS_ACROSS_HOSTS must not be above {MAX_BITS}; its index reaches no further."
-        )
     if settings["RENDER"] not in RENDER_MODES:
         raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])

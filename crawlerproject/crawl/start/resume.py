@@ -76,7 +76,7 @@ class Resumed:
             logger.info("Nothing was left to fetch%s: the crawl in %s has ended before. %s", tried, folder, _WHAT_NEXT)
         if progress.queued_urls:
             left = counted(progress.queued_urls, "URL")
-            logger.info("Left for another start: %s of hosts that rest for longer than FRONTIER_PATIENCE_SECONDS", left)
+            logger.info("Left for another start: %s of hosts that rest for longer than FRONTIER_MAX_REST_SECONDS", left)
 
 
 def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bool) -> Resumed:

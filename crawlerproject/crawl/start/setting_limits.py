@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
 from crawlerproject.config.pace import LARGEST
-from crawlerproject.config.user_settings import ANYWHERE, user_path
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
 from crawlerproject.rules.politeness.host_overrides import HostPaces
 from crawlerproject.settings import OURS
+from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -31,7 +31,7 @@ _LARGEST_PORT = 65_535
 _BOUNDS: dict[str, tuple[float, float]] = {
     "WATCH_PORT": (0, _LARGEST_PORT),
     "WEBSUB_PORT": (0, _LARGEST_PORT),
-    "RECRAWL_CHECK_SHARE": (0, 1),
+    "RECRAWL_FULL_FETCH_SHARE": (0, 1),
     "RECRAWL_RECENT_DAYS": (0, _LONGEST_DAYS),
     "LOG_KEEP_DAYS": (1, _LONGEST_DAYS),  # today is one of them
     "NEAR_DUPLICATE_BITS": (0, 64),  # a fingerprint has no more

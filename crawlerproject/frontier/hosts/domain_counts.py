@@ -9,7 +9,7 @@ from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, DomainHosts
 from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import FactReader
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class DomainHostCounts(HostFacts[DomainHosts]):
 
     def __init__(
         self,
-        store: FrontierStore,
+        store: FactReader,
         max_hosts: int = DEFAULT_MAX_HOSTS,
         domain_of: Callable[[str], str] = bounded_domain,
     ) -> None:

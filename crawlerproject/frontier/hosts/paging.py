@@ -14,7 +14,7 @@ from math import inf
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, place_of
-from crawlerproject.frontier.state import FrontierState
+from crawlerproject.frontier.hosts.table import HostTable
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.stores.protocols import IN_MEMORY, Changes
 
@@ -35,8 +35,8 @@ _AGAIN_SECONDS = 0.5
 class HostPaging:
     """Keeps memory within its bound. ``now`` is epoch seconds."""
 
-    def __init__(self, state: FrontierState, on_disk: HostsOnDisk) -> None:
-        self._state = state
+    def __init__(self, hosts: HostTable, on_disk: HostsOnDisk) -> None:
+        self._hosts = hosts
         self._on_disk = on_disk
         self._at_a_time = min(_AT_A_TIME, max(on_disk.max_in_memory // 4, 1))
         self._over = int(on_disk.max_in_memory * _OVER_SHARE)
@@ -53,7 +53,7 @@ class HostPaging:
 
     def tend(self, now: float) -> None:
         """Take up what is due, and put away what must give way. StorageError: nothing has changed."""
-        bench, on_disk = self._state.workbench, self._on_disk
+        bench, on_disk = self._hosts.workbench, self._on_disk
         over = len(bench.hosts) - on_disk.max_in_memory
         if (on_disk.first_due > now and over <= self._over) or now < self._not_before:
             return
@@ -80,7 +80,7 @@ class HostPaging:
         """
         gone = self._of_the_waiting(count, later_than)
         if not (gone or self._latest):
-            self._latest = self._state.workbench.latest(_FOUND_AT_A_TIME, later_than)
+            self._latest = self._hosts.workbench.latest(_FOUND_AT_A_TIME, later_than)
             self._latest.reverse()
         while self._latest and len(gone) < count:
             host = self._latest.pop()
@@ -91,7 +91,7 @@ class HostPaging:
 
     def _of_the_waiting(self, count: int, later_than: float) -> dict[str, Host]:
         """The latest of some that began to wait; what is not stored yet is looked at again another time."""
-        waited, dirty = self._state.workbench.waited, self._state.dirty
+        waited, dirty = self._hosts.workbench.waited, self._hosts.dirty
         if not waited:
             return {}
         some = [waited.popleft() for _ in range(min(len(waited), _LOOKED_AT_A_TIME))]
@@ -105,7 +105,7 @@ class HostPaging:
 
     def _may_go(self, host: Host) -> bool:
         """Whether the store can hold all that is known of the host."""
-        if self._state.workbench.hosts.get(host.name) is not host or host.name in self._state.dirty:
+        if self._hosts.workbench.hosts.get(host.name) is not host or host.name in self._hosts.dirty:
             return False
         if host.taken or host.unstored or host.robots_unstored or host.embeds or host.rendering:
             return False
@@ -122,7 +122,7 @@ class HostPaging:
         on_disk.ready(changes, counts)
         try:
             if changes:
-                self._state.store.apply(changes)
+                self._hosts.store.apply(changes)
         except StorageError:
             for host in hosts:
                 host.on_disk = host.rests_on_disk = False
@@ -131,27 +131,27 @@ class HostPaging:
         on_disk.stored(changes, counts, waiting)
         for host in hosts:
             if host.on_disk:  # what a later run shall have is met anew when the host comes back
-                self._state.waits(host, host.kept)
+                self._hosts.waits(host, host.kept)
                 host.kept = 0
-            self._state.workbench.drop(host)
-        self._state.workbench.tidy()
+            self._hosts.workbench.drop(host)
+        self._hosts.workbench.tidy()
 
     # --- from disk to memory --------------------------------------------------------------------
 
     def _take_up(self, count: int, now: float) -> None:
         """The first ``count`` that are due."""
-        state, on_disk = self._state, self._on_disk
+        hosts, on_disk = self._hosts, self._on_disk
         places = on_disk.due(count + 1)
         due = [place for place in places[:count] if place.at <= now * 1e6]
         changes, counts = Changes(), on_disk.counted()
         come: list[Host] = []
         for place, packed in zip(due, on_disk.store.packed_hosts([place.host for place in due]), strict=True):
-            copy = state.dirty.get(place.host)
+            copy = hosts.dirty.get(place.host)
             host = Host(place.host, 0.0) if packed is None else Host.unpack(place.host, packed)
             counts.add(host, -1)
             if copy is not None and copy.on_disk:
                 host = copy
-            known = place.host in state.workbench.hosts or (copy is not None and not copy.on_disk)
+            known = place.host in hosts.workbench.hosts or (copy is not None and not copy.on_disk)
             if known or not self._has_rows(host):
                 changes.due.append((place.host, place.at, None))
                 continue
@@ -160,35 +160,37 @@ class HostPaging:
         if not due:
             return
         on_disk.ready(changes, counts)
-        state.store.apply(changes)
+        hosts.store.apply(changes)
         for host in come:
             host.on_disk = host.rests_on_disk = False
-            state.bring_back(host)
-            state.doubt(host, stored=True)
+            hosts.clock.bring_back(host)
+            hosts.known.doubt(host, stored=True)
         on_disk.stored(changes, counts, come)
         on_disk.first_due = places[len(due)].at / 1e6 if len(places) > len(due) else inf
         for host in come:
-            state.begin(host)
+            hosts.begin(host)
         if len(places) == len(due) and on_disk.counts.hosts:  # nobody is there to be counted
-            state.waiting_urls -= on_disk.counts.rows
+            hosts.waiting_urls -= on_disk.counts.rows
             on_disk.counts, on_disk.unstored = Counts(whole=on_disk.counts.whole), True
 
     def _has_rows(self, host: Host) -> bool:
         """The rows are the truth."""
-        if not host.rows and self._state.store.head(host.name, 1):
+        if not host.rows and self._hosts.store.head(host.name, 1):
             host.rows = 1
         return host.rows > 0
 
     # --- at the start ---------------------------------------------------------------------------
 
-    def begin_loading(self, *, look_at_all: bool) -> None:
-        """Hosts that were in memory are taken up by ``load_some``; ``look_at_all``: after a crash, every queue."""
-        self._state.met = set()
-        self._look_at_all = look_at_all or not self._on_disk.counts.whole or self._state.longest is not None
+    def begin_loading(self) -> None:
+        """Hosts that were in memory are taken up by ``load_some``; after a crash every queue is looked at."""
+        clock = self._hosts.clock
+        self._hosts.met = set()
+        self._look_at_all = not (clock.start.clean and self._on_disk.counts.whole) or clock.suspected
 
-    def load_some(self, count: int, now: float) -> bool:
+    def load_some(self, count: int) -> bool:
         """Take up so many more of them, or look at as many queues; whether there may be others."""
-        if self._state.met is None:
+        now = self._hosts.clock.start.at
+        if self._hosts.met is None:
             return False
         if self._names is None:
             names = self._on_disk.in_memory(count, self._loaded_to)
@@ -210,46 +212,46 @@ class HostPaging:
         return False
 
     def _loaded(self) -> None:
-        self._state.met = None
-        self._state.warn_of_set_back()
+        self._hosts.met = None
+        self._hosts.clock.warn()
 
     def _load(self, names: list[str], now: float) -> None:
         """Hosts that are listed as being in memory."""
         self._place(
-            [name for name in names if name not in self._state.workbench.hosts and name not in self._met()], now
+            [name for name in names if name not in self._hosts.workbench.hosts and name not in self._met()], now
         )
 
     def _look_at(self, names: list[str], now: float) -> None:
         """Hosts that have rows: are they where a start finds them?"""
-        state = self._state
+        hosts = self._hosts
         unlisted = [
             host
             for name in names
-            if (host := state.workbench.hosts.get(name) or state.dirty.get(name)) and host.rows > 0 and not host.listed
+            if (host := hosts.workbench.hosts.get(name) or hosts.dirty.get(name)) and host.rows > 0 and not host.listed
         ]
         if unlisted:
             changes = Changes(due=[(host.name, None, IN_MEMORY) for host in unlisted])
             self._on_disk.ready(changes, self._on_disk.counts)
-            state.store.apply(changes)
+            hosts.store.apply(changes)
             self._on_disk.stored(changes, self._on_disk.counts, unlisted)
         self._place(
             [
                 name
                 for name in names
-                if not (name in state.workbench.hosts or name in state.dirty or name in self._met())
+                if not (name in hosts.workbench.hosts or name in hosts.dirty or name in self._met())
             ],
             now,
         )
 
     def _place(self, names: list[str], now: float) -> None:
         """Hosts that wait nowhere yet: in memory while it has room, else on disk."""
-        state, on_disk = self._state, self._on_disk
+        hosts, on_disk = self._hosts, self._on_disk
         changes, counts = Changes(), on_disk.counted()
-        room = on_disk.max_in_memory - len(state.workbench.hosts)
+        room = on_disk.max_in_memory - len(hosts.workbench.hosts)
         come: list[Host] = []
         away: list[Host] = []
         for name, packed in zip(names, on_disk.store.packed_hosts(names), strict=True):
-            host = state.stored(name, packed)
+            host = hosts.stored(name, packed)
             if host.on_disk:
                 self._bring_back(host, changes)
                 continue
@@ -269,18 +271,18 @@ class HostPaging:
             return
         on_disk.ready(changes, counts)
         if changes:
-            state.store.apply(changes)
+            hosts.store.apply(changes)
         on_disk.stored(changes, counts, [*come, *away])
         for host in away:
-            state.waits(host, host.rows)
+            hosts.waits(host, host.rows)
         for host in come:
-            state.waits(host, host.waiting_urls)
-            state.begin(host)
+            hosts.waits(host, host.waiting_urls)
+            hosts.begin(host)
 
     def _bring_back(self, host: Host, changes: Changes) -> None:
         """A clock that was set back makes nobody on disk wait for longer than anything lasts."""
         before = place_of(host).at
-        if self._state.bring_back(host):
+        if self._hosts.clock.bring_back(host):
             changes.due.append((host.name, before, place_of(host).at))
             changes.hosts.append((host.name, host.pack()))
 
@@ -294,8 +296,8 @@ class HostPaging:
             on_disk.stored(changes, counts, [])
 
     def _met(self) -> set[str]:
-        assert self._state.met is not None
-        return self._state.met
+        assert self._hosts.met is not None
+        return self._hosts.met
 
 
 def _next_free(host: Host) -> float:

@@ -10,7 +10,7 @@ from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FLAG_ROBOTS, FrontierStore
+from crawlerproject.stores.protocols import FLAG_ROBOTS, FactReader
 
 # Hosts whose certificates are in memory, some 200 bytes each: those that were asked for robots.txt lately.
 _KEPT = 5_000
@@ -36,7 +36,7 @@ class BadCertificate(NamedTuple):
 class BadCertificates(HostFacts[BadCertificate]):
     """Notes bad certificates as pages end, and takes the note back when the host has mended it."""
 
-    def __init__(self, store: FrontierStore) -> None:
+    def __init__(self, store: FactReader) -> None:
         super().__init__(store, HostFact.CERTIFICATE, BadCertificate, _KEPT)
 
     def learn(self, visit: Visit, now: float) -> None:

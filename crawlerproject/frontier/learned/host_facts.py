@@ -8,7 +8,7 @@ from typing import Generic, Protocol, Self, TypeVar
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import OF_NAMES, HostFact
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.stores.protocols import FactReader
 
 
 class Packed(Protocol):
@@ -23,7 +23,7 @@ class Packed(Protocol):
 F = TypeVar("F", bound=Packed)
 
 
-def stored_fact(store: FrontierStore, kind: HostFact, fact: type[F], key: str) -> F:
+def stored_fact(store: FactReader, kind: HostFact, fact: type[F], key: str) -> F:
     """A fact as of the last commit."""
     packed = store.fact(kind + key)
     return fact.unpack(packed) if packed else fact()
@@ -38,7 +38,7 @@ class HostFacts(Generic[F]):
 
     def __init__(
         self,
-        store: FrontierStore,
+        store: FactReader,
         kind: HostFact,
         fact: type[F],
         most: int,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 import orjson
 
 from crawlerproject.reasons import Reason
-from crawlerproject.stores.protocols import Changes, FrontierStore
+from crawlerproject.stores.protocols import Changes, FactReader, FrontierStore
 
 HUBS_FACT = "websub-hubs"
 MAX_HUBS = 5000
@@ -85,6 +85,6 @@ class Hubs:
 _NEVER_SENT = frozenset({Reason.ROBOTS, Reason.NEVERCRAWL, Reason.PRIVATE_ADDRESS})
 
 
-def read_hubs(store: FrontierStore) -> dict[str, Hub]:
+def read_hubs(store: FactReader) -> dict[str, Hub]:
     """All that the store knows, by host name."""
     return {name: Hub(**kept) for name, kept in orjson.loads(store.fact(HUBS_FACT) or b"{}").items()}

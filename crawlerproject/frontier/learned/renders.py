@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import orjson
 
@@ -26,6 +27,8 @@ _GRANTED_FACT = "renders"  # of the whole crawl
 # Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
 # (some 100 MB each) and, unless they mean harm, no processor (ours).
 _PAGES_A_PLACE = 3
+# Renders of a crawl, so that no script of any site keeps the machine busy for ever (ours).
+_MAX_PER_CRAWL = 100_000
 # A host that waits for a place is looked at again after this even if nobody ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 
@@ -47,32 +50,36 @@ class _History:
         return cls(granted, {name: Gain(*numbers) for name, numbers in gains.items()})
 
 
+class RenderLimits(NamedTuple):
+    """What the RENDER* settings say."""
+
+    mode: str = "never"  # RENDER
+    max_in_flight: int = 2
+    max_per_host: int = 1000
+
+
 class Renders(HostFacts[_History]):
-    """``mode`` is RENDER; ``closed`` says, in words, why nothing can be rendered in this run ("" when it can)."""
+    """The budgets of renders, what they gained, and whose turn is next."""
 
     def __init__(
         self,
         store: FrontierStore,
         workbench: Workbench[Host],
         rng: random.Random,
+        limits: RenderLimits = RenderLimits(),  # noqa: B008 - immutable
         *,
-        mode: str = "never",
         closed: str = "",
-        max_in_flight: int = 2,
-        max_per_host: int = 1000,
-        max_per_crawl: int = 100_000,
     ) -> None:
-        self.mode = mode
-        self.closed = closed or ("RENDER=never" if mode == "never" else "")
+        """``closed`` says, in words, why nothing can be rendered in this run ("" when it can)."""
+        self.mode = limits.mode
+        self.closed = closed or ("RENDER=never" if self.mode == "never" else "")
         self.in_flight = 0
         self.waiting = 0  # of these, for a turn of some host
         self.kept = 0  # rows met in this run and left for a later one
         super().__init__(store, HostFact.RENDERS, _History, _HOSTS_KEPT)
         self._workbench = workbench
         self._rng = rng
-        self._max_in_flight = max_in_flight
-        self._max_per_host = max_per_host
-        self._max_per_crawl = max_per_crawl
+        self._limits = limits
         self._granted = int(store.fact(_GRANTED_FACT) or 0)
         self._line: deque[Host] = deque()
 
@@ -83,7 +90,7 @@ class Renders(HostFacts[_History]):
         if self.mode == "never" or (self.mode != "always" and verdict is RenderNeed.PLAIN):
             return False
         history = self.of(host)
-        if history.granted >= self._max_per_host or self._granted >= self._max_per_crawl:
+        if history.granted >= self._limits.max_per_host or self._granted >= _MAX_PER_CRAWL:
             return False
         if self.mode != "always":
             known = history.gains.get(self._name(history, template(url)), Gain())
@@ -126,7 +133,7 @@ class Renders(HostFacts[_History]):
     @property
     def full(self) -> bool:
         """Whether another render must wait for one to end, or to wait itself."""
-        most = self._max_in_flight
+        most = self._limits.max_in_flight
         return self.in_flight - self.waiting >= most or self.in_flight >= most * _PAGES_A_PLACE
 
     def started(self) -> None:

@@ -23,7 +23,7 @@ class Revisits(HostFacts[HostHistory]):
         requests that are sent in full, to see whether a 304 would have been true.
         """
         super().__init__(store, HostFact.VISITS, HostHistory, _HOSTS_KEPT)
-        self._store = store
+        self._pages = store
         self._rng = rng
         self._check_share = check_share
         self._near_bits = near_bits
@@ -77,4 +77,4 @@ class Revisits(HostFacts[HostHistory]):
         return record._replace(history=history.pack())
 
     def _record(self, row: QueuedPage) -> PageRecord | None:
-        return self._store.page(row.key) if row.flags & FLAG_RECRAWL else None
+        return self._pages.page(row.key) if row.flags & FLAG_RECRAWL else None

@@ -163,7 +163,7 @@ class Subscriptions:
         return open_requests < MAX_UNVERIFIED_PER_DOMAIN and self._hubs.may_ask(_name(wanted.hub), domain, now)
 
     def _refuse(self, hub: str, topic: str) -> None:
-        self._frontier.refused[Reason.HUB_UNPROVEN] += 1
+        self._frontier.state.refused.counts[Reason.HUB_UNPROVEN] += 1
         logger.info(
             "The hub %s is not asked to push %s: it has been asked before and has not verified a subscription",
             hub,

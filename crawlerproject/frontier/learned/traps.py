@@ -22,7 +22,7 @@ from crawlerproject.stores.protocols import (
     FLAG_ROBOTS,
     FLAG_SITEMAP,
     FLAG_STRANGER,
-    FrontierStore,
+    FactReader,
     QueuedPage,
 )
 
@@ -39,7 +39,7 @@ _URLS_DOING = frozenset({Reason.FIRST_BYTE_TIMEOUT, Reason.DISCONNECTED, Reason.
 class TrapModel:
     """Answers "is this a trap?" and learns from every page. ``now`` is epoch seconds."""
 
-    def __init__(self, store: FrontierStore, allow: TrapAllowFile | None = None) -> None:
+    def __init__(self, store: FactReader, allow: TrapAllowFile | None = None) -> None:
         self._allow = allow or TrapAllowFile()
         self._yields = HostFacts(store, HostFact.TRAPS, HostYields, _KEPT)
         self._strangers = HostFacts(store, HostFact.STRANGERS, Strangers, _KEPT)
@@ -105,7 +105,9 @@ class TrapModel:
         """Take in a visit; one that says nothing about its template is left out. Whether its text was new."""
         row = visit.row
         if row.flags & FLAG_RENDER:
-            return bool(visit.marks) and self._rendered(row, visit.marks)
+            if not visit.marks or row.flags & FLAG_STRANGER:
+                return bool(visit.marks) and self._heard_of_stranger(row, visit.marks, True)
+            return self._heard(row, self.new_text(row.host, visit.marks))
         if visit.shell or row.flags & (FLAG_ROBOTS | FLAG_HUB) or visit.reason in _SILENT:
             return False
         if visit.status is None and not (row.flags & FLAG_STRANGER and visit.reason in _URLS_DOING):
@@ -118,31 +120,25 @@ class TrapModel:
             return self._heard_of_stranger(row, marks, read and not _repeated(visit), cut=visit.cut)
         if row.flags & FLAG_SITEMAP:
             return self._list_fetched(visit)
-        new = visit.reason is Reason.FETCHED and self.new_text(row.host, marks) and not self._repeats(visit)
+        repeated = _repeated(visit)  # it says nothing that the host had not shown, unless a stranger named that page
+        new = visit.reason is Reason.FETCHED and self.new_text(row.host, marks)
+        new = new and not (repeated and not self._strangers.of(row.host).named(repeated))
         if visit.is_feed and not row.flags & FLAG_RECRAWL:
             lists = self._yields.changed(row.host).lists
             new = new and not lists.spent
             lists.fetched += 1
         return self._heard(row, new, cut=visit.cut)
 
-    def _rendered(self, row: QueuedPage, marks: tuple[int, ...]) -> bool:
-        """Take in what a browser made of a page; whether its text was new."""
-        if row.flags & FLAG_STRANGER:
-            return self._heard_of_stranger(row, marks, True)
-        return self._heard(row, self.new_text(row.host, marks))
-
     def new_text(self, host: str, marks: tuple[int, ...]) -> bool:
         """Whether the host shows this text for the first time."""
         return self._yields.of(host).new_text(marks)
 
-    def heard(self, host: str, url: str, new: bool, *, cut: bool = False) -> None:
-        """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness."""
-        _say(host, self._yields.changed(host).heard(url, new and not cut, CUT_COSTS_PAGES if cut else 1))
-
     def _heard(self, row: QueuedPage, new: bool, *, cut: bool = False) -> bool:
-        self.heard(row.host, row.url, new, cut=cut)
+        """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness."""
+        yields = self._yields.changed(row.host)
+        _say(row.host, yields.heard(row.url, new and not cut, CUT_COSTS_PAGES if cut else 1))
         if new and row.flags & FLAG_LISTED:
-            self._yields.changed(row.host).lists.new += 1
+            yields.lists.new += 1
         return new
 
     def _heard_of_stranger(self, row: QueuedPage, marks: tuple[int, ...], read: bool, *, cut: bool = False) -> bool:
@@ -162,11 +158,6 @@ class TrapModel:
         elsewhere = row.note.rpartition("://")[2] not in ("", row.host)
         lists.fetched += not (elsewhere and visit.named)
         return False  # what it names may be
-
-    def _repeats(self, visit: Visit) -> bool:
-        """Whether another page of the host says nearly the same, and the host itself named that one."""
-        found = _repeated(visit)
-        return bool(found) and not self._strangers.of(visit.row.host).named(found)
 
     def _allowed(self, host: str, template: str, now: float) -> bool:
         """Whether the operator says that this is no trap, of the port or of the whole name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.policy import (
@@ -17,7 +17,7 @@ from crawlerproject.rules.robots.policy import (
     parse_robots,
     robots_verdict,
 )
-from crawlerproject.stores.protocols import FrontierStore
+from crawlerproject.rules.url.urls import origin
 
 # Parsed rules kept at hand: 15 KB each in our corpus of 4,231 real files, so some 60 MB at most. The second bound is
 # for files made large, in characters of their rules: one of 500 KiB takes some 20 MB.
@@ -26,6 +26,12 @@ _PARSED_CHARACTERS = 4_000_000
 # While a stale copy serves, the real one is asked for this often (ours).
 _STALE_RETRY_SECONDS = 3600.0
 _NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
+
+
+class RobotsStore(Protocol):
+    """What keeps packed records of robots.txt files: a ``FrontierStore``."""
+
+    def robots(self, origin: str) -> bytes | None: ...
 
 
 class RobotsOutcome(NamedTuple):
@@ -40,7 +46,7 @@ class RobotsOutcome(NamedTuple):
 class RobotsCache:
     """Answers "may we?" for one product token."""
 
-    def __init__(self, store: FrontierStore, token: str, ttl_seconds: float) -> None:
+    def __init__(self, store: RobotsStore, token: str, ttl_seconds: float) -> None:
         self._store = store
         self._token = token
         self.ttl_seconds = ttl_seconds
@@ -61,6 +67,10 @@ class RobotsCache:
         record = self._record(origin)
         # Without a record nobody should have asked: doubt means no.
         return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
+
+    def content_signals(self, url: str) -> tuple[str, ...]:
+        """Content-Signal and Content-Usage of the URL's robots.txt, as written; ask while its lease is out."""
+        return self.rules(origin(url)).content_signals
 
     def floor_seconds(self, origin: str) -> float:
         """The pause that an origin's last known rules ask for, stale ones too; 0 when none are known."""
@@ -86,8 +96,8 @@ class RobotsCache:
 
     def forget(self, mine: Callable[[str], bool]) -> None:
         """Drop what is parsed for hosts that others decide about now: it may be another's, newer, when they return."""
-        for origin in [origin for origin in self._parsed if not mine(origin.rpartition("://")[2])]:
-            self._parsed_characters -= self._parsed.pop(origin).size
+        for gone in [key for key in self._parsed if not mine(key.rpartition("://")[2])]:
+            self._parsed_characters -= self._parsed.pop(gone).size
 
     def stored(self, origin: str) -> None:
         """The record of an origin has reached the store."""

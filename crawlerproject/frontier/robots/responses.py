@@ -9,9 +9,9 @@ from crawlerproject.frontier.discovered import strangers
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.frontier.leasing import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.messages import RobotsGiven, RobotsWanted
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
+from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.robots.redirects import RobotsRedirects
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Stage
@@ -32,6 +32,7 @@ class RobotsResponses:
 
     def __init__(self, state: FrontierState, gates: Gates, politeness: HostPoliteness, rng: random.Random) -> None:
         self._state = state
+        self._hosts = state.hosts
         self._redirects = RobotsRedirects(state, gates)
         self._politeness = politeness
         self._rng = rng
@@ -65,8 +66,8 @@ class RobotsResponses:
         if target is None:
             return
         if (
-            self._state.too_many_ports(target.host, stranger=strangers(host_key(message.via), target.host))
-            or self._state.host(target.host).given_up
+            self._hosts.ports.full(target.host, stranger=strangers(host_key(message.via), target.host))
+            or self._hosts.of(target.host).given_up
             or self._refused(message.origin, target, self._redirects.refusal_here(message.via, target, now))
         ):
             self._give_up(message.origin, now)
@@ -89,7 +90,7 @@ class RobotsResponses:
     def _refused(self, origin: str, target: Address, refusal: Reason | None) -> bool:
         if refusal is None:
             return False
-        self._state.refused[refusal] += 1
+        self._state.refused.counts[refusal] += 1
         logger.info("%s/robots.txt is not asked for at %s, where it was redirected: %s", origin, target.url, refusal)
         return True
 
@@ -98,7 +99,7 @@ class RobotsResponses:
         origin, status, body, reason = answer
         outcome = self._state.robots.answered(origin, status, body, Reason(reason), now)
         scheme, _, name = origin.partition("://")
-        host = self._state.host(name)
+        host = self._hosts.of(name)
         self._redirected.pop(origin, None)
         spare = host.other_scheme_good(scheme, now) or (other_good and host is asked)
         ask_again = 0.0 if outcome.usable else self._politeness.robots_unreachable(host, now, self._rng, spare=spare)
@@ -110,19 +111,19 @@ class RobotsResponses:
             host.robots_unstored |= {scheme}
         if host is not asked:
             if not outcome.usable and self._politeness.robots_failed_elsewhere(host, now, self._rng).give_up:
-                self._state.give_up(host)
+                self._hosts.give_up(host)
                 logger.warning("%s is left alone until the next start: nobody answers for its robots.txt", name)
             self._wake(host)
-        self._state.dirty[host.name] = host
+        self._hosts.dirty[host.name] = host
         self._state.store_now(host)
 
     def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""
         waits = lease.host
         mine = self._state.ownership.mine(target.host)
-        if mine and self._state.too_many_ports(target.host, stranger=strangers(waits.name, target.host)):
+        if mine and self._hosts.ports.full(target.host, stranger=strangers(waits.name, target.host)):
             return False
-        host = self._state.host(target.host) if mine else None
+        host = self._hosts.of(target.host) if mine else None
         # No answer can come before that host may be asked.
         answered_by = max(now, host.next_free if host else 0.0) + _REDIRECTED_ROBOTS_SECONDS
         if self._redirected.get(origin, 0.0) <= now or lease.stored:
@@ -157,14 +158,14 @@ class RobotsResponses:
             host.pace_free = max(host.pace_free, now + host.delay_seconds)
 
     def _queue(self, origin: str, target: Address, hops: str, via: str, now: float) -> None:
-        host = self._state.host(target.host)
+        host = self._hosts.of(target.host)
         key, arrival = parse(origin + "/robots.txt").key, self._state.next_arrival(host, now)
         row = QueuedPage(host.name, key, target.url, 0, arrival, 0, hops, via, 0, FLAG_ROBOTS, origin)
         # With the commit, not at once: a crash that cuts off the redirect's capture must forget its target too.
         self._state.changes.queued.append(row)
         host.unstored += 1
-        self._state.dirty[host.name] = host
-        self._state.waits(host, 1)
+        self._hosts.dirty[host.name] = host
+        self._hosts.waits(host, 1)
         self._state.workbench.add(host)
 
     def _wake(self, host: Host) -> None:

@@ -18,6 +18,11 @@ SKIP_EXTENSIONS = frozenset(MISCHEL.split()) - DERIVED.keys()  # lower-case, wit
 _PACKED_SITEMAPS = frozenset({"gz"})
 
 
+def url_path(url: str) -> str:
+    """Path of an absolute URL, without its first slash; no query."""
+    return url.partition("://")[2].partition("?")[0].partition("/")[2]
+
+
 def useless(path: str, extensions: Collection[str] = SKIP_EXTENSIONS) -> bool:
     """Whether the last segment of a URL's path (no query) ends in one of ``extensions`` (lower-case, no dot)."""
     name = path[path.rfind("/") + 1 :].partition(";")[0]

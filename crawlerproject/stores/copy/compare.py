@@ -25,7 +25,8 @@ from crawlerproject.stores.redis.keys import payloads_key
 from crawlerproject.stores.redis.queue_members import count_of
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.rocks.store import FORMAT_FACT, RocksStore
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.tables import FORMAT_FACT
 from crawlerproject.stores.row_codec import HASH_BYTES, unpack_record
 
 FACTS = ""
@@ -93,8 +94,8 @@ class HeldStore(RedisStore):
                 return
 
     def members(self, key: str | bytes) -> Iterator[bytes]:
-        """As those of ``RedisQuestions``, however many."""
-        for member in super().members(key):
+        """As those of ``RedisQueues``, however many."""
+        for member in self.queues.members(key):
             self.keep()
             yield member
 
@@ -112,7 +113,7 @@ class RocksTables(RocksStore):
         while found.valid():
             yield found.key(), found.value()
             found.next()
-        self._require_end(found)
+        self._tables.require_end(found)
 
     def write(self, rows: Iterable[Row]) -> None:
         """Put rows, as one change."""

@@ -104,7 +104,7 @@ class _Filling:
                 self._place(table, key, value, parts)
         for part in parts.values():
             part.bundle()
-        store.apply_parts(parts, [(COPIED_FACT, table.encode() + b"\0" + rows[-1][0])])
+        store.batches.write(parts, [(COPIED_FACT, table.encode() + b"\0" + rows[-1][0])])
         store.keep()
 
     def _place(self, table: str, key: bytes, value: bytes, parts: dict[int, Part]) -> None:

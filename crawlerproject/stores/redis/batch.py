@@ -1,19 +1,20 @@
-"""A change, cut into the parts that partitions get, and those parts as bytes."""
+"""The parts of a batch that partitions get, as values and as bytes; and which facts are about a host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple
 
-from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.stores.host_facts import OF_DOMAINS, OF_NAMES, HostFact, host_of_fact
-from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.redis.queue_members import bundled, place_of, single
-from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place, pack_print, pack_record
+from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place
 
 _LENGTH = Struct(">I")
+
+
 _OF_HOSTS = tuple(kind for kind in HostFact if kind not in OF_DOMAINS)
 
 
@@ -31,7 +32,7 @@ def host_of_field(name: str) -> str:
 
 
 class Arguments(NamedTuple):
-    """A part of a beat as redis_beat_scripts has it."""
+    """A part of a batch, as the scripts have it (batch_scripts.py)."""
 
     hosts: list[bytes]  # with a queue to change
     others: list[bytes]
@@ -49,7 +50,7 @@ class Arguments(NamedTuple):
 
 @dataclass(slots=True)
 class Part:
-    """What one partition gets of a beat. Bundles are opened and rows removed before others are queued."""
+    """What one partition gets of a batch. Bundles are opened and rows removed before others are queued."""
 
     opened: list[tuple[str, bytes]] = field(default_factory=list)  # host, bundle; ``queued`` has what is left of it
     removed: list[QueuedPage] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Part:
     hosts: dict[str, bytes] = field(default_factory=dict)
     robots: dict[str, bytes] = field(default_factory=dict)
     prints: list[bytes] = field(default_factory=list)
-    messages: int = 0  # read from the inbox: they go with this beat
+    messages: int = 0  # read from the inbox: they go with this batch
 
     def bundle(self) -> None:
         """Put together what is queued, of hosts that nobody has at hand."""
@@ -103,36 +104,6 @@ class Part:
         for made in self.prints:
             arguments += b"0", made
         return Arguments([host.encode("utf-8", "surrogatepass") for host in number], arguments)
-
-
-def cut(changes: Changes, partition: Callable[[str], int]) -> dict[int, Part]:
-    """The parts of a change by partition; ``partition`` tells that of a host."""
-    parts: dict[int, Part] = {}
-
-    def part(host: str) -> Part:
-        number = partition(host)
-        if number not in parts:
-            parts[number] = Part()
-        return parts[number]
-
-    for row in changes.removed:
-        part(row.host).removed.append(row)
-    for row in changes.queued:
-        found = part(row.host)
-        found.queued.append(row)
-        found.keys.append(row.key)
-    for key, record in changes.pages:
-        part(host_key(record.url)).pages.append((key, pack_record(record)))
-    for host, packed in changes.hosts:
-        part(host).hosts[host] = packed
-    for origin, packed in changes.robots:
-        part(origin.rpartition("://")[2]).robots[origin] = packed
-    for name, packed in changes.facts:
-        if host := host_of_fact(name):
-            part(host).robots[name] = packed
-    for made in changes.fingerprints:
-        part(made.host).prints.append(pack_print(made))
-    return parts
 
 
 def _joined(values: list[bytes]) -> bytes:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from crawlerproject.errors import StorageError
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.fingerprints import HostFingerprints
 from crawlerproject.stores.protocols import Fingerprint, Near
 from crawlerproject.stores.redis.pending import Pending
-from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.reader import RedisReader
+from crawlerproject.stores.row_codec import host_fingerprints_prefix, unpack_print
 
 # Pages that others nearly repeat, by the host where their record is: only those just found are asked about.
 _PAGES = 1_000
@@ -19,7 +20,7 @@ _PAGES = 1_000
 class RedisFingerprints:
     """Not safe for threads."""
 
-    def __init__(self, store: RedisStore, waiting: Callable[[], Sequence[Pending]]) -> None:
+    def __init__(self, store: RedisReader, waiting: Callable[[], Sequence[Pending]]) -> None:
         self.hosts: LruCache[bytes, str] = LruCache(_PAGES)  # page that was near -> its host
         self._store = store
         self._waiting = waiting
@@ -49,7 +50,14 @@ class RedisFingerprints:
         return HostFingerprints(lambda host: array("Q", [value for value, _ in self._load(host)]))
 
     def _load(self, host: str) -> list[tuple[int, bytes]]:
-        found = dict(self._store.prints_of(host))
+        found = dict(self._stored(host))
         for pending in self._waiting():
             found.update({value: key for (name, value), key in pending.prints.items() if name == host})
         return list(found.items())
+
+    def _stored(self, host: str) -> Iterator[tuple[int, bytes]]:
+        prefix, store = host_fingerprints_prefix(host), self._store
+        end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
+        last = b"+" if not any(end) else b"(" + end
+        key = store.keys_of(store.partition(host)).prints
+        return map(unpack_print, store.link.call("ZRANGEBYLEX", [key], b"[" + prefix, last))

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys
-from crawlerproject.stores.redis.store import RedisStore, require_format
+from crawlerproject.stores.redis.reader import RedisReader, require_format
 
 # Fields in one answer.
 _AT_A_TIME = 1000
@@ -25,19 +24,19 @@ class ActiveWorker(NamedTuple):
     info: dict[str, Any]  # partitions, quiet, life, pages, bytes, errors
 
 
-class RedisView(RedisStore):
-    """As ``FrontierView``, of a frontier in Redis: as of the last beats that were written."""
+class RedisView(RedisReader):
+    """As ``FrontierView``, of a frontier in Redis: as of the last batches that were written."""
 
     def __init__(self, url: str, crawl: str) -> None:
         """Raises OperatorError when there is no such crawl."""
-        super().__init__(RedisLink(url), crawl, "", 0)
-        self.held = dict.fromkeys(range(self.partitions), 0)  # what is asked of the partitions held is asked of all
+        link = RedisLink(url)
+        super().__init__(link, crawl, "", _agreed_partitions(link, crawl))
 
     def __enter__(self) -> RedisView:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.close()
+        self.link.close()
 
     def hosts(self) -> Iterator[tuple[str, bytes]]:
         """Every host ever met and its packed state."""
@@ -65,22 +64,6 @@ class RedisView(RedisStore):
             if at is not None
         ]
 
-    def apply(self, changes: Changes) -> None:
-        """Refused: this only looks."""
-        raise StorageError("this view of the frontier is read-only")
-
-    def _agree_on(self, link: RedisLink, crawl: str, partitions: int) -> int:
-        try:
-            written, agreed = link.call("HMGET", [fleet_keys(crawl).facts], "format", "partitions")
-        except StorageError as error:
-            raise OperatorError(f"The crawl {crawl!r} cannot be read: {error}.") from error
-        if agreed is None:
-            raise OperatorError(
-                f"There is no crawl {crawl!r} at {link.place}; set STATE_URL and FLEET_CRAWL to those of one."
-            )
-        require_format(link, crawl, int(written))
-        return int(agreed)
-
     def _fields(self, key: str, prefix: str = "") -> Iterator[tuple[str, bytes]]:
         cursor, match = 0, [b"MATCH", f"{prefix}*"] if prefix else []
         found: dict[bytes, bytes] = {}  # a field may come twice
@@ -92,3 +75,16 @@ class RedisView(RedisStore):
                 break
         for name in sorted(found):
             yield name.decode("utf-8", "surrogatepass"), found[name]
+
+
+def _agreed_partitions(link: RedisLink, crawl: str) -> int:
+    try:
+        written, agreed = link.call("HMGET", [fleet_keys(crawl).facts], "format", "partitions")
+    except StorageError as error:
+        raise OperatorError(f"The crawl {crawl!r} cannot be read: {error}.") from error
+    if agreed is None:
+        raise OperatorError(
+            f"There is no crawl {crawl!r} at {link.place}; set STATE_URL and FLEET_CRAWL to those of one."
+        )
+    require_format(link, crawl, int(written))
+    return int(agreed)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Protocol
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.protocols import FactReader
 from crawlerproject.stores.rocks.folder import damaged
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -23,12 +23,6 @@ CLEAN_FACT = "clean"
 IMPORTED_FACT = "imported"
 """Records of other archives were taken in, perhaps before a first start."""
 KNOWS_NOTHING = "it knows nothing of the crawl whose archive is beside it"
-
-
-class Facts(Protocol):
-    """What a store or a view of one answers."""
-
-    def fact(self, name: str) -> bytes | None: ...
 
 
 def put_in_place(folder: CrawlDir) -> Path | None:
@@ -83,7 +77,7 @@ def open_frontier(folder: CrawlDir) -> RocksStore:
     return store
 
 
-def never_begun(store: Facts) -> bool:
+def never_begun(store: FactReader) -> bool:
     """Whether no crawl has ever opened or committed with a frontier, and nothing was imported into it."""
     return all(store.fact(name) is None for name in (CLEAN_FACT, ARCHIVE_FACT, IMPORTED_FACT))
 

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from rocksdict import ColumnFamily, Rdict
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from rocksdict import AccessType, ColumnFamily, Rdict, RdictIter, ReadOptions
+
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
+from crawlerproject.stores.crawl_dir import holds_database
 from crawlerproject.stores.rocks import options as names
+from crawlerproject.stores.rocks.folder import damaged, make_folder, opening_error, other_version
+
+FORMAT = 2
+"""The layout of rows and tables; a store with another number was written by another version of this project."""
+FORMAT_FACT = "format"
+
+TRIES = 20
+"""Files of a running crawl come and go while they are opened: a reader looks again so often."""
+_BETWEEN_SECONDS = 0.05
+READ_TABLES = tuple(name for name in names.TABLES if name != names.DUE)
+"""Only the crawling process reads DUE: it repeats what is in the others, and older folders have none."""
+_ROCKSDICT_FILE = "rocksdict-config.json"
+_KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
 
 
 class Tables:
     """The tables of one opened database; nothing of it may be kept beyond ``close``."""
 
-    def __init__(self, database: Rdict, *, viewed: bool = False) -> None:
+    def __init__(self, database: Rdict, folder: str, *, viewed: bool = False) -> None:
         """``viewed``: opened without the table that only the crawling process reads."""
         table, handle = database.get_column_family, database.get_column_family_handle
+        self.folder = folder
         self.database: Rdict = database  # its own table holds the crawl-wide facts
         self.queue: Rdict = table(names.QUEUE)
         self.seen: Rdict = table(names.SEEN)
@@ -32,6 +54,33 @@ class Tables:
             self.due: Rdict = table(names.DUE)
             self.due_handle: ColumnFamily = handle(names.DUE)
 
+    def require_end(self, rows: RdictIter) -> None:
+        """Raise FrontierDamaged where an iterator stopped at what cannot be read, which looks like the end."""
+        try:
+            rows.status()
+        except Exception as error:  # rocksdict raises no narrower class
+            raise damaged(self.folder, str(error)) from error
+
+    def rows(
+        self, table: Rdict, start: bytes = b"", options: ReadOptions | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Every row of a table from ``start`` on, in order of key; as they were when the iteration began."""
+        found = table.iter(options)
+        found.seek(start)
+        while found.valid():
+            yield found.key(), found.value()
+            found.next()
+        self.require_end(found)
+
+    def require_format(self) -> bool:
+        """Whether a format is written there. Raises OperatorError for another one than ours, and closes."""
+        written = self.database.get(FORMAT_FACT.encode())
+        if written is not None and int(written) != FORMAT:
+            folder = self.folder
+            self.close(failed=False)
+            raise other_version(folder, newer=int(written) > FORMAT)
+        return written is not None
+
     def close(self, *, failed: bool) -> None:
         """Let go; ``failed``: a write did before, and closing repeats its error, which is not raised again."""
         tables = [self.queue, self.seen, self.pages, self.hosts, self.robots, self.prints, self.payloads]
@@ -43,3 +92,58 @@ class Tables:
             except Exception:
                 if not failed:
                     raise
+
+
+def open_to_write(folder: str) -> Tables:
+    """Open a database for the one process that writes it, a new one in a new folder. Raises OperatorError."""
+    make_folder(folder)
+    try:
+        database = Rdict(folder, names.database_options(), names.table_options())
+    except Exception as error:  # rocksdict raises no narrower class
+        raise opening_error(folder, str(error)) from error
+    tables = Tables(database, folder)
+    if not tables.require_format():
+        database.put(FORMAT_FACT.encode(), str(FORMAT).encode())
+    return tables
+
+
+def open_to_read(folder: str, shown: Iterable[str] = READ_TABLES, tries: int = TRIES) -> Tables:
+    """Open the tables ``shown`` of a database that another process may be writing. Raises OperatorError."""
+    if not holds_database(Path(folder)):
+        raise OperatorError(f"{Path(folder).parent} is not the folder of a crawl; set CRAWL_DIR to one.")
+    try:
+        database = _opened_beside(Path(folder), frozenset(shown), tries)
+    except FrontierDamaged:
+        raise
+    except Exception as error:
+        raise opening_error(folder, str(error)) from error
+    tables = Tables(database, folder, viewed=True)
+    tables.require_format()
+    return tables
+
+
+def _opened_beside(folder: Path, shown: frozenset[str], tries: int) -> Rdict:
+    options = names.database_options()
+    options.create_if_missing(False)
+    options.create_missing_column_families(False)
+    options.set_max_open_files(_KEEP_OPEN)
+    tables = {name: each for name, each in names.table_options().items() if name in shown}
+    with TemporaryDirectory(prefix="frontier-") as here:
+        for left in reversed(range(tries)):
+            _link_files(folder.absolute(), Path(here))
+            try:
+                return Rdict(here, options, tables, access_type=AccessType.read_only(False))
+            except Exception as error:  # rocksdict raises no narrower class
+                if not left:
+                    raise StorageError(str(error).replace(here, os.fspath(folder))) from error
+            time.sleep(_BETWEEN_SECONDS)
+    raise AssertionError("unreachable")
+
+
+def _link_files(folder: Path, here: Path) -> None:
+    """Another way in: rocksdict (0.3) writes its own settings file into whatever folder it opens, to read only too."""
+    for link in here.iterdir():
+        link.unlink()
+    for file in folder.iterdir():
+        if file.name != _ROCKSDICT_FILE:
+            (here / file.name).symlink_to(file)

@@ -68,5 +68,5 @@ def test_what_rests_for_too_long_is_left(said: pytest.LogCaptureFixture) -> None
     resumed(continued=False).say_end(FOLDER, "finished", NOTHING._replace(pages=9, queued_urls=12))
 
     assert said.messages == [
-        "Left for another start: 12 URLs of hosts that rest for longer than FRONTIER_PATIENCE_SECONDS"
+        "Left for another start: 12 URLs of hosts that rest for longer than FRONTIER_MAX_REST_SECONDS"
     ]

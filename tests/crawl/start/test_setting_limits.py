@@ -42,7 +42,7 @@ BEYOND = [
     ("SCOPE_MAX_DEPTH", "1" + 30 * "0", "SCOPE_MAX_DEPTH is"),
     ("LOG_KEEP_DAYS", "0", "LOG_KEEP_DAYS is 0; it must be above zero"),
     ("LOG_KEEP_DAYS", "1000000000", "LOG_KEEP_DAYS is 1000000000; it must be from 1 to 36,500"),
-    ("RECRAWL_CHECK_SHARE", "7", "RECRAWL_CHECK_SHARE is 7; it must be from 0 to 1"),
+    ("RECRAWL_FULL_FETCH_SHARE", "7", "RECRAWL_FULL_FETCH_SHARE is 7; it must be from 0 to 1"),
     ("NEAR_DUPLICATE_BITS", "65", "NEAR_DUPLICATE_BITS is 65; it must be from 0 to 64"),
     ("FETCH_TIMEOUT_SECONDS", "1e300", "FETCH_TIMEOUT_SECONDS is 1e300"),
     ("COMMIT_SECONDS", "nan", "COMMIT_SECONDS is 'nan'"),

@@ -24,7 +24,7 @@ def pywb_of(crawled: Path, folder: Path) -> Iterator[tuple[str, int]]:
     config: dict[str, Any] = {"index_paths": str(crawled / "index"), "archive_paths": f"{crawled / 'warc'}/"}
     (folder / "config.yaml").write_text(json.dumps({"collections": {"crawl": config}}))
     port = free_port()
-    command = [TOOLS / "wayback", "--bind", "127.0.0.1", "--port", str(port)]
+    command: list[str | Path] = [TOOLS / "wayback", "--bind", "127.0.0.1", "--port", str(port)]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
         try:
             wait_until(lambda: _listens(port), seconds=_START_SECONDS, process=process, log=folder / "log")

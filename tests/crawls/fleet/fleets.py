@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from tests.web.running import RunningWeb, crawl_command, small_settings, start
 from tests.web.waiting import wait_until
+from tests.web.zygote import Process
 
 # Short, so that tests need not wait: a worker that dies is replaced within LEASE_SECONDS.
 LEASE_SECONDS = 6
@@ -26,7 +27,7 @@ SETTINGS = {
     "COMMIT_SECONDS": "0.5",
     # The end of a crawl is a host that takes connections and never answers: it is asked four times.
     "BACKOFF_MAX_SECONDS": "2",
-    "FRONTIER_PATIENCE_SECONDS": "5",
+    "FRONTIER_MAX_REST_SECONDS": "5",
     "PROGRESS_LOG_SECONDS": "5",
 }
 
@@ -46,7 +47,7 @@ class Workers:
         self.folder = folder
         self.scope = scope
         self.settings = {**small_settings(web), **SETTINGS, "STATE_URL": state_url, **(settings or {})}
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        self.running: dict[str, Process] = {}
         self._outputs: dict[str, IO[bytes]] = {}
         self._began: dict[str, int] = {}  # where in its output a worker's last start begins
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ class Workers:
     def _until(self, seconds: float, names: Iterable[str], done: Callable[[str], bool]) -> None:
         until = time.monotonic() + seconds
         for name in names:
-            wait_until(lambda name=name: done(name), seconds=until - time.monotonic(), log=self.folder / f"{name}.log")
+            wait_until(partial(done, name), seconds=until - time.monotonic(), log=self.folder / f"{name}.log")
 
     def ended(self, name: str, seconds: float = 30.0) -> int:
         """Wait for a worker's end; its exit status."""

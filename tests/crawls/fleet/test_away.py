@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -46,10 +47,14 @@ class Server(NamedTuple):
             client.execute_command(*words)
 
 
+def _has_said(fleet: Workers, name: str, words: str, since: int) -> bool:
+    return words in fleet.output(name)[since:]
+
+
 def until_all(fleet: Workers, words: str, since: dict[str, int]) -> dict[str, int]:
     """Until every worker has said it after so much of its output; how much it is by then."""
     for name in _NAMES:
-        wait_until(lambda name=name: words in fleet.output(name)[since[name] :], words, seconds=_SECONDS)
+        wait_until(partial(_has_said, fleet, name, words, since[name]), words, seconds=_SECONDS)
     return {name: len(fleet.output(name)) for name in _NAMES}
 
 

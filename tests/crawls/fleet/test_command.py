@@ -15,7 +15,8 @@ from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
 from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server, valkey_program
-from tests.web.running import PROJECT, crawl_command, small_settings, start, synthetic_web
+from tests.web import zygote
+from tests.web.running import crawl_command, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
 
 
@@ -67,7 +68,7 @@ def test_a_frontier_on_disk_cannot_be_shared(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("127.0.0.1 a.test\n")
     command = fleet_command(Path("http://a.test/"), tmp_path / "crawl", tmp_path / "hosts", {})
 
-    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    refused = zygote.run(command)
 
     assert refused.returncode == 2
     assert "use -s STATE_URL=redis://" in refused.stderr + refused.stdout
@@ -81,7 +82,7 @@ def one_worker(folder: Path, state_url: str, *more: str) -> subprocess.Completed
     settings = {**SETTINGS, "RENDER": "never", "STATE_URL": state_url, "FLEET_WORKER": "w"}
     command = crawl_command(folder / "seeds.txt", folder / "crawl", folder / "hosts", settings)
     command += more
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    return zygote.run(command)
 
 
 def first_connection_only(port: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,8 +15,9 @@ import pytest
 from crawlerproject.reports.warc_check import check_file
 from tests.crawls.fleet.fleets import LEASE_SECONDS, Workers, workers
 from tests.stores.redis_servers import RedisServer, redis_server
+from tests.web import zygote
 from tests.web.judge import judge_folder, read_visits
-from tests.web.running import PROJECT, RunningWeb, synthetic_web
+from tests.web.running import RunningWeb, synthetic_web
 
 _START_SECONDS = 60.0
 _SEED = 8  # of the moments between events
@@ -66,7 +66,7 @@ def recover(fleet: Workers, name: str) -> None:
     """As the operator would for a worker that never comes back."""
     command = [sys.executable, "-m", "scrapy", "recover", str(fleet.folder / name)]
     command += ["-s", f"STATE_URL={fleet.settings['STATE_URL']}"]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    done = zygote.run(command)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -108,7 +108,7 @@ def test_every_file_is_whole(crawled: Crawled) -> None:
 def test_one_audit_covers_all_workers(crawled: Crawled) -> None:
     """The folder of the fleet: no pause of any host or address was cut short, whichever worker asked."""
     command = [sys.executable, "-m", "scrapy", "audit", "--json", str(crawled.fleet.folder)]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
+    done = zygote.run(command)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["requests"] >= len(read_visits(crawled.web.folder / "server.jsonl")) * 0.9

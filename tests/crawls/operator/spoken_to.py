@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,8 +11,10 @@ from typing import Any
 
 from tests.commands.running import scrapy as here
 from tests.hostile.arena import SETTINGS, Arena, Asked, page
-from tests.web.running import IDENTITY, PROJECT
+from tests.web import zygote
+from tests.web.running import IDENTITY
 from tests.web.waiting import wait_until
+from tests.web.zygote import Process
 
 
 def chain(web: Arena, name: str, pages: int = 40) -> str:
@@ -35,17 +35,16 @@ def asked(web: Arena, *hosts: str) -> int:
 
 
 @contextlib.contextmanager
-def crawling(web: Arena, *arguments: str, settings: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+def crawling(web: Arena, *arguments: str, settings: Mapping[str, str] | None = None) -> Iterator[Process]:
     """A crawl in a process of its own; killed on leaving when it has not ended."""
     given = {
         **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "CRAWL_DIR": str(web.folder / "crawl"), "SCOPE_MAX_DEPTH": "10000", **(settings or {}),
     }  # fmt: skip
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     command = [sys.executable, "-m", "scrapy", "crawl", "web", *arguments, *options]
-    with (web.folder / "log.txt").open("a") as log:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log, text=True)
+    with (web.folder / "log.txt").open("ab") as log:
+        process = Process(command, log, env=zygote.direct())
         try:
             yield process
         finally:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,7 +14,8 @@ import pytest
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
-from tests.web.running import IDENTITY, PROJECT
+from tests.web import zygote
+from tests.web.running import IDENTITY
 
 NAMES = 8
 IP_SECONDS = 0.2
@@ -33,22 +32,21 @@ class Crawled(NamedTuple):
     again: str
 
 
-def started(web: Arena, seeds: str, **settings: str) -> subprocess.Popen[str]:
+def started(web: Arena, seeds: str, **settings: str) -> zygote.Process:
     """A crawl that ends when all that is left rests."""
     given = {
         **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "CRAWL_DIR": str(web.folder / "crawl"), "PACE_IP_SECONDS": str(IP_SECONDS), "BACKOFF_MAX_SECONDS": "86400",
-        "FRONTIER_PATIENCE_SECONDS": "3", **settings,
+        "FRONTIER_MAX_REST_SECONDS": "3", **settings,
     }  # fmt: skip
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}", *options], cwd=PROJECT,
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+    with (web.folder / "log.txt").open("wb") as log:
+        return zygote.Process(
+            [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}", *options], log, env=zygote.direct()
+        )
 
 
-def watched(process: subprocess.Popen[str], folder: Path) -> tuple[str, list[dict[str, Any]]]:
+def watched(process: zygote.Process, folder: Path) -> tuple[str, list[dict[str, Any]]]:
     """The output of a crawl, and each status file that it wrote."""
     looks: list[dict[str, Any]] = []
     until = time.monotonic() + DEADLINE_SECONDS
@@ -58,7 +56,8 @@ def watched(process: subprocess.Popen[str], folder: Path) -> tuple[str, list[dic
             looks.append(status)
         time.sleep(0.1)
     process.kill()
-    return process.communicate()[0], looks
+    process.wait()
+    return (folder.parent / "log.txt").read_text(), looks
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from crawlerproject.stores.rocks.view import FrontierView
 from tests.commands.crawled import ask
 from tests.crawls.operator.spoken_to import asked, chain, crawling
 from tests.crawls.operator.test_resume import run
-from tests.hostile.arena import arena
+from tests.hostile.arena import Arena, arena
 from tests.web.waiting import wait_until
 
 
@@ -145,6 +146,10 @@ def test_what_would_silently_not_hold_is_refused(tmp_path: Path, arguments: list
     assert not re.search("Traceback", refused.stderr)
 
 
+def _were_asked(web: Arena, hosts: list[str], pages: int) -> bool:
+    return asked(web, *hosts) >= pages
+
+
 def test_a_kill_exceeds_a_limit_by_no_more_than_was_on_its_way(tmp_path: Path) -> None:
     """Killed twice in the middle: the count that is committed never lags behind what is archived."""
     with arena(tmp_path) as web:
@@ -152,7 +157,7 @@ def test_a_kill_exceeds_a_limit_by_no_more_than_was_on_its_way(tmp_path: Path) -
         seeds = "seeds=" + ",".join(chain(web, name, 200) for name in hosts)
         for goal in (10, 20):
             with crawling(web, "-a", seeds, "-a", "max_pages=40") as process:
-                wait_until(lambda goal=goal: asked(web, *hosts) >= goal, f"{goal} pages", seconds=60)
+                wait_until(partial(_were_asked, web, hosts, goal), f"{goal} pages", seconds=60)
                 process.kill()
         with crawling(web) as process:
             assert process.wait(timeout=60) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +12,8 @@ import pytest
 
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.hostile.arena import SETTINGS, Arena, Asked, arena, page
-from tests.web.running import IDENTITY, PROJECT
+from tests.web import zygote
+from tests.web.running import IDENTITY
 
 
 def run(web: Arena, *arguments: str, command: str = "crawl", **settings: str) -> subprocess.CompletedProcess[str]:
@@ -23,11 +23,7 @@ def run(web: Arena, *arguments: str, command: str = "crawl", **settings: str) ->
         "CRAWL_DIR": str(web.folder / "crawl"), **settings,
     }  # fmt: skip
     options = [part for name, value in given.items() if value is not None for part in ("-s", f"{name}={value}")]
-    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", command, *arguments, *options], cwd=PROJECT, env=environment,
-        capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
+    return zygote.run([sys.executable, "-m", "scrapy", command, *arguments, *options], env=zygote.direct(), timeout=100)
 
 
 def sites(web: Arena) -> None:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from pathlib import Path
 
 from tests.crawls.test_small_web import PATIENCE
 from tests.web.judge import judge_folder
-from tests.web.running import PROJECT, RunningWeb, crawl_command, measured, read_pages, small_settings, synthetic_web
+from tests.web.running import RunningWeb, crawl_command, measured, read_pages, small_settings, synthetic_web
 from tests.web.waiting import wait_until
+from tests.web.zygote import Process
 
 DEADLINE_SECONDS = 60.0
 
 
-def _started(web: RunningWeb, crawl_dir: Path, pages: int) -> subprocess.Popen[bytes]:
+def _started(web: RunningWeb, crawl_dir: Path, pages: int) -> Process:
     """A crawl that has asked for ``pages`` more pages."""
     log = web.folder / "server.jsonl"
     enough = read_pages(log) + pages
     settings = {**small_settings(web), **PATIENCE}
     command = crawl_command(web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", settings)
     with crawl_dir.with_suffix(".log").open("ab") as output:
-        process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
+        process = Process(command, output)
     wait_until(lambda: read_pages(log) >= enough, seconds=DEADLINE_SECONDS, process=process)
     return process
 

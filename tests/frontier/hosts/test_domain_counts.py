@@ -20,7 +20,7 @@ def bench_of(store: MemoryStore, max_hosts: int = 20) -> Bench:
 
 def commit(bench: Bench) -> None:
     """One beat, with the counts of domains."""
-    bench.frontier.apply(bench.frontier.take_changes(), bench.frontier.domains.facts())
+    bench.frontier.state.apply(bench.frontier.state.take_changes(), bench.frontier.domains.facts())
     bench.frontier.domains.stored()
 
 
@@ -30,7 +30,7 @@ def test_a_farm_is_cut_off_and_an_innocent_domain_is_not() -> None:
     farm = [f"http://h{number}.farm.example/" for number in range(500)]
 
     assert bench.add(*farm, *(f"http://www.site{number}.example/" for number in range(10))) == 30
-    assert bench.frontier.take_refused() == {Reason.TOO_MANY_HOSTS: 480}
+    assert bench.frontier.state.refused.take() == {Reason.TOO_MANY_HOSTS: 480}
     assert len(bench.frontier.workbench.hosts) == 30
 
 

@@ -37,13 +37,13 @@ def _fetch_all(bench: Bench) -> list[str]:
         if lease is not None:
             fetched.append(lease.row.url)
             bench.answer(lease)
-        elif bench.frontier.waiting_urls or bench.frontier.leased:
+        elif bench.frontier.hosts.waiting_urls or bench.frontier.state.leased:
             bench.commit()
             bench.now += 0.5
         else:
             bench.commit()
             return [url for url in fetched if not url.endswith("/robots.txt")]
-    raise AssertionError(f"{bench.frontier.waiting_urls} wait for ever")
+    raise AssertionError(f"{bench.frontier.hosts.waiting_urls} wait for ever")
 
 
 def test_memory_has_no_more_hosts_than_it_may() -> None:
@@ -53,10 +53,10 @@ def test_memory_has_no_more_hosts_than_it_may() -> None:
     bench.add(*_urls())
 
     assert len(bench.frontier.workbench.hosts) == 3
-    assert bench.frontier.on_disk.hosts == HOSTS - 3
-    assert bench.frontier.waiting_urls == 2 * HOSTS
+    assert bench.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
+    assert bench.frontier.hosts.waiting_urls == 2 * HOSTS
     assert sorted(_fetch_all(bench)) == sorted(_urls())
-    assert bench.frontier.on_disk.hosts == bench.frontier.on_disk.rows == 0
+    assert bench.frontier.hosts.counts_on_disk.hosts == bench.frontier.hosts.counts_on_disk.rows == 0
     assert bench.store.due(9, Due(IN_MEMORY, "")) == []
 
 
@@ -74,7 +74,7 @@ def test_a_crawl_that_fits_asks_the_store_nothing_more() -> None:
         changes.append(change)
         apply(change)
 
-    bench.store.apply = recorded  # type: ignore[method-assign]
+    bench.store.apply = recorded  # type: ignore[assignment, method-assign]
     bench.through_robots()
     lease = bench.next()
     assert lease is not None
@@ -94,8 +94,8 @@ def test_links_for_a_host_on_disk_leave_it_there() -> None:
     assert place.host not in bench.frontier.workbench.hosts
     assert bench.store.is_due(place)
     assert len(bench.store.head(place.host, 9)) == 4
-    assert bench.frontier.waiting_urls == 2 * HOSTS + 2
-    assert bench.frontier.on_disk.rows == 2 * (HOSTS - 3) + 2
+    assert bench.frontier.hosts.waiting_urls == 2 * HOSTS + 2
+    assert bench.frontier.hosts.counts_on_disk.rows == 2 * (HOSTS - 3) + 2
 
 
 def test_what_was_promised_to_a_host_survives_the_disk() -> None:
@@ -122,7 +122,7 @@ def test_what_was_promised_to_a_host_survives_the_disk() -> None:
     assert bench.store.is_due(place_of(stored))
     stored.on_disk = stored.rests_on_disk = False
     assert stored.pack() == before
-    robots = bench.frontier.state.host("slow.example")
+    robots = bench.frontier.hosts.of("slow.example")
     assert (robots.next_free, robots.delay_seconds, robots.floor_seconds) == (free, 40.0, 40.0)
 
 
@@ -135,9 +135,9 @@ def test_a_start_takes_up_those_that_are_due_first() -> None:
     for clean in (True, False):
         again = _small(first.store, now=2000.0, clean=clean)
         assert again.frontier.workbench.hosts.keys() == hosts.keys()
-        assert again.frontier.waiting_urls == 2 * HOSTS
-        assert again.frontier.on_disk.hosts == HOSTS - 3
-        assert not again.frontier.loading
+        assert again.frontier.hosts.waiting_urls == 2 * HOSTS
+        assert again.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
+        assert not again.frontier.hosts.loading
     assert sorted(_fetch_all(again)) == sorted(_urls())
 
 
@@ -145,13 +145,13 @@ def test_a_smaller_memory_than_before_is_kept_to() -> None:
     """What was in memory and finds no room at the next start goes to disk."""
     first = Bench(MemoryStore())
     first.add(*_urls())
-    assert first.frontier.on_disk.hosts == 0
+    assert first.frontier.hosts.counts_on_disk.hosts == 0
 
     again = _small(first.store, now=2000.0)
 
     assert len(again.frontier.workbench.hosts) == 3
-    assert again.frontier.on_disk.hosts == HOSTS - 3
-    assert again.frontier.waiting_urls == 2 * HOSTS
+    assert again.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
+    assert again.frontier.hosts.waiting_urls == 2 * HOSTS
     assert sorted(_fetch_all(again)) == sorted(_urls())
 
 
@@ -165,14 +165,14 @@ def test_a_store_without_lists_gets_them(in_memory: int) -> None:
     store.apply(Changes(facts=[(DUE_FACT, b"")]))
 
     again = Bench(store, now=2000.0, load=False, max_hosts_in_memory=in_memory)
-    assert again.frontier.loading
+    assert again.frontier.hosts.loading
     more = ["http://h11.example/more", "http://h00.example/more", "http://new.example/"]
     again.frontier.load_some(1)
     again.add(*more)
     while again.frontier.load_some(2):
         pass
 
-    assert again.frontier.waiting_urls == 2 * HOSTS + len(more)
+    assert again.frontier.hosts.waiting_urls == 2 * HOSTS + len(more)
     listed = store.due(99, Due(IN_MEMORY, ""))
     assert sorted(place.host for place in listed) == sorted(set(store.hosts_with_work()))
     assert sorted(_fetch_all(again)) == sorted([*_urls(), *more])
@@ -194,7 +194,7 @@ def test_lists_that_are_wrong_are_mended() -> None:
     expected = [url for url in _urls() if gone.host not in url]
 
     assert sorted(_fetch_all(again)) == sorted(expected)
-    assert again.frontier.on_disk.hosts == 0
+    assert again.frontier.hosts.counts_on_disk.hosts == 0
     assert store.due(9, Due(IN_MEMORY, "")) == []
 
 
@@ -203,7 +203,7 @@ def test_a_host_given_up_is_tried_again_at_the_next_start() -> None:
     bench = _small()
     bench.add("http://dead.example/1")
     for _ in range(60):
-        if bench.frontier.given_up_hosts:
+        if bench.frontier.hosts.given_up:
             break
         lease = bench.next()
         if lease is not None:
@@ -211,17 +211,17 @@ def test_a_host_given_up_is_tried_again_at_the_next_start() -> None:
             bench.commit()
         wake = bench.frontier.wake_at()
         bench.now = max(bench.now + 0.1, wake or 0.0)
-    assert bench.frontier.given_up_hosts == 1
+    assert bench.frontier.hosts.given_up == 1
     bench.now += 1e6
     bench.next()
     assert "dead.example" not in bench.frontier.workbench.hosts
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     bench.add("http://dead.example/2")
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     assert bench.next() is None
 
     again = _small(bench.store, now=bench.now + 10.0)
-    assert again.frontier.waiting_urls == 2
+    assert again.frontier.hosts.waiting_urls == 2
     assert sorted(_fetch_all(again)) == ["http://dead.example/1", "http://dead.example/2"]
 
 
@@ -241,8 +241,8 @@ def test_a_crawl_is_not_over_while_hosts_on_disk_have_a_turn_to_come() -> None:
         bench.commit()
         bench.now += 0.2
     bench.commit()
-    assert bench.frontier.on_disk.hosts >= HOSTS - 4
-    assert bench.frontier.on_disk.resting == bench.frontier.on_disk.hosts
+    assert bench.frontier.hosts.counts_on_disk.hosts >= HOSTS - 4
+    assert bench.frontier.hosts.counts_on_disk.resting == bench.frontier.hosts.counts_on_disk.hosts
     bench.now += 1.0  # their address has rested by now
     assert bench.next() is None
     assert bench.frontier.only_rests(bench.now, 3600.0)
@@ -254,8 +254,8 @@ def test_without_room_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = _small()
     bench.add(*_urls())
     bench.through_robots()
-    counts, hosts = bench.frontier.on_disk, set(bench.frontier.workbench.hosts)
-    urls = bench.frontier.waiting_urls
+    counts, hosts = bench.frontier.hosts.counts_on_disk, set(bench.frontier.workbench.hosts)
+    urls = bench.frontier.hosts.waiting_urls
 
     def full(changes: Changes) -> None:
         raise StorageError("no room")
@@ -268,11 +268,11 @@ def test_without_room_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(StorageError):  # one was asked and must give way to those that never were
                 bench.frontier.next(bench.now)
             bench.now += 1.0
-        assert (bench.frontier.on_disk, set(bench.frontier.workbench.hosts)) == (counts, hosts)
-        assert not any(host.on_disk for host in bench.frontier.hosts())
-        assert bench.frontier.waiting_urls == urls
+        assert (bench.frontier.hosts.counts_on_disk, set(bench.frontier.workbench.hosts)) == (counts, hosts)
+        assert not any(host.on_disk for host in bench.frontier.workbench.hosts.values())
+        assert bench.frontier.hosts.waiting_urls == urls
     bench.frontier.add_again(bench.now)
-    assert bench.frontier.waiting_urls == urls + 3
+    assert bench.frontier.hosts.waiting_urls == urls + 3
 
 
 def test_a_host_needed_in_memory_comes_off_the_disk() -> None:
@@ -281,14 +281,14 @@ def test_a_host_needed_in_memory_comes_off_the_disk() -> None:
     bench.add(*_urls())
     place = bench.store.due(99, Due(IN_MEMORY, "~"))[-1]
 
-    host = bench.frontier.state.host(place.host)
+    host = bench.frontier.hosts.of(place.host)
 
     assert bench.frontier.workbench.hosts[place.host] is host
     assert host.work
     assert not host.on_disk
     assert bench.store.is_due(Due(IN_MEMORY, place.host))
     assert not bench.store.is_due(place)
-    assert bench.frontier.waiting_urls == 2 * HOSTS
+    assert bench.frontier.hosts.waiting_urls == 2 * HOSTS
     assert sorted(_fetch_all(bench)) == sorted(_urls())
 
 
@@ -304,7 +304,7 @@ def test_rows_queued_behind_the_frontiers_back_are_counted() -> None:
 
     again = _small(store, now=2000.0)
 
-    assert again.frontier.waiting_urls == 2 * HOSTS + 3
+    assert again.frontier.hosts.waiting_urls == 2 * HOSTS + 3
     assert len(_fetch_all(again)) == 2 * HOSTS + 3
 
 
@@ -323,6 +323,6 @@ def test_the_folder_of_an_older_version_is_crawled_on_and_looked_at(tmp_path: Pa
     store = RocksStore(tmp_path)
     store.apply(Changes(queued=[row("old.example", 1)]))
     bench = Bench(store, now=2000.0)  # type: ignore[arg-type]
-    assert bench.frontier.waiting_urls == 1
+    assert bench.frontier.hosts.waiting_urls == 1
     assert store.due(9, Due(IN_MEMORY, "")) == [Due(IN_MEMORY, "old.example")]
     store.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,9 @@ import crawlerproject
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.learned.certificates import BadCertificate, BadCertificates
 from crawlerproject.frontier.learned.host_facts import stored_fact
-from crawlerproject.frontier.learned.learner import Kept, Visit
+from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.learners import Learners
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.workbench import Workbench
@@ -47,7 +48,7 @@ def row(url: str, flags: int = 0) -> QueuedPage:
 
 def learners(store: MemoryStore) -> Learners:
     """Those of a crawl."""
-    renders = Renders(store, Workbench(), random.Random(1), mode="auto")
+    renders = Renders(store, Workbench(), random.Random(1), RenderLimits("auto"))
     revisits = Revisits(store, random.Random(1), near_bits=3, check_share=0.0)
     return Learners(TrapModel(store), BadCertificates(store), renders, revisits, DomainHostCounts(store, 1000))
 
@@ -142,7 +143,7 @@ def test_another_workers_hosts_are_forgotten(place: int) -> None:
     store = MemoryStore()
     learned = learners(store)
     teach(learned, store)
-    kept: Kept = learned[place]
+    kept: Any = learned[place]
     kept.facts()
     kept.stored()
     known = getattr(kept, "_yields", kept).of(HOST)

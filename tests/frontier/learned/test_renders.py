@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from crawlerproject.frontier.learned.learner import Visit
-from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.frontier.workbench import Workbench
@@ -22,7 +22,7 @@ PLACE = "a.warc.gz 0 1 0 0"
 def opened(bench: Bench, *, places: int = 1) -> Renders:
     """The bench's renders with a browser."""
     renders = bench.frontier.renders
-    renders.mode, renders.closed, renders._max_in_flight = "auto", "", places
+    renders.mode, renders.closed, renders._limits = "auto", "", RenderLimits("auto", places)
     return renders
 
 
@@ -57,7 +57,7 @@ def test_a_marked_page_comes_back_with_its_place(bench: Bench) -> None:
     assert (lease.is_render, lease.row.note, lease.row.url) == (True, PLACE, "http://a.test/")
     bench.frontier.finish_render(lease, bench.now, again=False)
     bench.commit()
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     record = bench.store.page(lease.row.key)
     assert record is not None
     assert record.reason == "fetched"
@@ -92,7 +92,7 @@ def test_while_the_browser_is_busy_plain_pages_go_first(bench: Bench) -> None:
     opened(bench)
     for name in ("a", "b"):
         bench.seed(f"http://{name}.test/")
-    leases = []
+    leases: list[Lease] = []
     while len(leases) < 2:
         lease = next_of(bench)
         if lease.is_robots:
@@ -131,7 +131,7 @@ def test_without_a_browser_pages_stay_for_a_later_start(bench: Bench, again: Cal
     bench.through_robots()
     to_render(bench, next_of(bench))
     assert bench.next() is None
-    assert bench.frontier.waiting_urls == 0
+    assert bench.frontier.hosts.waiting_urls == 0
     assert bench.frontier.renders.kept == 1
 
     later = again(bench.store, now=bench.now + 10)
@@ -143,7 +143,7 @@ def test_without_a_browser_pages_stay_for_a_later_start(bench: Bench, again: Cal
 def test_budgets_and_history_survive_a_restart() -> None:
     """What was granted and learned is in the facts of the next commit."""
     store = MemoryStore()
-    first = Renders(store, Workbench(), random.Random(1), mode="auto", max_per_host=6)
+    first = Renders(store, Workbench(), random.Random(1), RenderLimits("auto", max_per_host=6))
     for number in range(5):
         assert first.wanted(f"http://a.test/x/{number}", "a.test", RenderNeed.RENDER)
         row = QueuedPage("a.test", b"", f"http://a.test/x/{number}", 0, 0, 0, "L", "", 0, FLAG_RENDER)
@@ -152,7 +152,7 @@ def test_budgets_and_history_survive_a_restart() -> None:
     first.stored()
     assert first.facts() == []
 
-    later = Renders(store, Workbench(), random.Random(1), mode="auto", max_per_host=6)
+    later = Renders(store, Workbench(), random.Random(1), RenderLimits("auto", max_per_host=6))
 
     assert not later.wanted("http://a.test/x/9", "a.test", RenderNeed.RENDER)
     assert later.given_up("http://a.test/x/9", "a.test")
@@ -162,7 +162,7 @@ def test_budgets_and_history_survive_a_restart() -> None:
 
 def test_a_page_that_waits_for_a_turn_lets_another_work() -> None:
     """Up to three times as many are in the browser, of which no more than the setting says do not wait."""
-    renders = Renders(MemoryStore(), Workbench(), random.Random(1), mode="auto", max_in_flight=1)
+    renders = Renders(MemoryStore(), Workbench(), random.Random(1), RenderLimits("auto", max_in_flight=1))
     renders.started()
     assert renders.full
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -102,9 +103,7 @@ def test_nearly_the_same_text_is_nearly_no_change() -> None:
         (FLAG_SITEMAP, {}, SITEMAP, 1, "http://origin.example"),
     ],
 )
-def test_the_first_visit_begins_a_history(
-    flags: int, more: dict[str, bool], kind: int, depth: int, origin: str
-) -> None:
+def test_the_first_visit_begins_a_history(flags: int, more: dict[str, Any], kind: int, depth: int, origin: str) -> None:
     """Of its kind; a sitemap's depth counts the files that lead to it."""
     visit = Visit(row(flags, hops="LM"), Reason.FETCHED, 200, b"d" * 20, freshness={"cache-control": "max-age=60"})
 

@@ -91,7 +91,7 @@ def test_what_is_no_hub_is_asked_once() -> None:
 
     rows = [row for host in store.hosts_with_work() for row in store.head(host, 99)]
     assert len(rows) == 1
-    assert bench.frontier.take_refused() == {Reason.HUB_UNPROVEN: 15}
+    assert bench.frontier.state.refused.take() == {Reason.HUB_UNPROVEN: 15}
 
 
 def test_other_sites_have_it_asked_once_more_a_day_later() -> None:
@@ -169,4 +169,4 @@ def test_nothing_is_asked_of_hubs_that_could_not_reach_us() -> None:
     Subscriptions(store, bench.frontier, "http://p.test/push").met(feed("one"), [], FEED, bench.now)
 
     assert bench.next() is None
-    assert bench.frontier.take_refused() == {Reason.SCOPE: 1}
+    assert bench.frontier.state.refused.take() == {Reason.SCOPE: 1}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import Gates
+from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -28,19 +28,24 @@ HOST = "a.example"
 URL = "http://a.example/c/7"
 
 
+def barren(desk: TrapModel, url: str) -> None:
+    """A page that shows nothing."""
+    desk.learn(Visit(row(url), Reason.HTTP_ERROR, 404), 0.0)
+
+
 @pytest.fixture
 def trapped() -> TrapModel:
     """A desk that knows /c/{n} for a trap."""
     desk = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES):
-        desk.heard(HOST, f"http://a.example/c/{number}", False)
+        barren(desk, f"http://a.example/c/{number}")
     return desk
 
 
 def gates(desk: TrapModel) -> Gates:
     """The gates of a crawl without bounds."""
     never = SimpleNamespace(current=lambda now: Exclusion())
-    return Gates(Scope("any"), never, AddressRules(), [], max_urls_per_host=10, traps=desk)
+    return Gates(Scope("any"), never, AddressRules(), GateSettings(10), desk)
 
 
 def row(url: str, flags: int = 0) -> QueuedPage:
@@ -65,9 +70,9 @@ def test_what_is_learnt_reaches_the_store_even_when_a_commit_fails(trapped: Trap
     """Facts of a commit that failed, and of pages that ended during one, are in the next."""
     store = MemoryStore()
     failed = trapped.facts()
-    trapped.heard("b.example", "http://b.example/", True)
+    barren(trapped, "http://b.example/")
     again = trapped.facts()
-    trapped.heard("c.example", "http://c.example/", True)
+    barren(trapped, "http://c.example/")
     store.apply(Changes(facts=again))
     trapped.stored()
 
@@ -89,7 +94,7 @@ def test_the_operator_overrules_while_the_crawl_runs(tmp_path: Path, trapped: Tr
     write(path, "# none\n", 1)
     desk = TrapModel(MemoryStore(), TrapAllowFile(path, 60))
     for number in range(FIRST_PAGES):
-        desk.heard(HOST, f"http://a.example/c/{number}", False)
+        barren(desk, f"http://a.example/c/{number}")
     assert desk.refuses(HOST, URL, 0.0)
     write(path, "a.example /d/{n}\nb.example\n", 2)
     assert desk.refuses(HOST, URL, 60.0)
@@ -170,7 +175,7 @@ def test_ports_of_a_name_share_its_budget() -> None:
     """Three ports, a third of the budget each; what the operator allows of one port is allowed there."""
     desk = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES + 2):
-        desk.heard(f"{HOST}:{8000 + number % 3}", f"http://{HOST}:{8000 + number % 3}/c/{number}", False)
+        barren(desk, f"http://{HOST}:{8000 + number % 3}/c/{number}")
 
     assert desk.refuses(HOST, f"http://{HOST}/c/999", 0.0)
     assert [name for name, _ in desk.facts()] == [f"traps/{HOST}"]
@@ -181,7 +186,7 @@ def test_a_port_that_an_older_version_knew_is_remembered() -> None:
     store = MemoryStore()
     old = TrapModel(store)
     for number in range(FIRST_PAGES + 2):
-        old.heard(HOST, f"http://{HOST}/c/{number}", False)
+        barren(old, f"http://{HOST}/c/{number}")
     store.apply(Changes(facts=[(name + ":81", packed) for name, packed in old.facts()]))
 
     assert TrapModel(store).refuses(f"{HOST}:81", f"http://{HOST}:81/c/999", 0.0)

@@ -83,7 +83,7 @@ def test_rules_are_consulted_before_queueing_and_again_before_fetching(bench: Be
     bench.add(A, A + "later")
     bench.through_robots(NO)
     assert bench.add(A + "no") == 0
-    assert bench.frontier.refused[Reason.ROBOTS] == 1
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS] == 1
     first = bench.next()
     assert first is not None
     bench.answer(first)
@@ -98,7 +98,7 @@ def test_rules_are_consulted_before_queueing_and_again_before_fetching(bench: Be
     bench.now = again.host.next_free
 
     assert bench.next() is None
-    assert bench.frontier.refused[Reason.ROBOTS] == 2
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS] == 2
 
 
 @pytest.mark.parametrize(("redirects", "obeyed"), [(5, True), (6, False)])
@@ -124,7 +124,7 @@ def test_five_redirects_are_followed(bench: Bench, redirects: int, obeyed: bool)
     bench.now += 200
     page = bench.next()
     assert (page is None) is obeyed
-    assert bench.frontier.refused[Reason.ROBOTS] == obeyed
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS] == obeyed
 
 
 def test_a_redirect_to_an_excluded_host_means_no_page(bench: Bench) -> None:

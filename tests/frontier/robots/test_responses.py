@@ -107,7 +107,7 @@ def test_a_redirected_robots_is_followed_at_the_other_host(bench: Bench) -> None
     bench.answer(target, body=b"User-agent: *\nDisallow: /no")
     bench.now += 30
     assert bench.next() is None
-    assert bench.frontier.refused[Reason.ROBOTS] == 1
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS] == 1
 
 
 def test_a_broken_https_leaves_http_alone(bench: Bench) -> None:
@@ -142,7 +142,7 @@ def test_a_host_that_wants_to_be_left_alone_is(bench: Bench, said: bytes) -> Non
     assert bench.next() is None
     bench.commit()
 
-    assert bench.frontier.state.refused[Reason.ROBOTS] == 2
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS] == 2
     assert bench.add(A + "y") == 0
     record = bench.store.page(parse(A).key)
     assert record is not None
@@ -158,7 +158,7 @@ def test_left_alone_by_one_scheme_is_left_alone_by_both(bench: Bench) -> None:
         bench.answer(lease, 404)
         bench.commit()
         bench.now = lease.host.next_free
-    assert bench.frontier.state.refused[Reason.ROBOTS] == 2
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS] == 2
 
 
 def redirect(bench: Bench, location: str) -> None:
@@ -191,7 +191,7 @@ def test_a_third_sites_rules_judge_what_it_is_asked_for(bench: Bench) -> None:
     redirect(bench, B + "no/delete?id=7")
     origin = bench.frontier.workbench.hosts["a.example"]
     assert asked(bench, 15) == [B + "robots.txt"]
-    assert bench.frontier.refused == {Reason.ROBOTS: 1}
+    assert bench.frontier.state.refused.counts == {Reason.ROBOTS: 1}
     assert origin.robots_until("http") < 0
     assert origin.rests_until(bench.now)
 
@@ -211,7 +211,7 @@ def test_where_nothing_may_be_asked_no_robots_is_asked(bench: Bench, location: s
     bench.never.list = bench.never.list.parse(["never.example"])[0]
     bench.add(A)
     redirect(bench, location)
-    assert bench.frontier.refused == {refusal: 1}
+    assert bench.frontier.state.refused.counts == {refusal: 1}
     assert bench.next() is None
     assert bench.frontier.workbench.hosts["a.example"].robots_until("http") < 0
 
@@ -237,7 +237,7 @@ def test_a_target_is_asked_once_in_the_time_that_rules_hold(bench: Bench, again:
     bench.add(A + "page")
     urls = sent(bench, targets)
     assert urls == [f"{B}{number}" for number in (1, 2, 3, 4, 5)]
-    assert bench.frontier.refused[Reason.ROBOTS_REDIRECT] == 3
+    assert bench.frontier.state.refused.counts[Reason.ROBOTS_REDIRECT] == 3
 
     later = again(bench.store, now=bench.now)
     later.politeness.breaker = bench.politeness.breaker
@@ -282,7 +282,7 @@ def test_two_hosts_that_send_us_to_each_other_both_wait(bench: Bench) -> None:
             there = B if lease.host.name == "a.example" else A
             bench.answer(lease, 302, location=there + "rules")
         bench.commit()
-    assert bench.frontier.waiting_urls == 0  # both given up
+    assert bench.frontier.hosts.waiting_urls == 0  # both given up
 
 
 def test_what_another_worker_wants_is_judged_here(bench: Bench) -> None:
@@ -292,6 +292,6 @@ def test_what_another_worker_wants_is_judged_here(bench: Bench) -> None:
         bench.frontier.read(RobotsWanted(origin, f"{B}{number}", "PR", f"{origin}/robots.txt"), bench.now)
     bench.frontier.read(RobotsWanted("http://o.org", B + "x.zip", "PR", "http://o.org/robots.txt"), bench.now)
 
-    assert bench.frontier.refused == {Reason.ROBOTS_REDIRECT: 3, Reason.EXTENSION: 1}
+    assert bench.frontier.state.refused.counts == {Reason.ROBOTS_REDIRECT: 3, Reason.EXTENSION: 1}
     assert bench.frontier.workbench.hosts["o.org"].robots_until("http") < 0
     assert bench.frontier.workbench.hosts["b.example"].waiting_urls == MOST_ASKED

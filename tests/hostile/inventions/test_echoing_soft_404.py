@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from urllib.parse import unquote
 
 import pytest
@@ -76,7 +77,7 @@ ECHOES = {"path.test": echo_of_path, "query.test": echo_of_query, "long.test": e
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     """One crawl of them all."""
     with arena(tmp_path_factory.mktemp("echoes")) as sites:
-        seeds = [sites.site(host, lambda asked, make=make: _but_robots(asked, make)) for host, make in ECHOES.items()]
+        seeds = [sites.site(host, partial(_but_robots, make=make)) for host, make in ECHOES.items()]
         sites.crawl(*seeds, sites.site("slugs.test", slugs), sites.innocent(pages=60), settings=SETTINGS)
         yield sites
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 from crawlerproject.rules.traps.template_yield import EARNED_LISTS, FIRST_LISTS, FIRST_PAGES
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
-from tests.web.running import PROJECT
+from tests.web import zygote
 
 PACE_SECONDS = 0.002
 SETTINGS = {
@@ -47,7 +46,7 @@ def site(web: Arena, host: str, files: int, asked: Asked, *, honest: bool) -> by
 def told(crawled: Crawled, *command: str) -> str:
     """What a looking command says of a crawl."""
     line = [sys.executable, "-m", "scrapy", *command, "-s", f"CRAWL_DIR={crawled.folder}"]
-    return subprocess.run(line, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True).stdout
+    return zygote.run(line, check=True).stdout
 
 
 def test_sitemaps_live_on_the_pages_that_they_name(tmp_path: Path) -> None:

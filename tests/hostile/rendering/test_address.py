@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -11,8 +10,8 @@ import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Arena, Asked, Crawled, Visit, answer, arena, page
+from tests.web import zygote
 from tests.web.profiles.apps import shell
-from tests.web.running import PROJECT
 
 SHARED = "127.67.0.9"
 IP_SECONDS = 0.15
@@ -93,13 +92,7 @@ def test_the_audit_recomputes_it_and_the_guard_saw_nothing(crawled: tuple[Arena,
 
     assert lines != []
     assert [row["url"] for row in lines if row["delay_seconds"] is None] == []
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "audit", str(crawl.folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=PROJECT,
-    )
+    done = zygote.run([sys.executable, "-m", "scrapy", "audit", str(crawl.folder)])
     assert done.returncode == 0, done.stdout[-2000:]
     assert "at most 1 at a host, 1 at an IP address" in done.stdout
     assert "0 violations" in done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -10,8 +9,8 @@ from urllib.parse import urlsplit
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import Asked, answer, arena
+from tests.web import zygote
 from tests.web.profiles.apps import shell
-from tests.web.running import PROJECT
 
 SHARED = "127.68.0.9"
 IP_SECONDS = 0.2
@@ -41,7 +40,7 @@ def test_sub_requests_through_a_proxy_keep_the_pace_of_their_address(tmp_path: P
         proxied = sorted(visit for visit in web.visits if visit.ip == "127.68.0.1")
         lines = [row for row in read_log(crawl.folder / "log") if row["hop"] == "E"]
         audit = [sys.executable, "-m", "scrapy", "audit", str(crawl.folder)]
-        judged = subprocess.run(audit, capture_output=True, text=True, check=False, cwd=PROJECT)
+        judged = zygote.run(audit)
         assert len(proxied) == 6
         assert min(b.start - a.end for a, b in pairwise(proxied)) >= IP_SECONDS - SEEN_SECONDS
         assert {(row["ip"], row["status"]) for row in lines} == {(SHARED, 200)}

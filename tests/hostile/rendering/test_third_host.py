@@ -12,8 +12,8 @@ import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import SETTINGS, Arena, Asked, Crawled, answer, arena, page
+from tests.web import zygote
 from tests.web.profiles.apps import shell
-from tests.web.running import PROJECT
 
 PACE_SECONDS = 0.8
 WAIT_SECONDS = 3.0
@@ -110,4 +110,4 @@ def test_the_audit_finds_nothing(crawled: tuple[Arena, Crawled]) -> None:
 def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One command of ours."""
     command = [sys.executable, "-m", "scrapy", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT, timeout=60)
+    return zygote.run(command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from crawlerproject.rules.robots.redirects import MOST_ASKED
@@ -10,13 +11,17 @@ from tests.hostile.arena import Asked, answer, arena, page
 
 RULES = answer("User-agent: *\nDisallow: /admin\nDisallow: /page\n", mime="text/plain")
 NEVER = answer("User-agent: *\nDisallow: /\n", mime="text/plain")
-SETTINGS = {"BACKOFF_START_SECONDS": "0.2", "BACKOFF_MAX_SECONDS": "0.3", "FRONTIER_PATIENCE_SECONDS": "1"}
+SETTINGS = {"BACKOFF_START_SECONDS": "0.2", "BACKOFF_MAX_SECONDS": "0.3", "FRONTIER_MAX_REST_SECONDS": "1"}
 FARM = 60  # hosts of one domain, each with a target of its own
 
 
 def victim(asked: Asked) -> bytes | None:
     """A site with rules; whatever it is asked for is answered, and noted by its log."""
     return RULES if asked.path == "/robots.txt" else page(text="a page of the victim")
+
+
+def _moved_robots(asked: Asked, to: bytes) -> bytes:
+    return to if asked.path == "/robots.txt" else page(text="x")
 
 
 def test_a_third_sites_rules_hold(tmp_path: Path) -> None:
@@ -57,7 +62,7 @@ def test_what_a_host_may_send_us_to_is_counted(tmp_path: Path) -> None:
         seeds = [web.site("evil.test", evil), web.innocent(pages=60)]
         for here, there in (("one.test", "other.test"), ("other.test", "one.test")):
             to = answer(status="302 Found", Location=web.url(there, "/rules"))
-            seeds.append(web.site(here, lambda asked, to=to: to if asked.path == "/robots.txt" else page(text="x")))
+            seeds.append(web.site(here, partial(_moved_robots, to=to)))
         settings = {**SETTINGS, "HOST_MAX_FAILURES": "100"}
 
         web.crawl(*seeds, settings=settings, until=lambda: len(asked_of_evil) >= 8)

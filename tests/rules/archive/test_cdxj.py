@@ -4,7 +4,7 @@ import json
 
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.warc_members import Member, walk
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, digest_text
 from tests.warc_samples import exchange, info_member, make
 
 NOT_CHANGED = exchange(b"", b"HTTP/1.1 304 Not Modified\r\n\r\n")
@@ -23,7 +23,7 @@ def test_a_line() -> None:
         "mime": "text/html",
         "mime-detected": "text/html",
         "status": "200",
-        "digest": cdxj.digest_text(built.info.payload_digest),
+        "digest": digest_text(built.info.payload_digest),
         "length": str(built.info.length),
         "offset": str(1000 + built.info.offset),
         "filename": "f.warc.gz",

@@ -60,7 +60,7 @@ def test_the_belief_finds_the_rate(true_rate: float) -> None:
         for _ in range(60):
             waited = chance.exponential(1 / true_rate)
             belief = visited(belief, waited, float(chance.random() < -np.expm1(-true_rate * waited)))
-        found.append(rate(belief))
+        found.append(float(rate(belief)))
 
     assert true_rate / 2 < np.median(found) < true_rate * 2
 

@@ -17,7 +17,7 @@ CASES = Path(__file__).parents[2] / "cases" / "urls.tsv"
 def _cases(*kinds: str) -> list[tuple[str, str, str, str]]:
     lines = [line for line in CASES.read_text("utf-8").splitlines() if line and not line.startswith("#")]
     rows = [line.split("\t") for line in lines]
-    return [(row[0], *(json.loads(cell) for cell in row[1:4])) for row in rows if row[0] in kinds]  # type: ignore[misc]
+    return [(row[0], *(json.loads(cell) for cell in row[1:4])) for row in rows if row[0] in kinds]
 
 
 def _fetch_form(base: str, text: str) -> str:

@@ -18,7 +18,6 @@ from warcio.checker import Checker
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.cdxj import row_of_capture
 from crawlerproject.rules.archive.warc_records import Capture, warcinfo
-from crawlerproject.stores import atomic_files as durable
 from crawlerproject.stores.archive.warc_writer import (
     OpenFile,
     Position,
@@ -151,7 +150,7 @@ def test_full_disk_tears_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     state = warc.state()
     assert state is not None
     with monkeypatch.context() as patched:
-        patched.setattr(durable.os, "pwrite", FullDisk(room))
+        patched.setattr("os.pwrite", FullDisk(room))
         with pytest.raises(StorageFull, match="No space left"):
             add(warc)
     assert warc.state() == state
@@ -170,8 +169,8 @@ def test_full_disk_that_cannot_be_cut_back(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(durable.os, "pwrite", FullDisk(700))
-        patched.setattr(durable.os, "ftruncate", refuse)
+        patched.setattr("os.pwrite", FullDisk(700))
+        patched.setattr("os.ftruncate", refuse)
         with pytest.raises(StorageFull):
             add(warc)
     name = warc.close()
@@ -183,7 +182,7 @@ def test_full_disk_at_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """A file whose warcinfo does not fit is not left behind."""
     warc = files(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(durable.os, "pwrite", FullDisk(10))
+        patched.setattr("os.pwrite", FullDisk(10))
         with pytest.raises(StorageFull):
             add(warc)
     assert list(tmp_path.iterdir()) == []
@@ -196,7 +195,7 @@ def test_full_disk_at_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that takes 100 bytes at a time still gets every byte."""
     really = os.pwrite
-    monkeypatch.setattr(durable.os, "pwrite", lambda fd, data, offset: really(fd, bytes(data)[:100], offset))
+    monkeypatch.setattr("os.pwrite", lambda fd, data, offset: really(fd, bytes(data)[:100], offset))
     warc = files(tmp_path)
     add(warc)
     name = warc.close()

@@ -1,5 +1,6 @@
 """The index: sorted, complete and equal to the file, whatever became of the journal."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,6 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_members import Member
-from crawlerproject.stores import atomic_files as durable
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.stores.index import cdxj as cdxj_files
 from crawlerproject.stores.index.cdxj import CdxjFiles
@@ -121,11 +121,11 @@ def test_full_disk_keeps_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     warc = files(tmp_path / "warc")
     add(warc, "http://a.test/1", index)
     add(warc, "http://a.test/2", index)
-    really = cdxj_files.os.write
+    really = os.write
     full = FullDisk(100)
     full.really = lambda descriptor, data, offset: really(descriptor, data)
     with monkeypatch.context() as patched:
-        patched.setattr(durable.os, "write", lambda descriptor, data: full(descriptor, data, 0))
+        patched.setattr("os.write", lambda descriptor, data: full(descriptor, data, 0))
         with pytest.raises(StorageError):
             index.flush()
         with pytest.raises(StorageError):

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.store import LeaseLost, RedisStore
+from crawlerproject.stores.redis.store import RedisStore
 from tests.fetch.servers import make_ca, server_tls
 from tests.stores.conformance import row
 from tests.stores.redis_crawls import LEASE_MS, opened
@@ -167,7 +167,7 @@ def test_a_failover_that_loses_beats_is_noticed(pair: tuple[RedisServer, RedisSe
     store.apply(Changes(queued=[row("a", 2)]))
     master.stop(kill=True)
     front.switch(replica.port)
-    with pytest.raises(LeaseLost, match="has forgotten beats"):
+    with pytest.raises(LeaseLost, match="has forgotten batches"):
         store.apply(Changes(queued=[row("a", 3)]))
     assert store.head("a", 9) == [row("a", 1)]
     store.close()

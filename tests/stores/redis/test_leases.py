@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts as beats
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.buffered_store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import fleet_keys
+from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
-from crawlerproject.stores.redis.store import LeaseLost, RedisStore
+from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.redis.view import RedisView
 from tests.stores.conformance import record, row
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
@@ -93,7 +93,7 @@ def test_a_beat_that_was_decided_is_finished_by_the_successor(
     """Killed between journal and partitions: whoever takes one over writes its part, once."""
     store, rival = spread, spread_rival
     rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store, "finish", lambda: None)  # what a kill leaves out
+    monkeypatch.setattr(store.batches, "finish", lambda: None)  # what a kill leaves out
     store.apply(Changes(queued=rows, facts=[("warc", b"7")]))
     assert store.known([each.key for each in rows]) == [False] * 40
     for number in range(PARTITIONS):
@@ -114,7 +114,7 @@ def test_a_worker_that_comes_back_settles_its_own_last_beat(
     """The same name in a new process need not wait for its own lease, and loses nothing that was decided."""
     store = spread
     rows = [row(f"host-{number}", number) for number in range(40)]
-    monkeypatch.setattr(store, "finish", lambda: None)
+    monkeypatch.setattr(store.batches, "finish", lambda: None)
     store.apply(Changes(queued=rows))
     again = opened(cluster[0].url, "one", store.crawl, take=False)
     assert again.acquire(0, LEASE_MS)
@@ -228,7 +228,7 @@ def test_a_redis_that_forgot_is_noticed(store: RedisStore) -> None:
     """A server that comes back without what it had answered for is not written over."""
     store.apply(Changes(queued=[row("a", 1)], facts=[("warc", b"1")]))
     store.apply(Changes(queued=[row("a", 2)], facts=[("warc", b"2")]))
-    store.link.call("HSET", [store._worker_keys.state], "serial", 1)
+    store.link.call("HSET", [worker_keys(store.crawl, store.worker).state], "serial", 1)
     with pytest.raises(LeaseLost, match="forgotten"):
         store.apply(Changes(queued=[row("a", 3)]))
 
@@ -251,7 +251,7 @@ def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: Red
 
     rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
     assert store.messages(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
-    store.apply_parts({1: Part(messages=1)}, [])
+    store.batches.write({1: Part(messages=1)}, [])
     assert store.messages([1], 10) == {1: [b"second"]}
 
 
@@ -292,7 +292,7 @@ def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, mo
     monkeypatch.undo()
     store.apply(Changes(queued=[row("a", 2)]))
     assert [found.arrival for found in store.head("a", 9)] == [1, 2]
-    assert store.serial == 2
+    assert store.batches.serial == 2
 
 
 @pytest.mark.parametrize(
@@ -301,9 +301,10 @@ def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, mo
 def test_a_crawl_of_another_layout_is_refused(store: RedisStore, step: int, words: str) -> None:
     """In one sentence, to workers and to those who look on."""
     store.link.call("HINCRBY", [fleet_keys(store.crawl).facts], "format", step)
-    for opening in (
+    openings: list[Callable[[], object]] = [
         lambda: RedisStore(store.link, store.crawl, "two", PARTITIONS),
         lambda: RedisView(store.link.place, store.crawl),
-    ):
+    ]
+    for opening in openings:
         with pytest.raises(OperatorError, match=words):
             opening()

@@ -58,7 +58,7 @@ class TestAheadStore(StoreContract, ContentContract):
     across_hosts = False
 
     @pytest.fixture
-    def store(self, store: RedisStore) -> BufferedStore:  # type: ignore[override]
+    def store(self, store: RedisStore) -> BufferedStore:
         """A new crawl, all of it held."""
         return BufferedStore(store)
 
@@ -113,12 +113,12 @@ class AheadMachine(RuleBasedStateMachine):
         hosts = list(self.base.hosts_with_work())
         self.store = BufferedStore(self.base)
         for host in hosts:
-            self.store.heads.arrive(host)
+            self.store.queues.heads.arrive(host)
 
     @rule()
     def make_room(self) -> None:
         """More hosts than there is room for: what was at hand of one must be read anew."""
-        heads, most = self.store.heads, redis_heads._ROWS
+        heads, most = self.store.queues.heads, redis_heads._ROWS
         redis_heads._ROWS = 0
         for name in [*heads._heads]:
             heads._make_room(name)
@@ -151,16 +151,16 @@ def test_a_long_queue_is_read_once(store: RedisStore, monkeypatch: pytest.Monkey
     rows = [row("a", number) for number in range(3_000)]
     store.apply(Changes(queued=rows))
     ahead = BufferedStore(store)
-    ahead.heads.arrive("a")
+    ahead.queues.heads.arrive("a")
     members: list[int] = []
-    heads = store.heads
+    heads = store.queues.first_members
 
     def counted(hosts: Mapping[str, Place], limit: int) -> list[list[bytes]]:
         found = heads(hosts, limit)
         members.extend(map(len, found))
         return found
 
-    monkeypatch.setattr(store, "heads", counted)
+    monkeypatch.setattr(store.queues, "first_members", counted)
     met = []
     while some := ahead.head("a", 64):
         met += some
@@ -177,7 +177,7 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
     ahead = BufferedStore(store)
     store.post([(1, b"one"), (1, b"two")])
     assert ahead.messages(range(PARTITIONS), 1) == {1: [b"one"]}
-    ahead.letters_read(1, 1)
+    ahead.outbox.messages_read(1, 1)
     ahead.apply(Changes(queued=[row("a", 1)]))
     store.link.call("CONFIG", [], "SET", "maxmemory", "1")
     try:

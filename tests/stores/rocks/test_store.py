@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.rocks import queues
 from crawlerproject.stores.rocks import store as rocks
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.stores.conformance import ContentContract, DueContract, StoreContract, key_of, record, row
@@ -199,14 +201,15 @@ def test_sync_may_run_beside_everything_else(store: RocksStore) -> None:
     assert [page.arrival for page in store.head("a", 10**6)] == list(range(2000))
 
 
-def test_remembered_heads_are_bounded(store: RocksStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_heads_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many hosts are looked at, only so many heads stay in memory, and none of them lies."""
-    monkeypatch.setattr(rocks, "REMEMBERED_HEADS", 3)
+    monkeypatch.setattr(queues, "REMEMBERED_HEADS", 3)
     rows = [row(f"host-{number}", number) for number in range(9)]
-    store.apply(Changes(queued=rows))
-    for _ in range(2):
-        assert [store.head(page.host, 1) for page in rows] == [[page] for page in rows]
-        assert len(store._heads) == 3
+    with closing(RocksStore(tmp_path)) as store:
+        store.apply(Changes(queued=rows))
+        for _ in range(2):
+            assert [store.head(page.host, 1) for page in rows] == [[page] for page in rows]
+            assert [page.host for page in rows if page.host in store._queues._heads] == ["host-6", "host-7", "host-8"]
 
 
 class _Spot(NamedTuple):

@@ -22,9 +22,9 @@ def _endless(host: str, response_seconds: float) -> Callable[[str], Answer | Non
         number = int(name or 0)
         links = [f"/p/{number * _FANOUT + step}" for step in range(1, _FANOUT + 1)]
         # A word of its own between all others: pages that are nearly alike would be taken for a trap.
-        body = _TEXT.replace(" ", f" {host[:6]}{number} ".translate(_LETTERS))
-        body = page_html(f"{host} {number}", links, body=f"<p>{body}</p>")
-        return answer(body, wait_seconds=response_seconds)
+        words = _TEXT.replace(" ", f" {host[:6]}{number} ".translate(_LETTERS))
+        made = page_html(f"{host} {number}", links, body=f"<p>{words}</p>")
+        return answer(made, wait_seconds=response_seconds)
 
     return page
 

@@ -78,7 +78,7 @@ class PoliteCommandMixin(_Command):
         # Scrapy's own parse command wraps callbacks so; nobody here can change that.
         warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
         told = _RefusalPrinter()
-        for name in ("crawlerproject.middlewares.refusal", "crawlerproject.fetch.handler"):
+        for name in ("crawlerproject.guard.refusal", "crawlerproject.fetch.handler"):
             logging.getLogger(name).addHandler(told)
         super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one
         if told.count:

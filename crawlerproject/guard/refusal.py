@@ -1,4 +1,4 @@
-"""The one way in which our downloader middlewares refuse a request."""
+"""The one way in which a request is refused that is on its way already."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 
-from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reasons import Reason
 
 logger = logging.getLogger(__name__)
@@ -23,11 +22,14 @@ class Refused(IgnoreRequest):
         self.detail = detail
 
 
-def refused(stats: StatsCollector | None, request: Request, reason: Reason, detail: str = "") -> Refused:
-    """Count a refusal (``refused/<reason>``), log one line, and return what the middleware raises."""
+def refused(
+    stats: StatsCollector | None, request: Request, reason: Reason, detail: str = "", *, logged: bool = False
+) -> Refused:
+    """Count a refusal (``refused/<reason>``) and return it, to be raised; a line, unless it is ``logged`` elsewhere.
+
+    The request log has a leased request's; in the shell and in other spiders a refusal is news.
+    """
     if stats is not None:
         stats.inc_value(f"refused/{reason}")
-    # In the shell and in other spiders a refusal is news; in a crawl the request log has it.
-    level = logging.DEBUG if lease_in(request) is not None else logging.INFO
-    logger.log(level, "Refused (%s): %s %s", reason, request.url, detail)
+    logger.log(logging.DEBUG if logged else logging.INFO, "Refused (%s): %s %s", reason, request.url, detail)
     return Refused(reason, detail)

@@ -6,12 +6,10 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
-from crawlerproject.frontier.gates import gates_of
-from crawlerproject.middlewares.pace import PaceMiddleware
-from crawlerproject.middlewares.robots import RobotsMiddleware
+from crawlerproject.frontier.gates import gates_of, scope_of
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason
-from crawlerproject.render.request import rendered as rendered  # the shell has it beside ``page``
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.page.page import PageFacts, is_html
 from crawlerproject.rules.printable import printable_line
@@ -61,6 +59,7 @@ class PageView:
         self.url = response.url
         self.status = response.status
         self._crawler = crawler
+        self._guard = guard_of(crawler)
         self._body = response.body
         self._kind = header(response.headers, b"Content-Type") or None
         self.facts = PageFacts()
@@ -91,7 +90,8 @@ class PageView:
     @property
     def links(self) -> SeenLinks:
         """The links that a crawl would find here, each with the gate it would meet as a link of a seed."""
-        gates = gates_of(self._crawler.settings, "any", [])
+        settings = self._crawler.settings
+        gates = gates_of(settings, scope_of(settings, "any", []), self._guard.never_crawl)
         return SeenLinks(
             SeenLink(link.address.url, link.kind, self._refusal(gates, link.address.url)) for link in self.facts.links
         )
@@ -116,14 +116,11 @@ class PageView:
         return ("allowed" if rules.allowed(self.url) else "disallowed") + wish
 
     @property
-    def pace(self) -> Pace | None:
-        """The host's pace; None when the pace guard is not there."""
-        guard = self._crawler.get_downloader_middleware(PaceMiddleware)
-        if guard is None:
-            return None
+    def pace(self) -> Pace:
+        """The host's pace."""
         rules = self._rules(self.url)
         floor = rules.floor_seconds if rules is not None else 0.0
-        return Pace(*guard.outlook(host_key(self.url), floor), floor)
+        return Pace(*self._guard.pace.outlook(host_key(self.url), floor), floor)
 
     def __repr__(self) -> str:
         facts = self.facts
@@ -155,15 +152,12 @@ class PageView:
         return str(Reason.ROBOTS) if rules is not None and not rules.allowed(url) else ""
 
     def _rules(self, url: str) -> RobotsRules | None:
-        desk = self._crawler.get_downloader_middleware(RobotsMiddleware)
         try:
-            return desk.known(origin(url)) if desk is not None else None
+            return self._guard.robots.rules(origin(url))
         except UrlRefused:
             return None
 
 
-def _pace_text(pace: Pace | None) -> str:
-    if pace is None:
-        return ""
+def _pace_text(pace: Pace) -> str:
     free = "a request is in flight" if pace.free_in_seconds is None else f"free in {pace.free_in_seconds:.1f} s"
     return f"{pace.delay_seconds:.2f} s after each answer; {free}"

@@ -15,12 +15,10 @@ from scrapy.utils.test import get_crawler
 
 from crawlerproject.config.promised_settings import keep_guard, keep_whole
 from crawlerproject.fetch.exchange import META_KEY
-from crawlerproject.middlewares.guard import Guard, guard_of
-from crawlerproject.middlewares.nevercrawl import NeverCrawlMiddleware
-from crawlerproject.middlewares.pace import PaceMiddleware
-from crawlerproject.middlewares.refusal import Refused
-from crawlerproject.middlewares.robots import RobotsMiddleware
+from crawlerproject.guard.guard import Guard, guard_of
+from crawlerproject.guard.refusal import Refused
 from crawlerproject.reasons import Reason
+from crawlerproject.settings import OURS
 from tests.exchanges import under_lease
 
 LEASE: Any = SimpleNamespace(row=SimpleNamespace(host="a.test"))
@@ -29,8 +27,9 @@ LEASE: Any = SimpleNamespace(row=SimpleNamespace(host="a.test"))
 @pytest.fixture
 def guard(tmp_path: Path) -> Guard:
     """One that excludes never.test."""
-    (tmp_path / "never.txt").write_text("never.test\n")
-    crawler = get_crawler(settings_dict={"NEVERCRAWL_FILE": str(tmp_path / "never.txt"), "CRAWLER_NAME": "foobot"})
+    (tmp_path / "never.txt").write_text("# why\nnever.test\n")
+    given = {"NEVERCRAWL_FILE": str(tmp_path / "never.txt"), "NEVERCRAWL_USER_FILE": "", "CRAWLER_NAME": "foobot"}
+    crawler = get_crawler(settings_dict=OURS | given)
     crawler._apply_settings()
     return guard_of(crawler)
 
@@ -79,13 +78,42 @@ def test_no_word_in_meta_is_believed(guard: Guard, meta: dict[str, Any]) -> None
     assert judged(guard, "http://b.test/yes", **meta) is None
 
 
-def test_the_chain_and_the_handler_share_one_guard() -> None:
-    """The same clocks, rules and list."""
+def refused(guard: Guard, url: str, lease: Any = None) -> Refused | None:
+    """The refusal of a request by what needs no robots.txt; None: it passes."""
+    try:
+        guard.check(Request(url), lease)
+    except Refused as refusal:
+        return refusal
+    return None
+
+
+def test_an_excluded_host_is_refused_and_counted(guard: Guard) -> None:
+    """From whatever source, subdomains and ports included, a lease as well: the list may be newer than it."""
+    excluded: Any = SimpleNamespace(row=SimpleNamespace(host="never.test:81"))
+    for url, lease in (("http://never.test/", None), ("https://www.never.test:8443/x", None), ("http://x/", excluded)):
+        refusal = refused(guard, url, lease)
+        assert refusal is not None
+        assert refusal.reason is Reason.NEVERCRAWL
+        assert "line 2" in refusal.detail
+    stats = guard._crawler.stats
+    assert stats is not None
+    assert stats.get_value("refused/nevercrawl") == 3
+    assert refused(guard, "http://b.test/never.test") is None
+    assert refused(guard, "http://a.test/", LEASE) is None
+
+
+def test_a_bad_port_is_refused_before_anything_is_asked(guard: Guard) -> None:
+    """With a reason of its own, over http and https, root dots and user info included."""
+    for url in ("http://a.test:25/", "https://a.test.:6667/x", "http://u:p@[::1]:10080/"):
+        assert judged(guard, url) is Reason.BAD_PORT
+    assert judged(guard, "http://a.test:8080/") is None
+
+
+def test_a_crawler_has_one_guard() -> None:
+    """The same clocks, rules and lists, whichever handler asks."""
     crawler = get_crawler()
-    crawler._apply_settings()
-    assert PaceMiddleware.from_crawler(crawler) is guard_of(crawler).pace
-    assert RobotsMiddleware.from_crawler(crawler) is guard_of(crawler).robots
-    assert NeverCrawlMiddleware.from_crawler(crawler) is guard_of(crawler).never_crawl
+    assert guard_of(crawler) is guard_of(crawler)
+    assert guard_of(crawler) is not guard_of(get_crawler())
 
 
 def test_settings_that_take_a_promise_away_are_mended() -> None:

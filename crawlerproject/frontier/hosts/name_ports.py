@@ -1,0 +1,96 @@
+"""The ports of one host name: hosts of their own that share a clock, and are bounded in number."""
+
+from __future__ import annotations
+
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.known import KnownHosts
+from crawlerproject.frontier.workbench import PortsClock
+from crawlerproject.rules.url.hosts import host_name
+from crawlerproject.rules.url.ports import key_of, port_of
+
+
+class PortsOfNames:
+    """Which ports of a name were taken up, and the clock that those in memory share."""
+
+    def __init__(self, known: KnownHosts, max_ports: int) -> None:
+        """``max_ports`` of one name, the default port left out."""
+        self._known = known
+        self._workbench = known.workbench
+        self._max_ports = max_ports
+
+    def knows(self, name: str) -> bool:
+        """Whether a URL of the host, or of another port of its name, was ever accepted."""
+        if (clock := self._workbench.names.get(host_name(name))) is not None:
+            return clock.known > 0 or any(host.met for host in clock.hosts)
+        first = self._known.find(host_name(name))
+        return first.met or self._known.find(name).met or any(number != port_of(name) for number in first.other_ports)
+
+    def full(self, name: str, *, stranger: bool = False) -> bool:
+        """Whether a host key is one port too many of its name; half of them are kept from strangers."""
+        if ":" not in name or name in self._workbench.hosts or not (port := port_of(name)):
+            return False
+        clock = self._workbench.names.get(host_name(name))
+        taken = clock.numbers if clock is not None else self._known.find(host_name(name)).other_ports
+        return port not in taken and len(taken) >= (self._max_ports // 2 if stranger else self._max_ports)
+
+    def charge(self, host: Host, ended: float, next_free: float) -> None:
+        """The host was asked: it waits for its pace and its rest, its name for the pace and rests that were asked."""
+        host.pace_free = max(next_free, host.rest_until)
+        host.name_free = max(next_free, host.asked_until)
+        if host.ports is not None:
+            host.ports.charge(host, ended, host.name_free)
+
+    def tell(self, host: Host) -> None:
+        """Have a name know of one more port, whose host goes to disk at once: it shares their clock once it is back."""
+        name, port = host_name(host.name), port_of(host.name)
+        if not port:
+            return
+        if (clock := self._workbench.names.get(name)) is not None:
+            clock.numbers.add(port)
+            host.next_free = max(host.next_free, clock.free_at(host))
+        first = self._known.find(name)
+        if port not in first.other_ports:
+            first.other_ports += (port,)
+            self._known.dirty[name] = first
+
+    def share(self, host: Host) -> None:
+        """Have a host share the clock of its name's other ports, in memory or stored; most names have no other."""
+        name, bench = host_name(host.name), self._workbench
+        clock = bench.names.get(name)
+        if clock is None:
+            port = port_of(host.name)
+            first = self._known.find(name) if port else host
+            if port and port not in first.other_ports:
+                first.other_ports += (port,)
+                self._known.dirty[name] = first
+            if not first.other_ports:
+                return
+            unheard_of = name not in bench.hosts and not (first.known or first.fetched or first.name_free)
+            if first.other_ports == (port,) and unheard_of:  # the only port of its name shares its clock with nobody
+                return
+            clock = bench.share(host, name)
+            clock.numbers.update(first.other_ports)
+            for key in (name, *(key_of(name, number) for number in clock.numbers)):
+                self._learn_clock(host if key == host.name else self._known.find(key), clock)
+        elif (port := port_of(host.name)) and port not in clock.numbers:
+            clock.numbers.add(port)
+            first = self._known.find(name)
+            first.other_ports += (port,)
+            self._known.dirty[name] = first
+        bench.share(host, name)
+        host.next_free = max(host.next_free, clock.free_at(host))
+        for each in clock.hosts:
+            each.rest_until = max(each.rest_until, clock.rest_until)
+
+    def _learn_clock(self, host: Host, clock: PortsClock[Host]) -> None:
+        """Take in what one port's state says of the name's clock: its last answer ended before its pause began."""
+        free = host.name_free + self._known.ownership.doubt_seconds if host.name_free else 0.0
+        if unsure_until := self._known.ownership.unsure_until(host.name):  # it may have been this port that was asked
+            free = max(free, unsure_until + host.delay_seconds)
+        clock.known += host.known
+        if host.rest_until <= host.name_free:  # it was asked for: what fails rests a port alone
+            clock.rest_until = max(clock.rest_until, host.rest_until)
+        clock.next_free = max(clock.next_free, free)
+        clock.ended = max(clock.ended, free - host.delay_seconds)
+        if host.name in self._workbench.hosts:
+            self._workbench.share(host, clock.name)

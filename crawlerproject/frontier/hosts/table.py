@@ -1,0 +1,232 @@
+"""The hosts that work is done for: taken up from the store when they are needed, counted, held and given up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.known import KnownHosts
+from crawlerproject.frontier.hosts.name_ports import PortsOfNames
+from crawlerproject.frontier.hosts.on_disk import Counts, HostsOnDisk, Move, place_of
+from crawlerproject.frontier.hosts.set_back_clock import SetBackClock, Start
+from crawlerproject.frontier.ownership import HostOwnership, SoleOwner, unsure_until
+from crawlerproject.frontier.workbench import Stage, Workbench
+from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, key_of
+from crawlerproject.stores.protocols import IN_MEMORY, Changes, DueStore, FrontierStore
+
+MAX_HOSTS_IN_MEMORY = 100_000
+"""Of hosts with work; the default of FRONTIER_MAX_HOSTS_IN_MEMORY. At some 1 KB each with what is in memory of their
+queues it is 100 MB, and at five seconds a page it is 20,000 pages a second: more than one process fetches."""
+
+
+class HostBounds(NamedTuple):
+    """What holds for every host."""
+
+    start_delay_seconds: float  # the pause of one that has not been asked yet
+    max_in_memory: int = MAX_HOSTS_IN_MEMORY  # more with work wait on disk, if the store lists those that are due
+    max_ports: int = DEFAULT_MAX_PORTS  # of one name, the default port left out
+
+
+class HostTable:
+    """Every host that has work in memory or on disk."""
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        workbench: Workbench[Host],
+        start: Start,
+        bounds: HostBounds,
+        *,
+        ownership: HostOwnership | None = None,
+        holds: Holds | None = None,
+    ) -> None:
+        """Without ``ownership`` this is the only process of its crawl."""
+        self.store, self.workbench = store, workbench
+        self.ownership = ownership or SoleOwner(unsure_until(store, start.at, clean_start=start.clean))
+        self.clock = SetBackClock(store, start)
+        self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
+        self.dirty, self.copies = self.known.dirty, self.known.copies
+        self.ports = PortsOfNames(self.known, bounds.max_ports)
+        self.holds = holds or Holds()
+        self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
+        self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
+        self.given_up = 0
+        self.held: Counter[str] = Counter()  # by Host.held, those with a queue that was come to since this start
+        self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
+        self.unlisted: list[Move] = []  # changes of the lists that wait for a commit, since the store had no room
+
+    @property
+    def counts_on_disk(self) -> Counts:
+        """The hosts with work that are not in memory."""
+        return self.on_disk.counts if self.on_disk is not None else Counts()
+
+    @property
+    def loading(self) -> bool:
+        """Whether hosts of an earlier run are not taken up yet."""
+        return self.met is not None
+
+    def of(self, name: str) -> Host:
+        """The host in memory, taken from the store or made new when it is not there."""
+        known = self.workbench.hosts.get(name)
+        if known is not None:
+            return known
+        if (host := self.dirty.get(name)) is not None:  # left the workbench, its state not yet stored
+            if host.on_disk:  # or never came to it: something was to be stored of a copy
+                return self._taken_in(host)
+            self.ports.share(host)
+            self.workbench.wait(host, host.next_free, work=False)
+            self.workbench.hosts[name] = host
+            return host
+        return self._taken_in(self.stored(name, self.store.host(name)))
+
+    def to_queue(self, name: str) -> Host:
+        """The host for which links were found: in memory if it is there or has room, else a copy as the store has it.
+
+        ``HostsOnDisk.more_rows`` says what becomes of a copy.
+        """
+        known = self.workbench.hosts.get(name)
+        if known is not None:
+            return known
+        on_disk = self.on_disk
+        if on_disk is None or name in self.dirty:
+            return self.of(name)
+        host = self.stored(name, self.store.host(name))
+        loads = self.met is not None and host.rows > 0
+        if host.on_disk or (len(self.workbench.hosts) >= on_disk.max_in_memory and not loads):
+            return host
+        return self._taken_in(host)
+
+    def stored(self, name: str, packed: bytes | None) -> Host:
+        """A copy of the host as the store has it, or a new one."""
+        host = self.known.unpacked(name, packed)
+        on_disk = self.on_disk
+        if host.on_disk and (on_disk is None or (self.met is not None and not on_disk.store.is_due(place_of(host)))):
+            host.on_disk = host.rests_on_disk = False  # a process took it up and did not live to say so
+            self.clock.bring_back(host)
+        if not host.on_disk:
+            host.listed = on_disk is not None and on_disk.counts.whole and host.rows > 0
+            self.known.doubt(host, stored=packed is not None)
+        return host
+
+    def begin(self, host: Host) -> None:
+        """A host from the store has work, in memory from now on."""
+        self.ports.share(host)
+        if not host.held_until:
+            host.pace_free = host.next_free
+        self.workbench.hosts[host.name] = host
+        self.workbench.add(host)
+
+    def _taken_in(self, host: Host) -> Host:
+        if host.on_disk:
+            self._take_off(host)
+            self.begin(host)
+            return host
+        self.ports.share(host)
+        host.pace_free = host.next_free
+        self.workbench.hosts[host.name] = host
+        self.workbench.wait(host, host.next_free, work=False)
+        if self.met is not None and host.rows:
+            self._meet(host)
+        elif host.rows and not host.given_up:
+            # It was forgotten with rows that a later run shall have: they count until its turn says so again.
+            self.waits(host, host.waiting_urls)
+            self.workbench.add(host)
+        return host
+
+    def _take_off(self, host: Host) -> None:
+        """A host that was on disk is needed in memory."""
+        on_disk = self.on_disk
+        assert on_disk is not None
+        counts = on_disk.counted()
+        counts.add(host, -1)
+        changes = Changes(due=[(host.name, place_of(host).at, IN_MEMORY)])
+        on_disk.ready(changes, counts)
+        host.on_disk = host.rests_on_disk = False
+        self.clock.bring_back(host)
+        self.known.doubt(host, stored=True)
+        with suppress(StorageError):
+            self.store.apply(changes)
+            on_disk.stored(changes, counts, [host])
+            return
+        self.unlisted.extend(changes.due)
+        on_disk.counts, on_disk.unstored = counts, True
+        host.listed = True
+
+    def _meet(self, host: Host) -> None:
+        """A host with work from an earlier run is in memory before the loading has come to it."""
+        assert self.met is not None
+        self.met.add(host.name)
+        host.given_up, host.held = False, ""  # it was, until this start
+        if not host.rows and self.store.head(host.name, 1):
+            host.rows = 1  # counts of a torn run: the rows themselves are the truth
+        self.waits(host, host.waiting_urls)
+        self.workbench.add(host)
+
+    def waits(self, host: Host, count: int) -> None:
+        """So many URLs more (or fewer) of the host wait; those of a host that was given up wait for another start."""
+        if not host.given_up:
+            self.waiting_urls += count
+
+    def give_up(self, host: Host) -> None:
+        """Leave a host alone until the next start."""
+        if not host.given_up:
+            self.waits(host, -host.waiting_urls)
+            host.given_up = True
+            if self.met is not None:
+                self.met.add(host.name)
+            self.given_up += 1
+
+    def hold(self, host: Host, why: str) -> None:
+        """Leave a host with its queue: ``why`` as ``Holds`` says."""
+        if host.given_up:
+            return
+        self.waits(host, -host.waiting_urls)
+        host.given_up, host.held = True, why
+        self.held[why] += 1
+        if self.met is not None:
+            self.met.add(host.name)
+        self.dirty[host.name] = host
+
+    def let_in(self, name: str) -> None:
+        """What held a name's hosts is over: those that it held have work again, as far as the store knows them."""
+        first = self.known.find(name)
+        for key in (name, *(key_of(name, number) for number in first.other_ports)):
+            if not self.ownership.mine(key) or not self.known.find(key).held:
+                continue
+            host = self.of(key)
+            self.held[host.held] -= 1
+            host.given_up, host.held = False, ""
+            self.dirty[key] = host
+            if host.waiting_urls > 0:
+                self.waits(host, host.waiting_urls)
+                self.workbench.add(host)
+
+    def take_up(self, names: Iterable[str]) -> None:
+        """Take up hosts that have work, as a whole and at once."""
+        self.met = set()
+        try:
+            for name in names:
+                host = self.of(name)
+                if not host.rows:  # it was met without its rows
+                    host.rows = 1
+                    self.waits(host, 1)
+                self.workbench.add(host)
+        finally:
+            self.met = None
+        self.clock.warn()
+
+    def let_go(self, mine: Callable[[str], bool]) -> list[str]:
+        """Forget hosts that are not ours any more; those in flight stay until they have ended, and are named."""
+        staying = []
+        for host in [host for name, host in self.workbench.hosts.items() if not mine(name)]:
+            if host.stage == Stage.IN_FLIGHT or host.taken or host.unstored or host.embeds:
+                staying.append(host.name)
+                continue
+            self.waits(host, -host.waiting_urls)
+            self.workbench.drop(host)
+        return staying + [name for name in self.dirty if not mine(name)]

@@ -1,0 +1,35 @@
+"""URLs that met a gate: counted by reason; of seeds each is kept, to be named to the operator."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from crawlerproject.reasons import Reason
+from crawlerproject.stores.protocols import FLAG_SEED
+
+# Refused seeds that are kept between two commits; their count goes on.
+_MAX_SEEDS = 1000
+
+
+class RefusedUrls:
+    """Since the last commit."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._seeds: list[tuple[str, Reason]] = []
+
+    def add(self, reason: Reason, url: str, flags: int) -> None:
+        """Count a refusal."""
+        self.counts[reason] += 1
+        if flags & FLAG_SEED and len(self._seeds) < _MAX_SEEDS:
+            self._seeds.append((url, reason))
+
+    def take(self) -> Counter[str]:
+        """The counts by reason since the last call."""
+        counts, self.counts = self.counts, Counter()
+        return counts
+
+    def take_seeds(self) -> list[tuple[str, Reason]]:
+        """Seeds that were refused since the last call, by URL; of very many the first."""
+        seeds, self._seeds = self._seeds, []
+        return seeds

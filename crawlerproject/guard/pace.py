@@ -1,0 +1,213 @@
+"""No request goes out before the pause of its host and its IP address is over, wherever it comes from.
+
+A leased request has waited in the workbench: one that would break the pace is refused and counted in
+``pace/guard_refused``, which must stay 0. Any other request (shell, fetch, other spiders, what a spider yields by
+itself) waits here, by the frontier's politeness. The ports of one name are one host here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from crawlerproject.config.pace import ip_seconds_of
+from crawlerproject.errors import FetchError
+from crawlerproject.fetch.exchange import exchange_of
+from crawlerproject.fetch.resolver import Resolved, resolver_for
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness, politeness_of
+from crawlerproject.guard.pause_clocks import PauseClocks
+from crawlerproject.guard.refusal import refused
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.runtime.clock import steady
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.statscollectors import StatsCollector
+
+    from crawlerproject.frontier.lease import Lease
+
+# Timers and clocks are this exact; the audit judges by the wire's own times.
+_TOLERANCE_SECONDS = 0.002
+# Longest plausible lag between an answer's end and ``leave``; beyond it the clock was changed.
+_MAX_LAG_SECONDS = 60.0
+# Failures in a row after which a host is parked: never, since its spider decides how often it asks again.
+_NEVER_PARKED = 2**31
+# No answer counts as a 503: Scrapy's retries wait for the back-off, not for the hour that a crawl leaves a dead host.
+_NO_ANSWER_STATUS = 503
+
+
+class _Ticket(NamedTuple):
+    """What was entered for a request, so that it leaves exactly once."""
+
+    name: str
+    ip: str
+    delay_seconds: float  # promised
+    host: Host | None  # None: it is leased
+
+
+class PaceGuard:
+    """Checks leased requests and paces all others by ``PACE_*``."""
+
+    def __init__(
+        self,
+        politeness: HostPoliteness,
+        stats: StatsCollector | None,
+        *,
+        ip_seconds: float | None,  # None: IP addresses have no clock
+        resolve: Callable[[str], Awaitable[Resolved]] | None = None,
+        clock: Callable[[], float] = steady,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+    ) -> None:
+        self.politeness = politeness
+        self.stats = stats
+        self.ip_seconds = ip_seconds
+        self.resolve = resolve
+        self.clock = clock
+        self.sleep = sleep
+        self.names = PauseClocks()
+        self.ips = PauseClocks()
+        self._rng = random.Random()
+        self._entered: dict[Request, _Ticket] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """By the PACE_* and BACKOFF_* settings. Raises OperatorError."""
+        settings = crawler.settings
+        return cls(
+            politeness_of(settings, max_failures=_NEVER_PARKED),
+            crawler.stats,
+            ip_seconds=ip_seconds_of(settings),
+            resolve=lambda name: resolver_for(crawler).resolve(name),
+        )
+
+    def enter(self, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Awaitable[None] | None:
+        """Take the host's turn: refuse a lease that breaks the pace, let others wait. What enters leaves by ``leave``.
+
+        ``floor_seconds`` is what robots.txt asks for. O(1) and no coroutine for a lease, unless another's request came
+        between. Raises ``Refused``.
+        """
+        if lease is None:
+            return self._wait(request, floor_seconds)
+        ticket = _Ticket(host_name(lease.row.host), lease.address, lease.delay_seconds, None)
+        wait = self._wait_seconds(ticket, self.clock())
+        if wait is None or wait > _TOLERANCE_SECONDS:
+            if self.names.shared(ticket.name) or self.ips.shared(ticket.ip):
+                return self._wait_for_others(request, ticket)
+            if self.stats is not None:
+                self.stats.inc_value("pace/guard_refused")
+            detail = "in flight" if wait is None else f"{wait:.3f} s too soon"
+            raise refused(self.stats, request, Reason.PACE_GUARD, detail, logged=True)
+        self._enter(request, ticket)
+        return None
+
+    def leave(self, request: Request, response: Response | None) -> None:
+        """The host's clock starts where the answer ended; ``response`` None: a failure ends a request too."""
+        ticket = self._entered.pop(request, None)
+        if ticket is None:
+            return
+        wire, now = exchange_of(request).wire, self.clock()
+        # The wire's own end: we hear of it later, by the loop's lag.
+        end = now - min(max(now - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
+        clock = self.names.leave(ticket.name, end, ticket.delay_seconds, now)
+        if (host := ticket.host) is not None:
+            self._learn(host, request, response, now)
+            # What was learned is kept while it matters: the rest, and the time after which it is forgiven.
+            forgiven = max(host.rest_until, now) + self.politeness.rests.forgive_seconds
+            clock.forget_at = max(clock.forget_at, forgiven)
+            clock.address = (wire and wire.ip) or clock.address
+        if self.ip_seconds is not None:
+            if ticket.ip:
+                self.ips.leave(ticket.ip, end, self.ip_seconds, now)
+            if wire and wire.ip and wire.ip != ticket.ip:
+                touched = self.ips.touch(wire.ip, end, self.ip_seconds, now)
+                touched.shared = touched.shared or host is not None
+
+    def outlook(self, key: str, floor_seconds: float = 0.0) -> tuple[float, float | None]:
+        """The pause promised to a host now, and the seconds until it may be asked (None: a request is in flight)."""
+        name = host_name(key)
+        clock = self.names.get(name)
+        host = (clock.hosts.get(key) if clock else None) or Host(key, 0.0)
+        host.floor_seconds = floor_seconds
+        delay = self.politeness.delay_seconds(host)
+        wait = self._wait_seconds(_Ticket(name, clock.address if clock else "", delay, host), self.clock())
+        return delay, None if wait is None else max(0.0, wait)
+
+    def _learn(self, host: Host, request: Request, response: Response | None, now: float) -> None:
+        """The response time, and the rest that the host asks for."""
+        wire = exchange_of(request).wire
+        header = response.headers.get("Retry-After") if response is not None else None
+        longest = self.politeness.rests.retry_after_max_seconds
+        outcome = FetchOutcome(
+            Reason.FETCHED,
+            response.status if response is not None else _NO_ANSWER_STATUS,
+            wire.ttfb_seconds if wire else request.meta.get("download_latency"),
+            retry_after_seconds(header.decode("latin-1") if header else None, now, longest),
+        )
+        self.politeness.after(host, outcome, now, self._rng)
+
+    async def _wait(self, request: Request, floor_seconds: float) -> None:
+        """Until host and address are free. Between the last look and ``_enter`` nothing else can run."""
+        key = host_key(request.url)
+        name = host_name(key)
+        found = await self._address(name)
+        stretch = self.politeness.jittered(1.0, self._rng)
+        while True:
+            clock = self.names[name]  # anew each time: the answer waited for may have changed it, or it was dropped
+            host = clock.hosts.get(key)
+            if host is None:
+                host = clock.hosts[key] = Host(key, self.politeness.start_delay_seconds)
+            host.floor_seconds = floor_seconds
+            ticket = _Ticket(name, found or clock.address, self.politeness.delay_seconds(host) * stretch, host)
+            wait = self._wait_seconds(ticket, self.clock())
+            if wait is not None and wait <= 0:
+                break
+            await self._some(ticket, wait)
+        exchange_of(request).delay_seconds = ticket.delay_seconds
+        self._enter(request, ticket)
+
+    async def _wait_for_others(self, request: Request, ticket: _Ticket) -> None:
+        """A lease whose host or address a spider's own request has asked meanwhile: its promise counts from there."""
+        while (wait := self._wait_seconds(ticket, self.clock())) is None or wait > 0:
+            await self._some(ticket, wait)
+        self._enter(request, ticket)
+
+    async def _some(self, ticket: _Ticket, wait: float | None) -> None:
+        """For ``wait`` seconds; None: until the request that is in flight at the host or the address has ended."""
+        if wait is not None:
+            await self.sleep(wait)
+            return
+        freed = asyncio.get_running_loop().create_future()
+        if not self.names.tell(ticket.name, freed):
+            self.ips.tell(ticket.ip, freed)
+        await freed
+
+    async def _address(self, name: str) -> str:
+        """Where the host will be asked: names that share an address wait for each other from their first request on."""
+        if self.resolve is None or self.ip_seconds is None:
+            return ""
+        try:
+            return (await self.resolve(name.strip("[]"))).addresses[0]
+        except FetchError:
+            return ""  # the download fails in the same way, and says so
+
+    def _wait_seconds(self, ticket: _Ticket, now: float) -> float | None:
+        """Seconds until both clocks are free; None while either has a request in flight."""
+        wait = self.names.wait_seconds(ticket.name, now, ticket.delay_seconds)
+        if wait is None or self.ip_seconds is None or not ticket.ip:
+            return wait
+        ip_wait = self.ips.wait_seconds(ticket.ip, now, self.ip_seconds)
+        return None if ip_wait is None else max(wait, ip_wait)
+
+    def _enter(self, request: Request, ticket: _Ticket) -> None:
+        shared = ticket.host is not None
+        self.names.enter(ticket.name, shared=shared)
+        if ticket.ip and self.ip_seconds is not None:
+            self.ips.enter(ticket.ip, shared=shared)
+        self._entered[request] = ticket

@@ -1,0 +1,212 @@
+"""Obeys robots.txt for every request that the frontier has not judged: shell, fetch, other spiders.
+
+There is no switch that turns obedience off, and doubt (5xx, 429, no answer) means no (RFC 9309 2.3.1.4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, NamedTuple, Self
+from urllib.parse import urljoin, urlsplit
+
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
+
+from crawlerproject.frontier.robots.cache import RobotsCache
+from crawlerproject.guard.refusal import refused
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots.policy import (
+    MAX_REDIRECTS,
+    RobotsRecord,
+    RobotsRules,
+    parse_robots,
+    refusing_line,
+    usable_body,
+)
+from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.lru import LruCache
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.statscollectors import StatsCollector
+
+# Origins whose robots.txt is kept, and their octets together: a spider outside a crawl meets few.
+_KEPT = 10_000
+_KEPT_BYTES = 64 * 1024**2
+# A robots.txt up to this size is read again to name the rule that refuses (99 % of 4,231 real ones are smaller).
+_NAMED_BYTES = 16_384
+# Up to this size reading takes a few milliseconds (500 KiB of hostile lines take some 100; measured).
+_READ_AT_ONCE_BYTES = 32_768
+_REDIRECTS = {301, 302, 303, 307, 308}
+
+Download = Callable[[Request], Awaitable["Response"]]
+
+
+class _Answer(NamedTuple):
+    """What came of asking for a robots.txt; ``status`` None: nothing that can be used."""
+
+    status: int | None
+    body: bytes = b""
+    why: str = ""  # it cannot be used
+    error: Exception | None = None  # that the download failed with
+
+
+class _Origin(NamedTuple):
+    usable: bool  # False: every page waits
+    until: float  # epoch seconds; then it is asked for again
+    answer: _Answer
+
+
+class _Copies:
+    """The robots.txt files that a crawl would have in its store, within a bound of memory."""
+
+    def __init__(self) -> None:
+        self._packed: OrderedDict[str, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def robots(self, origin: str) -> bytes | None:
+        """The packed record of the origin."""
+        return self._packed.get(origin)
+
+    def keep(self, origin: str, packed: bytes) -> None:
+        """Keep a record; the oldest go."""
+        self._bytes += len(packed) - len(self._packed.pop(origin, b""))
+        self._packed[origin] = packed
+        while len(self._packed) > _KEPT or self._bytes > _KEPT_BYTES:
+            self._bytes -= len(self._packed.popitem(last=False)[1])
+
+
+class RobotsGuard:
+    """Has each origin's robots.txt fetched once per ``ROBOTS_TTL_SECONDS``, at its host's pace."""
+
+    def __init__(
+        self,
+        token: str,
+        stats: StatsCollector | None,
+        *,
+        ttl_seconds: float,
+        retry_seconds: float,
+        clock: Callable[[], float] = steady,
+    ) -> None:
+        self.token = token
+        self.stats = stats
+        self.retry_seconds = retry_seconds  # until one that cannot be reached is asked for again
+        self.clock = clock
+        self._copies = _Copies()
+        self._cache = RobotsCache(self._copies, token, ttl_seconds)
+        self._origins: LruCache[str, _Origin] = LruCache(_KEPT)
+        self._under_way: dict[str, asyncio.Future[_Origin]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """By the ROBOTS_* settings."""
+        settings = crawler.settings
+        return cls(
+            settings.get("CRAWLER_NAME") or settings.get("BOT_NAME"),
+            crawler.stats,
+            ttl_seconds=settings.getfloat("ROBOTS_TTL_SECONDS"),
+            retry_seconds=settings.getfloat("BACKOFF_START_SECONDS"),
+        )
+
+    async def judge(self, request: Request, download: Download) -> float:
+        """Refuse what robots.txt disallows; the pause that it asks for, in seconds. Raises ``Refused``.
+
+        ``download`` fetches a robots.txt below the downloader, whose places the requests that wait for it may have.
+        """
+        parts = urlsplit(request.url)
+        if parts.path == "/robots.txt":
+            return 0.0
+        origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        known = await self._known(origin, download, request.headers.get("User-Agent"))
+        if not known.usable:
+            detail = f"{origin}/robots.txt: {known.answer.why or 'no answer'}"
+            raise refused(self.stats, request, Reason.ROBOTS_UNREACHABLE, detail) from known.answer.error
+        rules = self._cache.rules(origin)
+        if not rules.allowed(request.url):
+            raise refused(self.stats, request, Reason.ROBOTS, self._rule(origin, request.url))
+        return rules.floor_seconds
+
+    def rules(self, origin: str) -> RobotsRules | None:
+        """The origin's rules as they are known now; None when they are not."""
+        known = self._origins.get(origin)
+        return self._cache.rules(origin) if known is not None and known.usable else None
+
+    async def read_aside(self, response: Response) -> None:
+        """Read a large robots.txt in a thread: the parser's cache then has it for the spider and the frontier."""
+        if len(response.body) <= _READ_AT_ONCE_BYTES or not 200 <= response.status < 300:
+            return
+        body = usable_body(response.body, response.flags)
+        if body is not None:
+            await asyncio.to_thread(parse_robots, body, self.token)
+
+    def _rule(self, origin: str, url: str) -> str:
+        packed = self._copies.robots(origin)
+        small = packed is not None and len(packed) <= _NAMED_BYTES
+        line = refusing_line(RobotsRecord.unpack(packed).body, self.token, url) if packed and small else ""
+        return f"{line} in {origin}/robots.txt" if line else f"{origin}/robots.txt"
+
+    async def _known(self, origin: str, download: Download, agent: bytes | None) -> _Origin:
+        """What is known of the origin, asked for first if need be: once, however many requests wait.
+
+        ``agent`` is the request's own User-Agent, if it has one: robots.txt is asked for under it.
+        """
+        known = self._origins.get(origin)
+        if known is not None and self.clock() < known.until and not (known.usable and not self._copies.robots(origin)):
+            return known
+        under_way = self._under_way.get(origin)
+        if under_way is None:
+            under_way = self._under_way[origin] = asyncio.ensure_future(self._ask(origin, download, agent))
+            under_way.add_done_callback(lambda _: self._under_way.pop(origin, None))
+        return await asyncio.shield(under_way)
+
+    async def _ask(self, origin: str, download: Download, agent: bytes | None) -> _Origin:
+        answer = await self._fetch(origin, download, agent)
+        now = self.clock()
+        outcome = self._cache.answered(origin, answer.status, answer.body, Reason.FETCHED, now)
+        if outcome.record is not None:
+            self._copies.keep(origin, outcome.record)
+            self._cache.stored(origin)
+        until = outcome.good_until if outcome.usable else now + self.retry_seconds
+        known = self._origins[origin] = _Origin(outcome.usable, until, answer._replace(body=b""))
+        return known
+
+    async def _fetch(self, origin: str, download: Download, agent: bytes | None) -> _Answer:
+        """The answer at the end of the redirects; beyond five a robots.txt is unavailable (RFC 9309 2.3.1.2)."""
+        url, headers = f"{origin}/robots.txt", {"User-Agent": agent} if agent else None
+        for _ in range(MAX_REDIRECTS + 1):
+            try:
+                response = await download(Request(url, NO_CALLBACK, headers=headers))
+            except Exception as error:  # whatever failed, the rules are unknown, and unknown means no
+                return _Answer(None, why=str(error), error=error.with_traceback(None))
+            location = response.headers.get("Location") if response.status in _REDIRECTS else None
+            if not location:
+                return await self._read(response)
+            url = urljoin(url, location.decode("utf-8", "replace"))
+            if not url.startswith(("http://", "https://")):
+                break
+            if not await self._may_follow(origin, url, download):
+                return _Answer(None, why=f"it is redirected to {url}, where robots.txt does not let us ask")
+        return _Answer(response.status)
+
+    async def _read(self, response: Response) -> _Answer:
+        if not 200 <= response.status < 300:
+            return _Answer(response.status, why=f"status {response.status}")
+        body = usable_body(response.body, response.flags)
+        if body is None:
+            return _Answer(None, why=f"it cannot be used ({', '.join(response.flags)})")
+        await self.read_aside(response)
+        return _Answer(response.status, body)
+
+    async def _may_follow(self, origin: str, url: str, download: Download) -> bool:
+        """Whether the rules of another host let us ask for what a robots.txt is redirected to."""
+        parts = urlsplit(url)
+        other = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        if parts.path == "/robots.txt" or other == origin:
+            return True
+        if other in self._under_way:  # it may be waiting for us
+            return False
+        known = await self._known(other, download, None)
+        return known.usable and self._cache.rules(other).allowed(url)

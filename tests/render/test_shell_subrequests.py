@@ -1,0 +1,189 @@
+"""What a page in the browser asks for: refused, redirected, shared and bounded, whoever sends it."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from crawlerproject.errors import FetchError
+from crawlerproject.guard.refusal import Refused
+from crawlerproject.reasons import Reason
+from crawlerproject.render.rendered import Rendered
+from crawlerproject.render.shared_cache import Embedded, SharedCache
+from crawlerproject.render.shell_subrequests import ShellEmbeds
+from crawlerproject.render.subrequests import embedded
+from crawlerproject.render.visit import Blocked
+
+SCRIPT = "http://a.test/app.js"
+
+
+class Web:
+    """An engine's downloads, by address."""
+
+    def __init__(self, **_: Any) -> None:
+        self.answers: dict[str, Response | Exception] = {}
+        self.asked: list[Request] = []
+
+    async def download_async(self, request: Request) -> Response:
+        self.asked.append(request)
+        answer = self.answers[request.url]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def redirect(self, url: str, target: str, status: int = 302) -> None:
+        """One address leads to another."""
+        self.answers[url] = Response(url, status=status, headers={"Location": target})
+
+    def page(self, url: str, body: bytes = b"code", **headers: str) -> None:
+        """An address has this."""
+        self.answers[url] = Response(url, body=body, headers=headers)
+
+
+class Bench:
+    """The sub-requests of one page, and what they met."""
+
+    def __init__(self, max_asked: int = 50) -> None:
+        self.web = Web()
+        crawler: Any = SimpleNamespace(engine=self.web)
+        self.embeds = ShellEmbeds(crawler, SharedCache(1_000_000), max_asked)
+        self.rendered = Rendered("http://a.test/")
+
+    async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET") -> Embedded:
+        """One answer."""
+        return await self.embeds.get(url, kind, method, {}, self.rendered)
+
+    async def blocked(self, url: str = SCRIPT, kind: str = "script", method: str = "GET") -> str:
+        """The word with which a sub-request is blocked."""
+        with pytest.raises(Blocked) as why:
+            await self.get(url, kind, method)
+        return str(why.value)
+
+
+def test_a_script_is_fetched_through_the_whole_chain() -> None:
+    """Whatever its extension, and only once."""
+
+    async def main() -> None:
+        bench = Bench()
+        bench.web.page(SCRIPT)
+        assert (await bench.get()).body == (await bench.get()).body == b"code"
+        assert [request.url for request in bench.web.asked] == [SCRIPT]
+        request = bench.web.asked[0]
+        assert (request.meta["seed"], request.dont_filter, request.headers["Accept"]) == (True, True, b"*/*")
+        assert (bench.rendered.asked, bench.rendered.cached) == (1, 1)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "method"),
+    [
+        ("http://a.test/a.png", "image", "GET"),
+        (SCRIPT, "script", "POST"),
+        ("http://www.google-analytics.com/a.js", "script", "GET"),
+        ("data:text/plain,x", "fetch", "GET"),
+    ],
+)
+def test_what_a_page_does_not_need_is_not_asked_for(url: str, kind: str, method: str) -> None:
+    """Pictures, trackers, forms, what is no URL of the web."""
+
+    async def main() -> None:
+        bench = Bench()
+        assert await bench.blocked(url, kind, method)
+        assert bench.web.asked == []
+
+    asyncio.run(main())
+
+
+def test_redirects_are_followed_three_times() -> None:
+    """Each target is judged like the first address."""
+
+    async def main() -> None:
+        bench = Bench()
+        for number in range(5):
+            bench.web.redirect(f"http://a.test/{number}", f"/{number + 1}")
+        bench.web.page("http://a.test/5")
+        assert (await bench.get("http://a.test/2")).body == b"code"
+        assert await bench.blocked("http://a.test/1") == "redirects"
+        bench.web.redirect("http://a.test/away", "http://www.google-analytics.com/a.js")
+        assert await bench.blocked("http://a.test/away")
+        bench.web.redirect("http://a.test/odd", "mailto:x@a.test")
+        assert await bench.blocked("http://a.test/odd") == "redirects"
+
+    asyncio.run(main())
+
+
+def test_a_page_asks_for_so_many() -> None:
+    """Whatever redirects add; a refusal was no request."""
+
+    async def main() -> None:
+        bench = Bench(max_asked=2)
+        for number in range(4):
+            bench.web.page(f"http://a.test/{number}.js")
+        bench.web.answers["http://a.test/no.js"] = Refused(Reason.ROBOTS)
+        assert await bench.blocked("http://a.test/no.js") == "robots"
+        assert bench.rendered.asked == 0
+        await bench.get("http://a.test/0.js")
+        bench.web.answers["http://a.test/broken.js"] = FetchError(Reason.DISCONNECTED)
+        assert await bench.blocked("http://a.test/broken.js") == "disconnected"
+        assert bench.rendered.asked == 2
+        assert await bench.blocked("http://a.test/1.js")
+        assert len(bench.web.asked) == 3
+
+    asyncio.run(main())
+
+
+def test_the_limit_holds_for_redirects_too() -> None:
+    """Each hop is a request."""
+
+    async def main() -> None:
+        bench = Bench(max_asked=1)
+        bench.web.redirect(SCRIPT, "/2.js")
+        bench.web.page("http://a.test/2.js")
+        assert await bench.blocked()
+        assert len(bench.web.asked) == 1
+
+    asyncio.run(main())
+
+
+def test_the_browser_gets_headers_that_still_hold() -> None:
+    """Framing and cookies stay behind; several of one name become one."""
+    response = Response(
+        SCRIPT,
+        headers={
+            "Content-Type": "text/javascript",
+            "Content-Encoding": "br",
+            "Set-Cookie": "a=b",
+            "Vary": ["Origin", "Accept"],
+        },
+        body=b"code",
+    )
+
+    assert embedded(response) == Embedded(
+        200, {"content-type": "text/javascript", "vary": "Origin, Accept"}, b"code", True
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "policy", "kind", "kept"),
+    [
+        (200, "", "fetch", True),
+        (404, "", "fetch", True),
+        (410, "", "fetch", True),
+        (500, "", "script", False),
+        (403, "", "script", False),
+        (200, "no-store", "fetch", False),
+        (200, "Private, max-age=3", "fetch", False),
+        (200, "no-store", "script", True),
+    ],
+)
+def test_what_other_pages_may_have_too(status: int, policy: str, kind: str, kept: bool) -> None:
+    """Scripts whatever their owner says of caches, data as it allows; failures are asked for again."""
+    response = Response(SCRIPT, status=status, headers={"Cache-Control": policy} if policy else {})
+
+    assert embedded(response, kind).keep is kept

@@ -1,0 +1,304 @@
+"""Scrapy's command line as a process that need not import libraries again: forked off one that has.
+
+Half of what the suite spent was the import of Scrapy, Twisted and numpy, some hundred milliseconds for each of several
+hundred processes. ``Process`` and ``run`` are for them what ``subprocess`` has. What is forked has its own arguments,
+environment, folder and files, and imports the crawler itself anew. Outside pytest nothing is forked: benchmarks pay for
+their start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import random
+import resource
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, NoReturn, Self
+
+PROJECT = Path(__file__).resolve().parents[2]
+#: What the crawler imports of others as it starts, but for what reads the environment or installs a reactor.
+LIBRARIES = (
+    *(
+        "scrapy.cmdline",
+        "scrapy.crawler",
+        "scrapy.core.downloader",
+        "scrapy.utils.defer",
+        "scrapy.extensions.corestats",
+    ),
+    *("numpy", "aiodns", "uvloop", "rocksdict", "selectolax.lexbor", "ada_url", "can_ada", "orjson", "protego"),
+    *("isal.igzip", "xxhash", "simhash", "brotli", "tomlkit", "cryptography.x509", "numpy.typing", "mmap"),
+)
+FORKED = ("scrapy", "tests.web.later")  # modules that are run so
+# Of the environment, what the interpreter reads as it starts; the others are read anew.
+_INTERPRETERS = ("PYTHON", "LC_", "LANG")
+_READ_ANEW = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+_MESSAGE_BYTES = 1 << 18
+_LOOK_SECONDS = 0.01
+_ENDED = 255 << 8  # the status of a process whose zygote is gone
+
+
+class Process:
+    """A process that runs ``command``; as ``subprocess.Popen``, but that its output goes to a file or nowhere."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        stdout: IO[bytes] | None = None,
+        *,
+        cwd: Path = PROJECT,
+        env: Mapping[str, str] | None = None,
+        stdin: IO[bytes] | None = None,
+        stderr: IO[bytes] | None = None,
+    ) -> None:
+        """Without ``stderr`` both outputs are one."""
+        self.args = list(command)
+        self.returncode: int | None = None
+        self.cpu_seconds = 0.0  # once it has ended: its own and of the children that it waited for
+        self.peak_bytes = 0
+        self._zygote: socket.socket | None = None
+        environment = dict(os.environ if env is None else env)
+        with open(os.devnull, "r+b") as nothing:
+            out = stdout or nothing
+            files = (stdin or nothing, out, stderr or out)
+            if _forks(self.args, environment):
+                self.pid = self._fork(files, cwd, environment)
+            else:
+                self._real = subprocess.Popen(
+                    command, cwd=cwd, env=environment, stdin=files[0], stdout=files[1], stderr=files[2]
+                )
+                self.pid = self._real.pid
+
+    def _fork(self, files: Sequence[IO[bytes]], cwd: Path, environment: dict[str, str]) -> int:
+        self._zygote, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        asked = json.dumps({"arguments": self.args[2:], "cwd": str(cwd), "env": environment, "files": limits})
+        with theirs:
+            socket.send_fds(_zygote(), [asked.encode()], [*(file.fileno() for file in files), theirs.fileno()])
+        return int(self._zygote.recv(_MESSAGE_BYTES))
+
+    def poll(self) -> int | None:
+        """The exit status, or None while it runs."""
+        return self._look(os.WNOHANG)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status once it has ended; ``subprocess.TimeoutExpired`` when that takes too long."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while (status := self._look(0 if until is None else os.WNOHANG)) is None:
+            assert timeout is not None
+            assert until is not None
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            time.sleep(_LOOK_SECONDS)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Nothing once it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
+
+    def _look(self, flags: int) -> int | None:
+        if self.returncode is None:
+            found = self._forked(flags) if self._zygote else _waited(self.pid, flags)
+            if found is not None:
+                status, self.cpu_seconds, self.peak_bytes = found
+                self.returncode = os.waitstatus_to_exitcode(status)
+                if self._zygote:
+                    self._zygote.close()
+                else:
+                    self._real.returncode = self.returncode
+        return self.returncode
+
+    def _forked(self, flags: int) -> tuple[int, float, int] | None:
+        assert self._zygote is not None
+        try:
+            answer = self._zygote.recv(_MESSAGE_BYTES, socket.MSG_DONTWAIT if flags else 0)
+        except BlockingIOError:
+            return None
+        status, cpu_seconds, peak_bytes = json.loads(answer) if answer else (_ENDED, 0.0, 0)
+        return status, cpu_seconds, peak_bytes
+
+
+def run(
+    command: Sequence[str],
+    *,
+    cwd: Path = PROJECT,
+    env: Mapping[str, str] | None = None,
+    input: str = "",
+    timeout: float = 60.0,
+    check: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """``subprocess.run`` with the output captured as text."""
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        stdin.write(input.encode())
+        stdin.seek(0)
+        process = Process(command, out, cwd=cwd, env=env, stdin=stdin, stderr=err)
+        try:
+            process.wait(timeout)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        out.seek(0)
+        err.seek(0)
+        ended = subprocess.CompletedProcess(process.args, process.wait(), out.read().decode(), err.read().decode())
+    if check:
+        ended.check_returncode()
+    return ended
+
+
+def direct(**more: str) -> dict[str, str]:
+    """The environment without what makes programs ask through a proxy, and with ``more``."""
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")} | more
+
+
+def _waited(pid: int, flags: int) -> tuple[int, float, int] | None:
+    found, status, usage = os.wait4(pid, flags)
+    return (status, *_spent(usage)) if found else None
+
+
+def _spent(usage: resource.struct_rusage) -> tuple[float, int]:
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024  # Linux counts kibibytes
+
+
+def _forks(command: list[str], environment: Mapping[str, str]) -> bool:
+    """Whether a fork is the same as a start: the interpreter itself is not told anything else."""
+    return (
+        "PYTEST_VERSION" in os.environ
+        and command[:2] == [sys.executable, "-m"]
+        and command[2] in FORKED
+        and _interpreters(environment) == _interpreters(os.environ)
+    )
+
+
+def _interpreters(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value for name, value in environment.items() if name.startswith(_INTERPRETERS) and name not in _READ_ANEW
+    }
+
+
+@cache
+def _zygote() -> socket.socket:
+    """Of this process; it ends with it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        number = theirs.fileno()
+        process = subprocess.Popen([sys.executable, "-m", __name__, str(number)], cwd=PROJECT, pass_fds=[number])
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+# --- The zygote ----------------------------------------------------------------------------------
+
+
+def _serve(asked: socket.socket) -> None:
+    """Fork for each message, and send how each child ended; returns in a child, its program being the arguments."""
+    children: dict[int, tuple[int, socket.socket]] = {}  # pidfd -> (pid, where to say how it ended)
+    ready = selectors.DefaultSelector()
+    ready.register(asked, selectors.EVENT_READ)
+    while True:
+        for key, _ in ready.select():
+            if key.fileobj is not asked:
+                pid, answers = children.pop(key.fd)
+                ready.unregister(key.fd)
+                os.close(key.fd)
+                _, status, usage = os.wait4(pid, 0)
+                with answers:
+                    _send(answers, json.dumps([status, *_spent(usage)]))
+                continue
+            message, fds, _, _ = socket.recv_fds(asked, _MESSAGE_BYTES, 4)
+            if not message:
+                sys.exit()  # the tests have ended
+            pid = os.fork()
+            if not pid:
+                ready.close()
+                asked.close()
+                for number, (_, others) in children.items():
+                    os.close(number)
+                    others.close()
+                _become(json.loads(message), fds)
+            for number in fds[:3]:
+                os.close(number)
+            answers = socket.socket(fileno=fds[3])
+            _send(answers, str(pid))
+            descriptor = os.pidfd_open(pid)
+            children[descriptor] = pid, answers
+            ready.register(descriptor, selectors.EVENT_READ)
+
+
+def _send(answers: socket.socket, text: str) -> None:
+    with contextlib.suppress(BrokenPipeError):  # its test no longer waits
+        answers.send(text.encode())
+
+
+def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
+    """The program that was asked for, as if the interpreter had just begun."""
+    environment, arguments = asked["env"], asked["arguments"]
+    assert isinstance(environment, dict)
+    assert isinstance(arguments, list)
+    for number, descriptor in enumerate(fds[:3]):
+        os.dup2(descriptor, number)
+    for descriptor in fds:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, tuple(asked["files"]))  # type: ignore[arg-type]
+    os.chdir(str(asked["cwd"]))
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:1] = [str(asked["cwd"]), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "crawlerproject")]:
+        del sys.modules[name]
+    sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())  # type: ignore[union-attr]
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
+    random.seed()
+    sys.argv = list(arguments)
+    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    sys.exit()
+
+
+def _import_libraries() -> None:
+    import crawlerproject  # what it sets in the environment counts for numpy
+
+    del crawlerproject
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    import scrapy.commands
+
+    for module in pkgutil.iter_modules(scrapy.commands.__path__):
+        importlib.import_module(f"scrapy.commands.{module.name}")
+    gc.collect()
+    gc.freeze()  # a child's collector need not touch what all share
+
+
+if __name__ == "__main__":
+    _import_libraries()
+    with socket.socket(fileno=int(sys.argv[1])) as _asked:
+        _serve(_asked)
