@@ -27,12 +27,12 @@ MAY_IMPORT = {
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
     "middlewares": (
-        *("middlewares", "guard", "reading", "parse", "frontier", "fetch", "config", "stores", "rules", "runtime"),
+        *("middlewares", "reading", "parse", "guard", "frontier", "fetch", "config", "stores", "rules", "runtime"),
         *("errors", "reasons", "render.rendered"),
     ),
     # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
     "crawl": (
-        *("crawl", "middlewares", "guard", "reading", "parse", "fleet", "frontier", "inspection", "hooks", "reports"),
+        *("crawl", "middlewares", "reading", "parse", "guard", "fleet", "frontier", "inspection", "hooks", "reports"),
         *("fetch", "config", "settings", "stores", "rules", "runtime", "items", "errors", "reasons", "__version__"),
     ),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),

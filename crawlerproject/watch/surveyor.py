@@ -42,9 +42,8 @@ class Surveyor:
     def _begin(self) -> None:
         self._spent = 0.0
         began = time.thread_time()
-        hosts = iter(
-            list(self._scheduler.crawl.session.frontier.workbench.hosts.values())
-        )  # it changes while it is looked through
+        # A copy: it changes while it is looked through.
+        hosts = iter(list(self._scheduler.crawl.session.frontier.workbench.hosts.values()))
         self._spent += time.thread_time() - began
         self._go_on(Survey(), hosts)
 
