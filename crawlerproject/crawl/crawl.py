@@ -17,7 +17,6 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.preflight import check_settings
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
-from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.operator_files.control import Control
@@ -40,7 +39,6 @@ class Crawl:
         assert crawler.stats is not None
         self._settings = settings
         self._spider = spider
-        self._never_crawl = guard_of(crawler).never_crawl
         self.folder = crawl_folder(settings, spider.name)
         self.run = Run(crawler.stats, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
@@ -62,7 +60,7 @@ class Crawl:
     def _opened(self) -> Session:
         run = self.run
         run.pauses = self.control.changed() or run.pauses
-        session = open_session(self._settings, self.folder, self._spider, run, self._never_crawl)
+        session = open_session(self._settings, self.folder, self._spider, run)
         say_paused(run.pauses)
         return session
 

@@ -125,7 +125,7 @@ class Replay:
     def _open(self) -> None:
         settings, store = self.settings, self.store
         traps = parts.traps_of(settings, store)
-        gates = parts.gates_in(settings, store, self._resumed, traps, never_crawl_of(settings))
+        gates = parts.gates_in(settings, store, self._resumed, never_crawl_of(settings), traps)
         self.frontier = parts.frontier_of(settings, self.folder, store, gates, None, self._now, b"1")
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)

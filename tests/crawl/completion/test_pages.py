@@ -43,7 +43,7 @@ def test_a_page_is_archived_logged_and_over(bench: Bench) -> None:
     assert (record.reason, record.status, record.url) == (Reason.FETCHED, 200, f"{HOST}/one")
     assert (line["url"], line["reason"], line["status"], line["ip"]) == (f"{HOST}/one", "fetched", 200, "192.0.2.1")
     assert line["warc"].endswith(".warc.gz")
-    assert bench.frontier.leased == 0
+    assert bench.frontier.state.leased == 0
 
 
 def test_what_is_counted(bench: Bench) -> None:
@@ -108,7 +108,7 @@ def test_pages_without_room_are_forgotten_when_they_are_anothers(bench: Bench, m
     bench.session.pages.forget()
 
     assert lease.ended
-    assert bench.frontier.leased == 0
+    assert bench.frontier.state.leased == 0
     assert bench.page_lease().row.url == lease.row.url
 
 

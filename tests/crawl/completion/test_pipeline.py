@@ -73,7 +73,7 @@ def test_a_pages_links_are_queued_before_it_ends(line: Line) -> None:
 
     assert page.lease.ended
     assert page.new_links == 5
-    assert line.frontier.waiting_urls == 6
+    assert line.frontier.hosts.waiting_urls == 6
 
 
 def test_very_many_links_are_taken_in_slices(line: Line) -> None:

@@ -77,7 +77,7 @@ def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
         )
         bench.commit()
         tries += 1
-        if not bench.frontier.waiting_urls:
+        if not bench.frontier.hosts.waiting_urls:
             break
         lease = bench.page_lease()
         if not lease.is_render:
