@@ -52,7 +52,7 @@ class Crawl:
             self.control = Control(of_all)
             siblings = [folder for folder in of_all.iterdir() if folder.is_dir()] if shared(settings) else []
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
-            self.reader = page_reader_of(crawler, self.poison)
+            self.reader = page_reader_of(settings, self.poison, crawler.stats)
             self.session: Session = self._opened()
         except BaseException:
             os.close(self._lock)

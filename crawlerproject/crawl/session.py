@@ -96,7 +96,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     if not member.alone:
         refuse_sums(limits)
     traps = parts.traps_of(settings, store)
-    gates = parts.gates_in(settings, store, resumed, traps, run.never_crawl)
+    gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     frontier = parts.frontier_of(settings, folder, store, gates, member.ownership, run.now(), clean, holds)

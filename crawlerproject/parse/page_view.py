@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy import Request
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.frontier.gates import gates_of, scope_of
@@ -156,6 +158,24 @@ class PageView:
             return self._guard.robots.rules(origin(url))
         except UrlRefused:
             return None
+
+
+def shown_page(page: PageView) -> list[Any]:
+    """What ``scrapy parse`` shows: the page's facts as one item, and a Request for each link that no gate refuses."""
+    facts = {
+        "url": page.url,
+        "status": page.status,
+        "title": page.title,
+        "words": page.words,
+        "encoding": page.facts.encoding,
+        "canonical": page.canonical,
+        "noindex": page.facts.noindex,
+        "nofollow": page.facts.nofollow,
+        "triage": str(page.triage or ""),
+        "robots": page.robots,
+        "links": {link.url: link.refusal or "open" for link in page.links},
+    }
+    return [facts, *(Request(link.url) for link in page.links if not link.refusal)]
 
 
 def _pace_text(pace: Pace) -> str:

@@ -18,7 +18,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
-from crawlerproject.items import Page
+from crawlerproject.items import Ending, FetchedPage, PageText
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
@@ -139,8 +139,8 @@ class Bench:
         return Bench(to, store=self.store, now=self.now + 100)
 
 
-def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"words", **more: Any) -> Page:
-    """An answer to a lease; ``text`` makes it an HTML page that was read."""
+def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"words", **more: Any) -> Ending:
+    """The end of a lease that was answered; ``text`` makes it an HTML page that was read."""
     head = b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
     wire = Wire(
         request_bytes=b"GET / HTTP/1.1\r\n\r\n",
@@ -154,4 +154,6 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
         received_bytes=len(head) + len(body),
     )
     reason = more.pop("reason", Reason.FETCHED if status == 200 else Reason.HTTP_ERROR)
-    return Page(lease, lease.row.url, reason, wire=wire, body=body, **more)
+    text, canonical = more.pop("text", None), more.pop("canonical", None)
+    read = None if text is None else PageText((), canonical, text)
+    return Ending.of(lease, FetchedPage(reason, wire, body, text=read, **more))
