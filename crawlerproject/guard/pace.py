@@ -169,7 +169,6 @@ class PaceGuard:
             if wait is not None and wait <= 0:
                 break
             await self._some(ticket, wait)
-        exchange_of(request).delay_seconds = ticket.delay_seconds
         self._enter(request, ticket)
 
     async def _wait_for_others(self, request: Request, ticket: _Ticket) -> None:
