@@ -59,7 +59,7 @@ class Crawl:
         self.now = now
         self.store = RocksStore(folder)
         self.longest: dict[str, float] = {}  # by what was called: CPU seconds that the event loop would wait for it
-        politeness = HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5)
+        politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
         workbench = Workbench[Host](domain_of=registered_domain)
         bounds = HostBounds(politeness.start_delay_seconds, in_memory)
         hosts = HostTable(self.store, workbench, Start(now, clean), bounds)
