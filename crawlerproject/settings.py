@@ -160,10 +160,6 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
 }
-ITEM_PIPELINES = {
-    "crawlerproject.pipelines.dedup.DedupPipeline": 200,
-    "crawlerproject.pipelines.warc.WarcPipeline": 900,
-}
 # Of Scrapy's own: the others only look and tell less than the progress line, or are replaced below, or are off; and
 # Scrapy imports every one in this list, switched off or not (remote control brings aiohttp, 0.1 s of each start).
 EXTENSIONS_BASE = {

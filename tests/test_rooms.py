@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 OURS = "crawlerproject"
 
-# Room -> what of ours it may import. A room that is missing here (the Scrapy rooms) may import all but COMMANDS.
+# Room -> what of ours it may import. A room that is missing here stands above the crawl: all but COMMANDS.
 MAY_IMPORT = {
     "rules": ("rules", "reasons"),
     "runtime": ("runtime",),
@@ -24,6 +24,16 @@ MAY_IMPORT = {
     "reading": (
         *("reading", "parse", "frontier.discovered", "frontier.lease", "rules"),
         *("stores.protocols", "stores.poison"),
+    ),
+    # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
+    "middlewares": (
+        *("middlewares", "reading", "parse", "guard", "frontier", "fetch", "config", "stores", "rules", "runtime"),
+        *("errors", "reasons", "render.rendered"),
+    ),
+    # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
+    "crawl": (
+        *("crawl", "middlewares", "reading", "parse", "guard", "fleet", "frontier", "inspection", "hooks", "reports"),
+        *("fetch", "config", "settings", "stores", "rules", "runtime", "items", "errors", "reasons", "__version__"),
     ),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),
     "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),

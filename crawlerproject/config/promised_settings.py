@@ -27,7 +27,7 @@ _OURS_HANDLER = ours.DOWNLOAD_HANDLERS["http"] or ""
 SCRAPY_HANDLER = "crawlerproject.render.scrapy_handler.ScrapyDownloadHandler"
 """The guarded download handler for spiders that are not ours."""
 # Put together from Scrapy's and a project's: ours are added where they are missing.
-_CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
+_CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
 # Without these nothing that is fetched would count, so None does not switch them off.
 _NEEDED = ("crawlerproject.extensions.commit_loop.CommitLoop", "crawlerproject.extensions.error_log.ErrorLog")
 

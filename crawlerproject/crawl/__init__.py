@@ -1,7 +1,9 @@
 """One running crawl: the store, the frontier and the archive together.
 
-``crawl`` opens and closes it, ``assembly`` builds what it is made of. ``start/`` checks and continues,
-``completion/`` ends pages and makes that durable, ``progress/`` says how it stands. ``scheduler`` is the crawl as
-Scrapy's engine sees it, with ``dns_lookups``, ``subrequests``, ``websub`` and ``timer``; ``orders`` and ``limits``
-are the operator's words; ``running`` is how extensions find it, and ``host_queue`` serves spiders that are not ours.
+``crawl`` locks the folder and owns the ``session``: all parts that know each other, made by ``assembly`` and replaced
+as one. ``run`` outlives them: clock, pauses, counters. ``membership`` is what differs between one process and a fleet.
+``start/`` checks and continues, ``intake`` queues, ``dispatch`` hands leases out (``dns_lookups``, ``requests``,
+``under_way``), ``completion/`` ends pages and makes that durable, ``progress/`` tells how it stands. ``scheduler`` is
+the crawl as Scrapy's ``engine`` sees it; ``orders`` and ``limits`` are the operator's. Other components find these
+parts by ``runtime/services``, extensions by ``running``; ``host_queue`` serves spiders that are not ours.
 """

@@ -13,15 +13,21 @@ from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import rest_limits_of
+from crawlerproject.crawl.learned import Learned
+from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.set_back_clock import Start
 from crawlerproject.frontier.hosts.table import HostBounds, HostTable
+from crawlerproject.frontier.learned.certificates import BadCertificates
 from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
+from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
+from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -35,17 +41,18 @@ from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.ranks import Linked
+from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.fleet.worker import Fleet
-    from crawlerproject.frontier.gates import Gates
+    from crawlerproject.crawl.membership import Store
+    from crawlerproject.crawl.progress.totals import TotalsBook
+    from crawlerproject.crawl.start.resume import Resumed
+    from crawlerproject.frontier.gates import Gates, NeverCrawl
     from crawlerproject.frontier.holds import Holds
-    from crawlerproject.stores.redis.buffered_store import BufferedStore
-    from crawlerproject.stores.rocks.store import RocksStore
-
-    Store = BufferedStore | RocksStore
+    from crawlerproject.frontier.ownership import HostOwnership
+    from crawlerproject.stores.protocols import ContentStore, FrontierStore
 
 logger = logging.getLogger(__name__)
 
@@ -88,12 +95,29 @@ def _description(settings: BaseSettings, crawl_name: str) -> list[tuple[str, str
     return fields
 
 
+def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
+    """What is known of traps, with those that the operator allows."""
+    return TrapModel(store, TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS")))
+
+
+def gates_in(
+    settings: BaseSettings, store: FrontierStore, resumed: Resumed, traps: TrapModel, never_crawl: NeverCrawl
+) -> Gates:
+    """The gates of the crawl that goes on, its scope widened by redirects of seeds."""
+    hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
+    scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
+    gates = gates_of(settings, scope, never_crawl, traps)
+    for seed, place in moves_of(store):
+        gates.scope.move(seed, place)
+    return gates
+
+
 def frontier_of(
     settings: BaseSettings,
     folder: CrawlDir,
-    store: Store,
+    store: FrontierStore,
     gates: Gates,
-    fleet: Fleet | None,
+    ownership: HostOwnership | None,
     now: float,
     clean: bytes | None,
     holds: Holds | None = None,
@@ -116,7 +140,7 @@ def frontier_of(
             settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
             settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
         ),
-        ownership=fleet,
+        ownership=ownership,
         holds=holds,
     )
     robots = RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
@@ -141,7 +165,7 @@ def _longest(settings: BaseSettings) -> Longest:
     )
 
 
-def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]) -> Renders:
+def _renders_of(settings: BaseSettings, store: FrontierStore, workbench: Workbench[Host]) -> Renders:
     """The frontier's part of rendering, as the RENDER* settings have it."""
     mode = settings["RENDER"]
     missing = mode != "never" and find_chromium(settings["RENDER_BROWSER"]) is None
@@ -158,13 +182,22 @@ def _renders_of(settings: BaseSettings, store: Store, workbench: Workbench[Host]
     )
 
 
-def contents_of(settings: BaseSettings, store: Store) -> DuplicateIndex:
+def learned_of(
+    settings: BaseSettings, store: Store, frontier: Frontier, traps: TrapModel, totals: TotalsBook
+) -> Learned:
+    """All that learns, around the frontier."""
+    revisits = revisits_of(settings, store)
+    hosts = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
+    return Learned(hosts, contents_of(settings, store), totals)
+
+
+def contents_of(settings: BaseSettings, store: ContentStore) -> DuplicateIndex:
     """What knows payloads and texts that were met before."""
     reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
     return DuplicateIndex(store, reach)
 
 
-def revisits_of(settings: BaseSettings, store: Store) -> Revisits:
+def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
     """What knows how often pages change."""
     return Revisits(
         store,
@@ -174,7 +207,7 @@ def revisits_of(settings: BaseSettings, store: Store) -> Revisits:
     )
 
 
-def subscriptions_of(settings: BaseSettings, store: Store, frontier: Frontier) -> Subscriptions | None:
+def subscriptions_of(settings: BaseSettings, store: FrontierStore, frontier: Frontier) -> Subscriptions | None:
     """Who pushes to us; None unless hubs can reach us."""
     port = settings.getint("WEBSUB_PORT")
     if not port:

@@ -11,7 +11,9 @@ from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.rules.url.hosts import host_name
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.fetch.resolver import Resolver
+    from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.hosts.host import Host
     from crawlerproject.frontier.lease import Lease
 
@@ -23,10 +25,17 @@ class DnsLookups:
     """A task for each host whose turn it is and whose address is asked for; the others wait in line without one."""
 
     def __init__(
-        self, crawl: Crawl, found: Callable[[Lease, FetchError | None], None], nothing: Callable[[], None]
+        self,
+        resolver: Resolver,
+        frontier: Frontier,
+        run: Run,
+        found: Callable[[Lease, FetchError | None], None],
+        nothing: Callable[[], None],
     ) -> None:
-        """``found`` is given the lease that a host then has, and why it has no address; ``nothing`` is told of none."""
-        self._crawl = crawl
+        """``found(lease, error)`` is called when a host gets a lease (``error``: without address), else ``nothing``."""
+        self._resolver = resolver
+        self._frontier = frontier
+        self._run = run
         self._found = found
         self._nothing = nothing
         self._tasks: set[asyncio.Task[None]] = set()
@@ -40,7 +49,7 @@ class DnsLookups:
 
     def begin(self, host: Host) -> None:
         """Look up one more: now when the answer is at hand, else as soon as a question may be asked."""
-        if self._crawl.resolver.at_hand(_name(host)):
+        if self._resolver.at_hand(_name(host)):
             self._start(host)
             return
         (self._again if host.address else self._new).append(host)
@@ -61,7 +70,7 @@ class DnsLookups:
         self._timer = None
         if not (self._again or self._new):
             return
-        for _ in range(min(self._crawl.resolver.room(), len(self._again) + len(self._new))):
+        for _ in range(min(self._resolver.room(), len(self._again) + len(self._new))):
             self._start((self._again or self._new).popleft())
         self._timer = asyncio.get_running_loop().call_later(_APART_SECONDS, self._go_on)
 
@@ -71,19 +80,19 @@ class DnsLookups:
         task.add_done_callback(self._tasks.discard)
 
     async def _resolve(self, host: Host) -> None:
-        crawl = self._crawl
+        frontier, now = self._frontier, self._run.now
         error: FetchError | None = None
         try:
-            resolved = await crawl.resolver.resolve(_name(host))
-            address = crawl.frontier.address_for(host, resolved.addresses, crawl.now())
+            resolved = await self._resolver.resolve(_name(host))
+            address = frontier.address_for(host, resolved.addresses, now())
             until = resolved.expires_at
         except FetchError as failed:
             # It has its turn all the same: the failure is logged and judged like any other.
             error, address, until = failed, f"unresolved:{host.name}", 0.0
         try:
-            lease = crawl.frontier.looked_up(host, address, until, crawl.now())
+            lease = frontier.looked_up(host, address, until, now())
         except StorageError as away:
-            crawl.pause(str(away))
+            self._run.pause(str(away))
             return
         if lease is not None:
             self._found(lease, error)

@@ -8,33 +8,36 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import Limits, Spent, reached
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.progress.totals import TotalsBook
+    from crawlerproject.crawl.run import Run
 
 
 class CrawlLimits:
     """Pages and bytes count over all starts and are committed with what they count; time counts from this start."""
 
-    def __init__(self, crawl: Crawl, limits: Limits) -> None:
-        """Raises OperatorError as ``refuse_sums``."""
-        self._crawl = crawl
+    def __init__(self, limits: Limits, totals: TotalsBook, run: Run, max_in_flight: int) -> None:
+        """``max_in_flight`` requests may be under way at a time, whatever else the limits allow."""
         self._limits = limits
         self._any = any(limits)
-        if crawl.fleet is not None:
-            refuse_sums(limits)
+        self._totals = totals
+        self._run = run
+        self._max_in_flight = max_in_flight
 
     def reached(self) -> str:
         """The limit that is reached, as ``max_pages=100``; "" while none is."""
         if not self._any:
             return ""
-        totals = self._crawl.totals.now()
-        return reached(self._limits, Spent(totals.pages, self._crawl.running_seconds, totals.bytes))
+        totals = self._totals.now()
+        return reached(self._limits, Spent(totals.pages, self._run.running_seconds, totals.bytes))
 
     def room(self, under_way: int) -> bool:
         """Whether one more page may be asked for while ``under_way`` are: the number of pages is never exceeded."""
+        if under_way >= self._max_in_flight:
+            return False
         if not self._any:
             return True
         most = self._limits.pages
-        if most and self._crawl.totals.now().pages + under_way >= most:
+        if most and self._totals.now().pages + under_way >= most:
             return False
         return not self.reached()
 

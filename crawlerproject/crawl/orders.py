@@ -16,8 +16,11 @@ from crawlerproject.stores.operator_files.control import Pauses
 from crawlerproject.stores.protocols import Changes
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
-    from crawlerproject.crawl.scheduler import FrontierScheduler
+    from collections.abc import Callable
+
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.crawl.session import Session
+    from crawlerproject.frontier.frontier import Frontier
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +36,11 @@ def say_paused(pauses: Pauses) -> None:
         logger.warning("Paused hosts: %s; scrapy resume HOST lets one go on.", _listed(sorted(pauses.hosts)))
 
 
-def obey(scheduler: FrontierScheduler, pauses: Pauses) -> None:
+def obey(frontier: Frontier, run: Run, pauses: Pauses) -> None:
     """Pause and let go on what changed. StorageError: call again."""
-    crawl = scheduler.crawl
-    before, hosts = crawl.pauses, pauses.hosts.keys()
-    crawl.frontier.pause_hosts(pauses.hosts, crawl.now())
-    crawl.pauses = pauses
+    before, hosts = run.pauses, pauses.hosts.keys()
+    frontier.pause_hosts(pauses.hosts, run.now())
+    run.pauses = pauses
     if new := hosts - before.hosts.keys():
         logger.warning("Paused by the operator: %s", _listed(sorted(new)))
     if over := before.hosts.keys() - hosts:
@@ -47,59 +49,50 @@ def obey(scheduler: FrontierScheduler, pauses: Pauses) -> None:
         logger.warning("The crawl pauses: by the operator, %s; what is on its way ends.", pauses.crawl)
     if before.crawl and not pauses.crawl:
         logger.warning("The crawl goes on: the operator says so.")
-    scheduler.resume()
 
 
-async def take_in(scheduler: FrontierScheduler, spooled: Path) -> None:
+async def take_in(session: Session, spooled: Path, clock: Callable[[], float]) -> None:
     """Queue the seeds of one list, durably, then remove it. StorageError, OSError: it stays, and none is lost.
 
-    After a crash in between it is read again: what was queued is known.
+    No commit runs meanwhile: the store stays open, and messages to other workers go as with a commit. After a crash in
+    between the list is read again: what was queued is known.
     """
-    crawl = scheduler.crawl
     try:
         seeds = seeds_of(spooled.read_text("utf-8", errors="replace").splitlines())
     except BadOption as error:  # written by hand: the command checks what it writes
         logger.error("%s: %s; it is set aside", spooled, error)
         spooled.rename(spooled.with_suffix(".refused"))
         return
-    async with crawl.commits.lock:  # the store stays open, and letters to other workers go as with a beat
-        if crawl.closed:
-            return
-        new = _remember(crawl, seeds)
-        await _queue(crawl, seeds)
-        await asyncio.to_thread(crawl.store.sync)
-        spooled.unlink(missing_ok=True)
+    new = _remember(session, seeds)
+    await _queue(session, seeds, clock)
+    await asyncio.to_thread(session.store.sync)
+    spooled.unlink(missing_ok=True)
     logger.info("Added from outside: %s, %d of them new", _listed([seed.url for seed in seeds.addresses]), new)
-    scheduler.wake()
 
 
-async def _queue(crawl: Crawl, seeds: Seeds) -> None:
+async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> None:
     found = [seed_found(address) for address in seeds.addresses]
     for first in range(0, len(found), MOST_AT_ONCE):
         some = found[first : first + MOST_AT_ONCE]
         for one in some:
-            if (refusal := crawl.gates.refusal(one, crawl.now())) is not None:
+            if (refusal := session.gates.refusal(one, clock())) is not None:
                 logger.warning("The added seed %s is refused: %s", one.address.url, refusal)
-        if crawl.fleet is None:
-            crawl.frontier.add(some, crawl.now())
-        else:
-            crawl.fleet.outbox.extend(some)
+        session.member.take(some, session.frontier, clock())
         await asyncio.sleep(0)
-    if crawl.fleet is not None:
-        await crawl.fleet.deliver(crawl.frontier, crawl.now)
+    await session.member.deliver(session.frontier, clock)
 
 
-def _remember(crawl: Crawl, seeds: Seeds) -> int:
+def _remember(session: Session, seeds: Seeds) -> int:
     """Have added seeds count as the crawl's own, for its scope and for later starts; how many are new."""
-    known = KnownSeeds(crawl.store)
+    known = KnownSeeds(session.store)
     new = known.unknown(seeds.addresses)
-    scope = crawl.gates.scope
+    scope = session.gates.scope
     known.take(seeds.addresses, new, seeds.options, scope.mode)
-    crawl.store.apply(Changes(facts=known.facts()))
+    session.store.apply(Changes(facts=known.facts()))
     rules = known.rules()
     for rule in rules:
         scope.govern(rule)
-    crawl.frontier.hosts.holds.of_hosts = dict(host_limits(rules))
+    session.frontier.hosts.holds.of_hosts = dict(host_limits(rules))
     for address in new:
         if not scope.governs(address.host):
             scope.widen(address.host)

@@ -1,6 +1,6 @@
-"""Sub-requests of pages in the browser as requests of the engine: the same chain, the same archive and log.
+"""The answers to sub-requests of pages in the browser, which passed the same chain as any request of the engine's.
 
-The answer goes to the page that waits for it and, as a Page like any other, to our pipelines.
+An answer goes to the page that waits for it and, as a Page like any other, into the archive and the log.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from crawlerproject.errors import FetchError, LeaseOver
@@ -23,31 +22,17 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.crawl.completion.pipeline import PagePipeline
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.spiders.web import WebSpider
 
 logger = logging.getLogger(__name__)
 
 
-class SubrequestScheduler:
-    """Made for the scheduler, which hands out the leases."""
+class SubrequestAnswers:
+    """Callback and errback of the leases that have an ``embed``."""
 
-    def __init__(self, scheduler: FrontierScheduler) -> None:
-        self._scheduler = scheduler
-
-    def request(self, lease: Lease, meta: dict[str, Any]) -> Request:
-        """The request of a lease that has an ``embed``."""
-        embed = lease.embed
-        assert embed is not None
-        embed.granted()
-        meta["download_timeout"] = embed.timeout_seconds
-        if embed.proxy:
-            meta["proxy"] = embed.proxy
-        headers = dict(embed.headers)
-        return Request(
-            lease.row.url, headers=headers, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta
-        )
+    def __init__(self, pipeline: PagePipeline) -> None:
+        self._pipeline = pipeline
 
     async def answered(self, response: Response) -> None:
         """Scrapy's callback: any answer."""
@@ -58,16 +43,16 @@ class SubrequestScheduler:
         if wire is None:
             page = page_by_middleware(lease, "a downloader middleware answered")
             _tell(lease, RuntimeError(page.error))
-            await self._scheduler.complete(page)
+            await self._pipeline.complete(page)
             return
         page = page_of(lease, response, wire)
         if response.status in REDIRECTS:
             target = Base(page.url).join(header(response.headers, b"Location"))
             page.location = target.url if target is not None else ""
         _tell(lease, response)
-        await self._scheduler.complete(page)
+        await self._pipeline.complete(page)
 
-    async def failed(self, failure: Failure) -> None:
+    async def on_error(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
         lease = lease_in(cast("Any", failure).request)
         assert lease is not None
@@ -76,7 +61,7 @@ class SubrequestScheduler:
         _tell(lease, error)
         page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, LeaseOver):
-            self._scheduler.put_back(page)
+            self._pipeline.put_back(page)
             return
         if isinstance(error, FetchError):
             page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)
@@ -85,10 +70,9 @@ class SubrequestScheduler:
         elif isinstance(error, IgnoreRequest):
             page.reason = Reason.MIDDLEWARE
         else:
-            spider = cast("WebSpider", self._scheduler.crawler.spider)
             logger.error("unexpected failure of %s: %r", page.url, error)
-            spider.count_error()
-        await self._scheduler.complete(page)
+            self._pipeline.count_error()
+        await self._pipeline.complete(page)
 
 
 def _tell(lease: Lease, outcome: Any) -> None:

@@ -12,7 +12,6 @@ from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError
-from crawlerproject.stores.redis.buffered_store import BufferedStore
 
 if TYPE_CHECKING:
     from typing import Self
@@ -54,19 +53,20 @@ class CommitLoop:
             self._task.cancel()
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
-        while not scheduler.crawl.closed:
+        run = scheduler.crawl.run
+        while not run.closed:
             await asyncio.sleep(self._commit_seconds)
             try:
-                await scheduler.completion.complete_lost()
+                await scheduler.complete_replaced()
                 await self.beat(scheduler)
             except LeaseLost as error:
-                scheduler.crawl.lose(str(error))
+                run.lose(str(error))
             except OperatorError as error:
                 logger.error("%s", error)
                 self._stop("operator_error")
                 return
             except StorageError as error:
-                scheduler.crawl.pause(str(error))
+                run.pause(str(error))
             except Exception:
                 # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
                 logger.exception("the commit failed; the crawl stops")
@@ -78,50 +78,15 @@ class CommitLoop:
         assert engine is not None
         deferred_from_coro(engine.close_spider_async(reason=reason))
 
-    def _count_links(self, store: BufferedStore) -> None:
-        assert self._crawler.stats is not None
-        for how, count in store.links.filter.told().items():
-            self._crawler.stats.inc_value(f"links/{how}", count)
-
     async def beat(self, scheduler: FrontierScheduler) -> None:
         """One commit, and whatever the disk's state asks for."""
-        crawl = scheduler.crawl
-        async with crawl.commits.lock:
-            if crawl.closed:
+        crawl, run = scheduler.crawl, scheduler.crawl.run
+        async with crawl.committing:
+            if run.closed or (run.lost and not scheduler.begin_anew()):
                 return
-            if crawl.lost:
-                if not scheduler.quit_leases():
-                    return
-                crawl.begin_anew()
-                scheduler.open_addresses()
-            if crawl.paused:
-                # Where that cannot be done the crawl stays paused.
-                await asyncio.to_thread(crawl.store.sync if crawl.fleet is None else crawl.fleet.store.reach)
+            if run.paused:  # where that cannot be done the crawl stays paused
+                await asyncio.to_thread(crawl.session.member.reach)
             if crawl.check_room():
                 scheduler.resume()
-            if crawl.fleet is not None:
-                await crawl.fleet.read(crawl.frontier, crawl.now)
-                if crawl.lost:
-                    return
-            changes, facts = crawl.commits.begin()
-            if not (changes or crawl.frontier.state.refused.counts) and crawl.fleet is None:
-                return
-            try:
-                await asyncio.to_thread(crawl.archive.sync)
-                if crawl.fleet is not None:
-                    await crawl.fleet.deliver(crawl.frontier, crawl.now)
-            except StorageError:
-                crawl.frontier.state.take_back(changes)
-                raise
-            if crawl.lost:  # meanwhile: some state of a host may be half of what it is to be
-                return
-            crawl.commits.end(changes, facts)
-            await asyncio.to_thread(crawl.store.sync)
-            if crawl.lost:
-                return
-            crawl.commits.roll()
-            if crawl.fleet is not None:
-                crawl.fleet.counts = {"pages": crawl.pages, "bytes": crawl.bytes, "errors": crawl.errors}
-                self._count_links(crawl.fleet.store)
-                await crawl.fleet.turn(crawl.frontier, crawl.learned, idle=scheduler.idle())
+            if await crawl.session.commits.commit(scheduler.idle):
                 scheduler.resume()

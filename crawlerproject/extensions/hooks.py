@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.crawl.progress.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.hooks.delivery import Delivery, Hook, hook_of
 from crawlerproject.hooks.watch import Look, Watch
@@ -68,7 +67,7 @@ class Hooks:
         await asyncio.to_thread(self._delivery.close, last)
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
-        while not scheduler.crawl.closed:
+        while not scheduler.crawl.run.closed:
             try:
                 self._look(scheduler)
             except Exception:
@@ -76,16 +75,16 @@ class Hooks:
             await asyncio.sleep(_BEAT_SECONDS)
 
     def _look(self, scheduler: FrontierScheduler) -> None:
-        crawl, spider = scheduler.crawl, self._crawler.spider
-        wake = crawl.frontier.wake_at()
-        waits = None if wake is None else max(0.0, wake - crawl.now())
+        run, spider = scheduler.crawl.run, self._crawler.spider
+        wake = scheduler.crawl.session.frontier.wake_at()
+        waits = None if wake is None else max(0.0, wake - run.now())
         errors = getattr(spider, "errors", 0)
-        for event in self._watch.look(Look(crawl.halted, crawl.pages, errors, waits), time.monotonic()):
+        for event in self._watch.look(Look(run.halted, run.tallies.pages, errors, waits), time.monotonic()):
             self._delivery.send(self._event(scheduler, event.name, event.reason))
 
     def _event(self, scheduler: FrontierScheduler, name: str, reason: str) -> dict[str, Any]:
         crawl = scheduler.crawl
-        now, totals = progress(crawl), crawl.totals.now()
+        now, totals = crawl.progress(), crawl.session.learned.totals.now()
         return {
             "event": name,
             "reason": reason,

@@ -24,7 +24,8 @@ class CrawlFeeds(FeedExporter):
     async def close_spider(self, spider: Spider) -> None:
         """Store the feeds; those without an item only when something was fetched."""
         scheduler = scheduler_of(self.crawler)
-        if scheduler is not None and not (scheduler.crawl.pages or scheduler.crawl.errors):
+        done = scheduler.crawl.run.tallies if scheduler is not None else None
+        if done is not None and not (done.pages or done.errors):
             for slot in [slot for slot in self.slots if not slot.itemcount]:
                 slot.store_empty = False
                 logger.info("%s stays as it is: nothing was fetched", slot.uri)

@@ -44,7 +44,7 @@ class LoopLatency:
 
         def closed() -> bool:
             scheduler = scheduler_of(crawler)
-            return scheduler is not None and scheduler.crawl.closed
+            return scheduler is not None and scheduler.crawl.run.closed
 
         extension = cls(crawler.stats, closed)
         crawler.signals.connect(extension.start, signal=signals.spider_opened)

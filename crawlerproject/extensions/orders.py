@@ -60,7 +60,7 @@ class Orders:
     def spider_closed(self) -> None:
         """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
         scheduler = scheduler_of(self._crawler)
-        for why, hosts in scheduler.crawl.frontier.hosts.held.items() if scheduler is not None else ():
+        for why, hosts in scheduler.crawl.session.frontier.hosts.held.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
         if self._task is not None:
@@ -69,7 +69,7 @@ class Orders:
     def spider_idle(self) -> None:
         """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
         scheduler = scheduler_of(self._crawler)
-        if scheduler is None or self._stopping or scheduler.crawl.fleet is not None:
+        if scheduler is None or self._stopping or not scheduler.crawl.session.member.alone:
             return
         if scheduler.crawl.control.added():
             raise DontCloseSpider
@@ -77,7 +77,7 @@ class Orders:
     async def _run(self, scheduler: FrontierScheduler) -> None:
         while not self._stopping:
             await asyncio.sleep(_BEAT_SECONDS)  # at the start too: its seeds come first
-            if scheduler.crawl.closed:
+            if scheduler.crawl.run.closed:
                 return
             try:
                 await self._look(scheduler)
@@ -88,20 +88,25 @@ class Orders:
 
     async def _look(self, scheduler: FrontierScheduler) -> None:
         crawl = scheduler.crawl
-        if crawl.lost:
+        if crawl.run.lost:
             return  # it begins anew, and looks then
-        if limit := crawl.limits.reached():
+        if limit := crawl.session.limits.reached():
             self._stop(scheduler, limit)
             return
         if (pauses := crawl.control.changed()) is not None:
             try:
-                obey(scheduler, pauses)
+                obey(crawl.session.frontier, crawl.run, pauses)
             except StorageError:
                 crawl.control.look_again()
                 raise
-        if not crawl.frontier.hosts.loading:
+            scheduler.resume()
+        if not crawl.session.frontier.hosts.loading:
             for spooled in crawl.control.added():
-                await take_in(scheduler, spooled)
+                async with crawl.committing:
+                    if crawl.run.closed:
+                        return
+                    await take_in(crawl.session, spooled, crawl.run.now)
+                scheduler.wake()
 
     def _stop(self, scheduler: FrontierScheduler, limit: str) -> None:
         """What is on its way ends; the last commit is the scheduler's own."""
@@ -109,7 +114,7 @@ class Orders:
         logger.info(
             "The crawl has had its %s: what is on its way ends, %s URLs stay queued for a start with a higher one.",
             limit,
-            f"{max(0, scheduler.crawl.frontier.hosts.waiting_urls):,}",
+            f"{max(0, scheduler.crawl.session.frontier.hosts.waiting_urls):,}",
         )
         engine = self._crawler.engine
         assert engine is not None

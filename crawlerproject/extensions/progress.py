@@ -15,7 +15,6 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
 from crawlerproject.config.crawl_dir import crawl_folder
-from crawlerproject.crawl.progress.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.inspection.progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
@@ -199,7 +198,7 @@ class ProgressExtension:
 def scheduler_progress(crawler: Crawler) -> Progress | None:
     """What the crawl's scheduler tells; None when it is another one than ours, or none yet."""
     scheduler = scheduler_of(crawler)
-    return progress(scheduler.crawl) if scheduler is not None else None
+    return scheduler.crawl.progress() if scheduler is not None else None
 
 
 def _log_bytes(folder: CrawlDir) -> int:

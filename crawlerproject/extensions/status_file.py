@@ -15,7 +15,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__
-from crawlerproject.crawl.progress.figures import progress
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
 from crawlerproject.settings import OURS
@@ -112,7 +111,7 @@ class StatusFile:
         if scheduler is None:
             return
         # Also in a crawl that only rests; that they were taken up is said at once, however dear a look is.
-        scheduler.crawl.gates.never_crawl.current(scheduler.crawl.now())
+        scheduler.crawl.session.gates.never_crawl.current(scheduler.crawl.run.now())
         if began < self._not_before and self.last.get("nevercrawl_lists") == self._lists(scheduler):
             return
         self._write(scheduler, self.status(scheduler))
@@ -120,8 +119,8 @@ class StatusFile:
 
     def status(self, scheduler: FrontierScheduler) -> dict[str, Any]:
         """The state of this moment; times in epoch seconds."""
-        crawl = scheduler.crawl
-        now = progress(crawl)
+        crawl, session = scheduler.crawl, scheduler.crawl.session
+        now = crawl.progress()
         stats = self._crawler.stats
         assert stats is not None
         return {
@@ -129,27 +128,27 @@ class StatusFile:
             "time": time.time(),
             "ended": None,
             "progress": now._asdict(),
-            "totals": crawl.totals.now()._asdict(),
+            "totals": session.learned.totals.now()._asdict(),
             **self._rates(now),
             "lag_seconds": round(self._lag, 4),
             "max_in_flight": self._crawler.settings.getint("FRONTIER_MAX_IN_FLIGHT"),
-            "given_up_hosts": crawl.frontier.hosts.given_up,
-            "held_hosts": dict(crawl.frontier.hosts.held),
+            "given_up_hosts": session.frontier.hosts.given_up,
+            "held_hosts": dict(session.frontier.hosts.held),
             "orders_read": crawl.control.version,
-            "limit": crawl.limits.reached(),
+            "limit": session.limits.reached(),
             "nevercrawl_lists": self._lists(scheduler),
             "leases": [
                 {"url": lease.row.url, "host": host, "address": lease.address, "since": lease.leased_at}
-                for host, lease in scheduler.leases.items()
+                for host, lease in scheduler.under_way.by_host.items()
             ],
-            **crawl.tallies.as_dict(),
+            **crawl.run.tallies.as_dict(),
             "machine": machine_facts(crawl.folder, self._crawler.settings.getint("DISK_MIN_FREE_BYTES")),
             "build": _BUILD,
             "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
         }
 
     def _lists(self, scheduler: FrontierScheduler) -> dict[str, int | None]:
-        lists: Any = scheduler.crawl.gates.never_crawl
+        lists: Any = scheduler.crawl.session.gates.never_crawl
         versions: dict[str, int | None] = lists.versions
         return versions
 

@@ -59,7 +59,7 @@ class StatusServer(HttpListener):
         asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(crawl.folder.absolute())}
         self._questions = Questions(asked)
         self._surveyor = Surveyor(scheduler)
-        self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.now())
+        self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
         text = metrics(self._counted)
         served = {
             **static(),
@@ -97,10 +97,10 @@ class StatusServer(HttpListener):
     def _counted(self) -> Mapping[str, Any]:
         """The status, with what the whole crawl has done."""
         status = self._status()
-        return status and {**status, "totals": self._scheduler.crawl.totals.now()._asdict()}
+        return status and {**status, "totals": self._scheduler.crawl.session.learned.totals.now()._asdict()}
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
-        rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.now())
+        rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())
         return live_facts(self._counted(), self._run, self._surveyor.last, rows)
 
     def _hosts(self, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class StatusServer(HttpListener):
 
     def _add_row(self) -> None:
         crawl, status = self._scheduler.crawl, self._status()
-        if not status or crawl.closed:
+        if not status or crawl.run.closed:
             return
         progress = status["progress"]
         levels = Levels(
@@ -120,12 +120,13 @@ class StatusServer(HttpListener):
             progress["hosts_in_flight"],
             status["machine"]["rss_bytes"],
         )
-        self._hour.add(crawl.now(), Totals(crawl.pages, crawl.bytes, crawl.errors), levels)
+        done = crawl.run.tallies
+        self._hour.add(crawl.run.now(), Totals(done.pages, done.bytes, done.errors), levels)
 
     def _keep(self) -> None:
         crawl = self._scheduler.crawl
         try:
-            write_facts(crawl.folder.last_hour, self._hour.as_dict(crawl.now()))
+            write_facts(crawl.folder.last_hour, self._hour.as_dict(crawl.run.now()))
         except StorageError:
             return  # a full disk is the crawl's own business, and it says so
 

@@ -39,7 +39,7 @@ class WebSubListener(HttpListener):
     def site(self) -> Site | None:
         """The callbacks of our subscriptions."""
         scheduler = scheduler_of(self._crawler)
-        if scheduler is None or scheduler.crawl.subscriptions is None:
+        if scheduler is None or not scheduler.websub.reachable:
             return None
         return Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]  # Twisted's
 
@@ -47,7 +47,7 @@ class WebSubListener(HttpListener):
         """Wait for pushes, and renew what ends."""
         scheduler = scheduler_of(self._crawler)
         assert scheduler is not None  # else there was no site
-        scheduler.websub.awaited = True
+        scheduler.websub.await_pushes()
         self._renewing = create_looping_call(scheduler.websub.renew)
         self._renewing.start(_RENEW_SECONDS)
         logger.info("Hubs push to %s:%d; the crawl goes on until you end it", self._address, self._port)

@@ -8,13 +8,16 @@ scrapy-playwright on a later lease. Anywhere else (``scrapy shell``) the verdict
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.middlewares.leased import LeasedExchange, leased
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reading.jobs import ReadPage
+from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.rules.page.page import is_html
 from crawlerproject.rules.rendering.triage import RenderNeed, looks_whole, triage
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +34,7 @@ class TriageMiddleware:
     """Sets ``page`` and ``to_render`` of a leased request's exchange."""
 
     def __init__(self, crawler: Crawler, token: str) -> None:
-        self.crawler = crawler
+        self.services = services_of(crawler)
         self.token = token
 
     @classmethod
@@ -45,7 +47,7 @@ class TriageMiddleware:
         if exchange is None:
             self._judge_for_a_person(request, response)
             return response
-        page = self._scheduler.crawl.reader.read(exchange.lease, response)
+        page = self.services[PageReader].read(exchange.lease, response)
         if not isinstance(page, ReadPage):
             return self._decide_later(exchange, page, response)
         self._decide(exchange, page)
@@ -62,14 +64,8 @@ class TriageMiddleware:
         exchange.to_render = (
             page.facts is not None
             and not (page.challenge or lease.is_render)
-            and self._scheduler.crawl.frontier.renders.wanted(lease.row.url, lease.row.host, page.triage.verdict)
+            and self.services[Renders].wanted(lease.row.url, lease.row.host, page.triage.verdict)
         )
-
-    @property
-    def _scheduler(self) -> FrontierScheduler:
-        engine = self.crawler.engine
-        assert engine is not None
-        return cast("FrontierScheduler", engine.scheduler)
 
     def _judge_for_a_person(self, request: Request, response: Response) -> None:
         """Log that a crawl would have a page rendered."""

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+    from crawlerproject.frontier.learned.renders import Renders
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.recovery.attempts import Attempt, Capture
     from crawlerproject.recovery.placed_store import PlacedStore
-    from crawlerproject.recovery.replay import Replay
 
 # What an answer can be called that was read; any other reason is why it was not.
 _READ = (
@@ -67,16 +67,16 @@ class Answers:
         self._lists = Lists()
         self._names: dict[int, str] = {}  # of the files that payloads are in
 
-    async def page(self, lease: Lease, attempt: Attempt, crawl: Replay) -> Page:
+    async def page(self, lease: Lease, attempt: Attempt, renders: Renders) -> Page:
         """The page of an attempt. Raises Unreadable."""
         capture = attempt.capture
         if capture is None:
             return _failed(lease, attempt)
         if capture.rendered:
             page = Page(lease, lease.row.url, Reason.RENDERED, body=capture.member.block)
-            await self._html(page, _RENDERED_TYPE, [], attempt, crawl)
+            await self._html(page, _RENDERED_TYPE, [], attempt, renders)
         else:
-            page = await self._answered(lease, attempt, capture, crawl)
+            page = await self._answered(lease, attempt, capture, renders)
         page.duplicate = _duplicate(attempt)
         if page.duplicate is not None:
             page.found = [found.behind() for found in page.found]
@@ -97,7 +97,7 @@ class Answers:
 
     # --- answers --------------------------------------------------------------------------------
 
-    async def _answered(self, lease: Lease, attempt: Attempt, capture: Capture, crawl: Replay) -> Page:
+    async def _answered(self, lease: Lease, attempt: Attempt, capture: Capture, renders: Renders) -> Page:
         member = capture.member
         not_modified = member.field("warc-profile") == NOT_MODIFIED
         original = self._original(member) if member.kind == "revisit" and not not_modified else None
@@ -115,7 +115,7 @@ class Answers:
         if not lease.is_robots and (failed := _failure(attempt)) is not None:
             page.reason = failed
         else:
-            await self._read(page, response, attempt, crawl)
+            await self._read(page, response, attempt, renders)
         return page
 
     def _original(self, revisit: Member) -> Member:
@@ -129,7 +129,7 @@ class Answers:
             raise Unreadable("repeats a capture that is damaged")
         return found
 
-    async def _read(self, page: Page, response: Response, attempt: Attempt, crawl: Replay) -> None:
+    async def _read(self, page: Page, response: Response, attempt: Attempt, renders: Renders) -> None:
         """As the spider does it."""
         row, status = page.lease.row, response.status
         if status in REDIRECTS:
@@ -148,7 +148,7 @@ class Answers:
                 page.is_feed = True
                 await self._list(page, Kind.FEED)
             elif is_html(content_type, response.body):
-                await self._html(page, content_type, x_robots, attempt, crawl)
+                await self._html(page, content_type, x_robots, attempt, renders)
 
     def _redirect(self, page: Page, location: str) -> None:
         target = Base(page.url).join(location) if location else None
@@ -163,7 +163,7 @@ class Answers:
             page.found, page.changed = read.found, read.changed
 
     async def _html(
-        self, page: Page, content_type: str | None, x_robots: list[str], attempt: Attempt, crawl: Replay
+        self, page: Page, content_type: str | None, x_robots: list[str], attempt: Attempt, renders: Renders
     ) -> None:
         row = page.lease.row
         job = Job(Kind.HTML, row, page.url, content_type, x_robots, self._token)
@@ -176,7 +176,7 @@ class Answers:
         said = read.facts.words, read.links
         if page.lease.is_render:
             page.gained = said
-        elif crawl.frontier.renders.wanted(row.url, row.host, read.triage.verdict):
+        elif renders.wanted(row.url, row.host, read.triage.verdict):
             page.to_render = said
         page.found = read.found
         if page.to_render is None:

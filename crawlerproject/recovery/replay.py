@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from crawlerproject.crawl import assembly as parts
-from crawlerproject.crawl.completion.commits import Commits
+from crawlerproject.crawl.completion.page_archive import remember
 from crawlerproject.crawl.completion.pages import PageCompletion
-from crawlerproject.crawl.completion.renders import RenderCompletion
-from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
-from crawlerproject.frontier.gates import gates_of, never_crawl_of, scope_of
+from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.learned.announcements import Announcements
-from crawlerproject.frontier.learned.certificates import BadCertificates
-from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
-from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.workbench import Stage
@@ -34,8 +29,6 @@ from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import priority
 from crawlerproject.rules.url.urls import UrlRefused, parse
-from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
@@ -43,15 +36,16 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.crawl import Crawl
     from crawlerproject.crawl.start.resume import Resumed
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.duplicates import DuplicateIndex
     from crawlerproject.items import Page
     from crawlerproject.recovery.attempts import Attempt
     from crawlerproject.recovery.placed_store import PlacedStore
     from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
-    from crawlerproject.stores.archive.warc_writer import OpenFile
+    from crawlerproject.stores.crawl_dir import CrawlDir
 
 logger = logging.getLogger(__name__)
 
@@ -65,70 +59,41 @@ _EMBED, _ROBOTS = "E", "P"
 
 
 class _Archived:
-    """The archive, in which everything stands already."""
+    """The ``Records`` of pages whose captures and lines stand in the archive and the log already."""
 
-    def attempt(self, attempt: LogAttempt, now: float) -> None:
-        """It is in the log."""
-
-    def flush(self) -> None:
-        """Nothing was written."""
-
-    @property
-    def warc(self) -> _Archived:
-        """There is no open file."""
-        return self
-
-    def state(self) -> OpenFile | None:
-        """There is none."""
-        return None
-
-
-class _Counted:
-    """The statistics of a crawler, for the parts of a crawl that count."""
-
-    def __init__(self, settings: BaseSettings) -> None:
-        self.settings = settings
-        self.stats = self
-        self.counts = Counter[str]()
-
-    def inc_value(self, name: str, count: int = 1) -> None:
-        """As Scrapy's collector has it."""
-        self.counts[name] += count
-
-
-class _Ends(PageCompletion):
-    """Ends pages whose captures are written."""
-
-    def __init__(self, crawl: Crawl) -> None:
-        super().__init__(crawl)
-        self.written: Written | None = None
+    def __init__(self, frontier: Frontier, duplicates: DuplicateIndex) -> None:
+        self._frontier = frontier
+        self._duplicates = duplicates
+        self.written: Written | None = None  # the capture of the page that ends next
         self.repeats = False  # it is a revisit
 
-    def _write(self, page: Page) -> Written | None:
+    def write(self, page: Page) -> Written | None:
+        """Where its capture is; later pages may refer to it."""
         written = self.written
-        if written is None or page.lease.is_render:
-            return written
-        original = self._crawl.duplicates.original(written.digest) if self.repeats else None
-        self._remember(page, written, original)
+        if written is not None and not page.lease.is_render:
+            original = self._duplicates.original(written.digest) if self.repeats else None
+            remember(page, written, original, self._duplicates, self._frontier)
         return written
+
+    def log(self, attempt: LogAttempt, now: float) -> None:
+        """It is in the log."""
+
+
+class _Stats(Counter[str]):
+    """The statistics of a crawl."""
+
+    def inc_value(self, key: str, count: int = 1) -> None:
+        """As Scrapy's collector has it."""
+        self[key] += count
 
 
 class Replay:
-    """One crawl's frontier as it becomes.
-
-    Has the parts of a ``Crawl`` that ``PageCompletion``, ``RenderCompletion``, ``Commits`` and ``TotalsBook`` work on:
-    what these come to need of a crawl must be here as well (tests/recovery/test_rebuild.py fails otherwise).
-    """
+    """One crawl's frontier as it becomes."""
 
     def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
         """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` says of it."""
         self.settings, self.folder, self.store = settings, folder, store
-        self.crawler = _Counted(settings)
-        self.archive = _Archived()
-        self.retry_after_max = settings.getfloat("RETRY_AFTER_MAX_SECONDS")
-        self.fleet, self.lost = None, ""
-        self.pages = self.bytes = self.errors = 0
-        self.tallies = Tallies()
+        self._run = Run(_Stats(), clock=lambda: self._now)
         self.counts = Counter[str]()  # what became of attempts
         self._resumed = resumed
         self._now = 0.0
@@ -137,10 +102,6 @@ class Replay:
             seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
         )
         self.answers = Answers(settings, folder.warc, store, self.reader)
-
-    def now(self) -> float:
-        """The moment that is told of, epoch seconds."""
-        return self._now
 
     def begin(self, now: float, seeds: Iterable[Address]) -> None:
         """Open the frontier at the crawl's first moment, and give it the seeds."""
@@ -158,33 +119,28 @@ class Replay:
 
     def commit(self) -> None:
         """Store the ends of pages so far."""
-        self.commits.end(*self.commits.begin())
+        changes, facts = self.frontier.state.take_changes(), self._learned.facts()
+        self.frontier.state.apply(changes, facts)
+        self._learned.stored(changes, facts)
         self._uncommitted = 0
-
-    def pause(self, why: str) -> None:
-        """There is no room: a crawl would wait for some."""
-        raise StorageError(why)
 
     def _open(self) -> None:
         settings, store = self.settings, self.store
-        stand = cast("Crawl", self)
-        allowed = TrapAllowFile(settings["TRAP_ALLOW_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-        traps = TrapModel(store, allowed)
-        resumed = self._resumed
-        hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
-        scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
-        self.gates = gates_of(settings, scope, never_crawl_of(settings), traps)
-        for seed, place in moves_of(store):
-            self.gates.scope.move(seed, place)
-        self.totals, self.troubles = TotalsBook(stand), Troubles(())
-        self.renders = RenderCompletion(stand)
-        self.frontier = parts.frontier_of(settings, self.folder, store, self.gates, None, self._now, b"1")
-        self.duplicates = parts.contents_of(settings, store)
-        frontier, revisits = self.frontier, parts.revisits_of(settings, store)
-        self.learned = Learners(traps, BadCertificates(store), frontier.renders, revisits, frontier.domains)
-        self.announcements = Announcements(store, frontier, revisits, recrawl=False)
-        self.ends = _Ends(stand)
-        self.commits = Commits(stand)
+        traps = parts.traps_of(settings, store)
+        gates = parts.gates_in(settings, store, self._resumed, traps, never_crawl_of(settings))
+        self.frontier = parts.frontier_of(settings, self.folder, store, gates, None, self._now, b"1")
+        totals = TotalsBook(store, self._run.tallies, self._now)
+        learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
+        self._announcements = Announcements(store, self.frontier, learned.hosts.revisits, recrawl=False)
+        self._records = _Archived(self.frontier, learned.duplicates)
+        self._completion = PageCompletion(
+            self.frontier,
+            self._records,
+            learned.hosts,
+            Troubles(()),
+            self._run,
+            settings.getfloat("RETRY_AFTER_MAX_SECONDS"),
+        )
         self._since_opened = 0
 
     # --- one attempt ----------------------------------------------------------------------------
@@ -202,7 +158,7 @@ class Replay:
             await self._follow(attempt)
             return
         try:
-            page = await self.answers.page(lease, attempt, self)
+            page = await self.answers.page(lease, attempt, self.frontier.renders)
         except Unreadable as error:
             self._leave(lease, str(error))
             return
@@ -236,7 +192,7 @@ class Replay:
             address.host, address.key, address.url, 0, 0, attempt.depth, attempt.hops, attempt.via, 0, FLAG_RENDER
         )
         lease = Lease(row, self.frontier.hosts.of(address.host), "", self._now, 0.0)
-        self._add((await self.answers.page(lease, attempt, self)).found)
+        self._add((await self.answers.page(lease, attempt, self.frontier.renders)).found)
 
     def _add(self, found: list[DiscoveredUrl]) -> int:
         return sum(
@@ -247,11 +203,13 @@ class Replay:
     def _finish(self, page: Page, attempt: Attempt) -> None:
         page.new_links = self._add(page.found)
         if page.changed:
-            self.announcements.changed(page.changed, self._now)
+            self._announcements.changed(page.changed, self._now)
         capture = attempt.capture
-        self.ends.written = self.answers.written(capture) if capture is not None else None
-        self.ends.repeats = capture is not None and capture.member.kind == "revisit"
-        self.ends.finish(page)
+        self._records.written = self.answers.written(capture) if capture is not None else None
+        self._records.repeats = capture is not None and capture.member.kind == "revisit"
+        self._completion.finish(page)
+        if self._run.paused:  # there is no room: a crawl would wait for some
+            raise StorageError(self._run.paused)
         self.counts["captures" if capture is not None else "failures"] += 1
 
     # --- whose turn it was ----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
@@ -11,8 +11,12 @@ from scrapy.http.request import NO_CALLBACK
 from crawlerproject.config.chromium import VIEWPORT, find_chromium
 from crawlerproject.config.identity import identity
 from crawlerproject.config.values import list_of
+from crawlerproject.crawl.crawl import Crawl
+from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.decoding import decode
+from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
@@ -25,12 +29,13 @@ from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, embedded
 from crawlerproject.render.visit import WAIT_RULE, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.archive.plain_responses import PlainResponse, read_answer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.stores.crawl_dir import CrawlDir
 
 # Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.
 _SHELL_PATIENCE = 10
@@ -63,13 +68,12 @@ class Renderer:
         page_time = PageTime()
         if exchange is not None:
             lease = exchange.lease
-            scheduler: Any = self._crawler.engine.scheduler
-            crawl: Crawl = scheduler.crawl
-            renders = crawl.frontier.renders
-            page_time = PageTime(lambda: renders.waits(crawl.now()), renders.goes_on)
-            document = self._stored(crawl, lease.row.note, rendered)
+            services = services_of(self._crawler)
+            run, renders = services[Run], services[Renders]
+            page_time = PageTime(lambda: renders.waits(run.now()), renders.goes_on)
+            document = self._stored(services[Crawl].folder, lease.row.note, rendered)
             embeds = CrawlEmbeds(
-                crawl, scheduler.wake, lease, self._cache, self._max_asked, self._proxies, page_time, self._wait_seconds
+                services, lease, self._cache, self._max_asked, self._proxies, page_time, self._wait_seconds
             )
         else:
             plain = await self._plain(request)
@@ -108,10 +112,9 @@ class Renderer:
                 self._browser = self._made()
             await self._browser.show(visit, host)
         except BrowserMissing as missing:
-            scheduler: Any = getattr(self._crawler.engine, "scheduler", None)
-            crawl = getattr(scheduler, "crawl", None)
-            if crawl is not None:
-                crawl.renders.no_browser(str(missing))
+            session = services_of(self._crawler).get(Session)
+            if session is not None:
+                session.pages.renders.no_browser(str(missing))
             raise RenderFailed(Reason.RENDER_FAILED, str(missing), visit.rendered, again=True) from missing
 
     def _made(self) -> Browser:
@@ -128,10 +131,10 @@ class Renderer:
         )
         return Browser(self._crawler, path, identity(settings).user_agent, limits)
 
-    def _stored(self, crawl: Crawl, note: str, rendered: Rendered) -> Embedded:
+    def _stored(self, folder: CrawlDir, note: str, rendered: Rendered) -> Embedded:
         """The plain answer, read back from the archive: it is never asked for twice."""
         try:
-            stored = read_answer(crawl.folder.warc, PlainResponse.of(note))
+            stored = read_answer(folder.warc, PlainResponse.of(note))
         except StorageError as error:
             raise RenderFailed(Reason.RENDER_FAILED, str(error), rendered) from error
         rendered.plain_id = stored.record_id

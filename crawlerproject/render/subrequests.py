@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.http import Response
 
+from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.run import Run
+from crawlerproject.crawl.session import Session
 from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.subrequests import Subrequest
@@ -25,9 +27,7 @@ from crawlerproject.rules.rendering.subrequests import embed_refusal
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+from crawlerproject.runtime.services import Services
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 3
@@ -99,8 +99,7 @@ class CrawlEmbeds(PageEmbeds):
 
     def __init__(
         self,
-        crawl: Crawl,
-        wake: Callable[[], None],
+        services: Services,
         lease: Lease,
         cache: SharedCache,
         max_asked: int,
@@ -109,8 +108,8 @@ class CrawlEmbeds(PageEmbeds):
         wait_seconds: float,
     ) -> None:
         super().__init__(cache, max_asked)
-        self._crawl = crawl
-        self._wake = wake
+        session, self._run, self._wake = services[Session], services[Run], services[Intake].wake
+        self._waiting_embeds, self._completion = session.frontier.embeds, session.pages.renders
         self._lease = lease
         self._site = registered_domain(lease.row.host)
         self._proxies = proxies
@@ -149,18 +148,18 @@ class CrawlEmbeds(PageEmbeds):
 
     async def _answer(self, address: Address, headers: dict[str, str]) -> Response:
         """Wait for the turn, then for the answer. Raises FetchError, also where there will be no turn."""
-        embeds = self._crawl.frontier.embeds
+        embeds = self._waiting_embeds
         turn, answer = _Turn(), asyncio.get_running_loop().create_future()
         embed = self._embed(address, headers, turn, answer)
         with self._time.waiting(), nullcontext() if embed.own else self._foreign_time.waiting():
             try:
-                if (refusal := embeds.ask(embed, self._crawl.now())) is not None:
+                if (refusal := embeds.ask(embed, self._run.now())) is not None:
                     raise FetchError(refusal)
                 self._wake()
-                await turn.come(embed.until - self._crawl.now())
+                await turn.come(embed.until - self._run.now())
             except FetchError as error:
                 if error.reason is Reason.RENDER_PACE:
-                    self._crawl.renders.refused(self._lease, address, Reason.RENDER_PACE)
+                    self._completion.refused(self._lease, address, Reason.RENDER_PACE)
                 raise
             finally:
                 embeds.withdraw(embed)
@@ -184,7 +183,7 @@ class CrawlEmbeds(PageEmbeds):
         return Subrequest(
             address,
             self._lease.row,
-            self._crawl.now() + most,
+            self._run.now() + most,
             own,
             {"Accept": "*/*"} | ({"Origin": headers["origin"]} if "origin" in headers else {}),
             self._proxy,

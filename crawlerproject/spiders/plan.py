@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.batch.plans import Broken, plan_and_depth, read_plan
+from crawlerproject.crawl.intake import Intake
 from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.spiders.web import WebSpider
 
@@ -31,13 +32,13 @@ class PlanSpider(WebSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the plan to the frontier, a domain at a time; what is known already is skipped."""
-        scheduler, stats = self._scheduler, self.crawler.stats
+        intake, stats = self.services[Intake], self.crawler.stats
         for line in read_plan(self.plan):
             if isinstance(line, Broken):
                 logger.warning("%s, line %d: %s; it is skipped", self.plan, line.number, line.problem)
                 stats.inc_value("plan/broken_lines")
             else:
-                scheduler.add_seeds(line)
+                intake.add_seeds(line)
                 await asyncio.sleep(0)
         nothing: tuple[Any, ...] = ()
         for request in nothing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
@@ -20,8 +20,13 @@ from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.unused_settings import warn_unused
 from crawlerproject.config.values import let_in_flight
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
+from crawlerproject.crawl.completion.pipeline import PagePipeline
+from crawlerproject.crawl.intake import Intake
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
+from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import FetchError, LeaseOver
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Page
@@ -47,10 +52,12 @@ from crawlerproject.parse.response_page import (
     take_robots,
 )
 from crawlerproject.reading.jobs import ReadPage
+from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.url.urls import Address, Base
+from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.spiders.outputs import is_late, items_of
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 from crawlerproject.wire import Wire
@@ -63,7 +70,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +115,7 @@ class WebSpider(Spider):
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
         self.token = ""
+        self.services: Services  # of the running crawl; where there is none, no page has a lease
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -127,24 +134,19 @@ class WebSpider(Spider):
         spider.max_errors_in_a_row = crawler.settings.getint("OWN_ERRORS_MAX_IN_A_ROW")
         spider.sitemaps = crawler.settings.getbool("SITEMAPS")
         spider.token = crawler.settings["CRAWLER_NAME"]
+        spider.services = services_of(crawler)
         if spider.seeds is not None:
             warn_unused(spider, crawler.settings)
         return spider
-
-    @property
-    def _scheduler(self) -> FrontierScheduler:
-        engine = self.crawler.engine
-        assert engine is not None
-        return cast("FrontierScheduler", engine.scheduler)  # where it is not, no page has a lease
 
     async def start(self) -> AsyncIterator[Any]:
         """Give the seeds to the frontier; no Request exists until one is leased."""
         seeds = self.seeds or []
         for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
-            self._scheduler.add_seeds(seeds[first : first + MOST_AT_ONCE])
+            self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE])
             await asyncio.sleep(0)
         if self.recrawl:
-            queued = self._scheduler.add_revisits(self.budget)
+            queued = self.services[FrontierScheduler].add_revisits(self.budget)
             logger.info("%d known pages are visited again", queued)
             self.crawler.stats.set_value("recrawl/queued", queued)
         nothing: tuple[Any, ...] = ()
@@ -183,7 +185,7 @@ class WebSpider(Spider):
             with exchange.mark():
                 given = self._of_page(page, response, read, exchange.to_render)
             items = given if isinstance(given, list) else await self._late(page, given)
-        await self._scheduler.complete(page)
+        await self.services[PagePipeline].complete(page)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
@@ -191,7 +193,7 @@ class WebSpider(Spider):
     async def _read(self, exchange: LeasedExchange, response: Response) -> ReadPage:
         """What the answer says; without the triage middleware nothing has asked for that yet."""
         if exchange.page is None:
-            page = self._scheduler.crawl.reader.read(exchange.lease, response)
+            page = self.services[PageReader].read(exchange.lease, response)
             exchange.page = page if isinstance(page, ReadPage) else await page
         return exchange.page
 
@@ -245,7 +247,7 @@ class WebSpider(Spider):
             return
         error = failure.value
         if isinstance(error, LeaseOver):
-            self._scheduler.put_back(Page(lease, lease.row.url, Reason.INTERNAL_ERROR))
+            self.services[PagePipeline].put_back(Page(lease, lease.row.url, Reason.INTERNAL_ERROR))
             return
         page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, FetchError):
@@ -259,7 +261,7 @@ class WebSpider(Spider):
         else:
             logger.error("unexpected failure of %s", page.url, exc_info=failure_to_exc_info(failure))
             self.count_error()
-        await self._scheduler.complete(page)
+        await self.services[PagePipeline].complete(page)
 
     def _read_for_a_person(self, response: Response) -> list[Any]:
         """The facts of a page as one plain item, and a Request for each link, which every gate judges."""
@@ -292,7 +294,7 @@ class WebSpider(Spider):
         if redirected_enough(lease.row):
             page.error = f"more than {MAX_REDIRECTS} redirects in a row"
             return
-        self._scheduler.add([redirected(lease.row, target)])
+        self.services[Intake].add([redirected(lease.row, target)])
 
     def _take_read(self, page: Page, response: Response, read: ReadPage, to_render: bool) -> None:
         """What a page, a sitemap or a feed says."""
@@ -305,7 +307,7 @@ class WebSpider(Spider):
         if read.feed is not None:
             page.is_feed = True
             links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            if self._scheduler.websub.feed_met(page.lease, links, read.feed):
+            if self.services[WebSub].feed_met(page.lease, links, read.feed):
                 self.crawler.stats.inc_value("websub/asked")
         elif read.facts is not None:
             page.notes += page_notes(read.facts)
@@ -315,7 +317,7 @@ class WebSpider(Spider):
                 page.to_render = read.facts.words, read.links
             else:
                 _take_text(page, read)
-        page.notes += ai_use(self._scheduler.content_signals(page.url), response.headers)
+        page.notes += ai_use(self.services[Frontier].state.robots.content_signals(page.url), response.headers)
 
     def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> Page:
         """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
@@ -324,7 +326,7 @@ class WebSpider(Spider):
             target = Base(page.url).join(header(response.headers, b"Location"))
             if target is not None and not redirected_enough(lease.row):
                 page.location, page.error = target.url, ""
-                self._scheduler.websub.hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
+                self.services[WebSub].hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
         return page
 
     def _rendered(self, response: Response, lease: Lease, read: ReadPage, rendered: Rendered) -> Page:

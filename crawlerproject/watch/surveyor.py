@@ -42,23 +42,22 @@ class Surveyor:
     def _begin(self) -> None:
         self._spent = 0.0
         began = time.thread_time()
-        hosts = iter(
-            list(self._scheduler.crawl.frontier.workbench.hosts.values())
-        )  # it changes while it is looked through
+        # A copy: it changes while it is looked through.
+        hosts = iter(list(self._scheduler.crawl.session.frontier.workbench.hosts.values()))
         self._spent += time.thread_time() - began
         self._go_on(Survey(), hosts)
 
     def _go_on(self, survey: Survey, hosts: Iterator[Host]) -> None:
-        crawl = self._scheduler.crawl
-        if crawl.closed:
+        run = self._scheduler.crawl.run
+        if run.closed:
             return
         began = time.thread_time()
         some = list(islice(hosts, SLICE_HOSTS))
-        survey.look(some, crawl.now(), self._scheduler.leases)
+        survey.look(some, run.now(), self._scheduler.under_way.by_host)
         self._spent += time.thread_time() - began
         loop = asyncio.get_running_loop()
         if len(some) == SLICE_HOSTS:
             self._timer = loop.call_later(0, self._go_on, survey, hosts)
             return
-        self.last = survey.result(crawl.now())
+        self.last = survey.result(run.now())
         self._timer = loop.call_later(max(_LEAST_SECONDS, self._spent / _COST_SHARE), self._begin)

@@ -3,66 +3,94 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
-from crawlerproject.stores.protocols import Changes
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.learned import Learned
+    from crawlerproject.crawl.membership import Membership
+    from crawlerproject.crawl.progress.troubles import Troubles
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.learner import Facts
+    from crawlerproject.stores.archive.archive import Archive
+    from crawlerproject.stores.protocols import Changes
 
 
 class Commits:
     """Makes the ends of pages durable together: ``begin``, then the archive's ``sync``, then ``end``."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._crawl = crawl
-        self._max_bytes = crawl.crawler.settings.getint("WARC_MAX_BYTES")
-        self.lock = asyncio.Lock()  # one in the loop and the last one never overlap
+    def __init__(
+        self, frontier: Frontier, archive: Archive, learned: Learned, member: Membership, troubles: Troubles, run: Run
+    ) -> None:
+        self._frontier = frontier
+        self._archive = archive
+        self._learned = learned
+        self._member = member
+        self._troubles = troubles
+        self._run = run
 
-    def begin(self) -> tuple[Changes, list[tuple[str, bytes]]]:
+    async def commit(self, idle: Callable[[], bool]) -> bool:
+        """One commit, its disk and network in threads; whether hosts may have come with it.
+
+        ``idle``: whether this process has nothing to do. Raises StorageError, after which it may be called again.
+        """
+        frontier, member, run = self._frontier, self._member, self._run
+        await member.read(frontier, run.now)
+        if run.lost:
+            return False
+        changes, facts = self.begin()
+        if member.alone and not (changes or frontier.state.refused.counts):
+            return False
+        try:
+            await asyncio.to_thread(self._archive.sync)
+            await member.deliver(frontier, run.now)
+        except StorageError:
+            frontier.state.take_back(changes)
+            raise
+        if run.lost:  # meanwhile: some state of a host may be half of what it is to be
+            return False
+        self.end(changes, facts)
+        await asyncio.to_thread(member.store.sync)
+        if run.lost:
+            return False
+        self.roll()
+        return await member.turn(frontier, self._learned.hosts, run, idle)
+
+    def begin(self) -> tuple[Changes, Facts]:
         """What the next commit holds: all ends up to now, and the archive's length that covers them."""
-        crawl = self._crawl
-        crawl.archive.flush()
-        state = crawl.archive.warc.state()
+        self._archive.flush()
+        state = self._archive.warc.state()
         facts = [(ARCHIVE_FACT, pack_open(state))] if state else []
-        facts += crawl.learned.facts() + crawl.totals.facts()
-        return crawl.frontier.state.take_changes(), facts
+        return self._frontier.state.take_changes(), facts + self._learned.facts()
 
-    def end(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
+    def end(self, changes: Changes, facts: Facts) -> None:
         """Apply a commit whose archive bytes are durable by now."""
-        crawl = self._crawl
-        crawl.frontier.state.apply(changes, facts)
-        crawl.duplicates.stored(changes)
-        crawl.learned.stored()
-        crawl.totals.stored(facts)
-        if crawl.fleet is not None:
-            crawl.fleet.settle()
-        stats = crawl.crawler.stats
-        assert stats is not None
-        crawl.troubles.refused(crawl.frontier.state.refused.take_seeds())
-        for reason, count in crawl.frontier.state.refused.take().items():
-            stats.inc_value(f"refused/{reason}", count)
+        frontier = self._frontier
+        frontier.state.apply(changes, facts)
+        self._learned.stored(changes, facts)
+        self._member.settle()
+        self._troubles.refused(frontier.state.refused.take_seeds())
+        for reason, count in frontier.state.refused.take().items():
+            self._run.stats.inc_value(f"refused/{reason}", count)
 
     def whole(self) -> None:
         """A whole commit at once, blocking."""
-        crawl = self._crawl
         changes, facts = self.begin()
         try:
-            crawl.archive.sync()
-            if crawl.fleet is not None:
-                crawl.fleet.deliver_now(crawl.frontier, crawl.now())
+            self._archive.sync()
+            self._member.deliver_now(self._frontier, self._run.now())
         except StorageError:
-            crawl.frontier.state.take_back(changes)
+            self._frontier.state.take_back(changes)
             raise
         self.end(changes, facts)
-        crawl.store.sync()
+        self._member.store.sync()
 
     def roll(self) -> None:
         """Close the open WARC when it is full; everything in it must be committed, so commit first."""
-        warc = self._crawl.archive.warc
-        state = warc.state()
-        if state is not None and state.length >= self._max_bytes:
+        if self._archive.warc.full:
             self.whole()
-            warc.roll_if_full()
+            self._archive.warc.roll_if_full()

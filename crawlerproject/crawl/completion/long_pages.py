@@ -10,7 +10,7 @@ import logging
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy.utils.asyncio import call_later
 
@@ -19,7 +19,7 @@ from crawlerproject.items import Page
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
+    from crawlerproject.crawl.intake import Intake
 
 logger = logging.getLogger(__name__)
 
@@ -43,11 +43,25 @@ class _Rest:
     found: int = 0
 
 
+class Ends(Protocol):
+    """Who ends a page whose links are queued."""
+
+    def end(self, page: Page) -> None:
+        """Archive a page and end its lease."""
+
+    def put_back(self, page: Page) -> None:
+        """End the lease; the page is tried again."""
+
+    def fail(self, page: Page) -> None:
+        """As ``put_back``, after a fault of ours."""
+
+
 class LongPages:
     """Those whose end is still to come, each in its turn."""
 
-    def __init__(self, scheduler: FrontierScheduler) -> None:
-        self._scheduler = scheduler
+    def __init__(self, ends: Ends, intake: Intake) -> None:
+        self._ends = ends
+        self._intake = intake
         self._line: deque[_Rest] = deque()
         self._timer: CallLaterResult | None = None
 
@@ -65,47 +79,45 @@ class LongPages:
 
     def go_on(self) -> None:
         """There is something to do, or a pause is over."""
-        if self._line and self._timer is None and not self._scheduler.crawl.paused:
+        if self._line and self._timer is None and not self._intake.paused:
             self._timer = call_later(0, self._turn)
 
     async def finish(self) -> None:
         """Before the last commit: end all of them; those that cannot be ended are queued still."""
         if self._timer is not None:
             self._timer.cancel()
-        while self._line and not self._scheduler.crawl.paused:
+        while self._line and not self._intake.paused:
             self._slice()
             await asyncio.sleep(0)
         while self._line:
-            self._scheduler.put_back(self._line.popleft().page)
+            self._ends.put_back(self._line.popleft().page)
 
     def _turn(self) -> None:
         self._timer = None
         self._slice()
-        self._scheduler.wake()
+        self._intake.wake()
         self.go_on()
 
     def _slice(self) -> None:
-        until, crawl = time.monotonic() + _SLICE_SECONDS, self._scheduler.crawl
-        while self._line and not crawl.paused and time.monotonic() < until:
+        until, intake = time.monotonic() + _SLICE_SECONDS, self._intake
+        while self._line and not intake.paused and time.monotonic() < until:
             rest = self._line.popleft()
             try:
                 self._take_some(rest)
             except Exception:  # ours: as for any page whose end fails
                 logger.exception("could not take in what %s names", rest.page.url)
-                self._scheduler.put_back(rest.page)
-                spider: Any = self._scheduler.crawler.spider
-                spider.count_error()
+                self._ends.fail(rest.page)
 
     def _take_some(self, rest: _Rest) -> None:
         """A little of one page; then it is the next page's turn."""
-        page, scheduler = rest.page, self._scheduler
+        page, intake = rest.page, self._intake
         if rest.changed < len(page.changed):
-            scheduler.announced(page.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])
+            intake.announced(page.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])
             rest.changed += _CHANGED_AT_A_TIME
         elif rest.found < len(page.found):
-            page.new_links += scheduler.add(page.found[rest.found : rest.found + _LINKS_AT_A_TIME])
+            page.new_links += intake.add(page.found[rest.found : rest.found + _LINKS_AT_A_TIME])
             rest.found += _LINKS_AT_A_TIME
         else:
-            scheduler.end(page)
+            self._ends.end(page)
             return
         self._line.append(rest)

@@ -1,76 +1,76 @@
-"""The end of a page: what it repeats, its place in the archive, its line in the log, the end of its lease."""
+"""The end of a page: its place in the archive, its line in the log, the end of its lease."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawlerproject.crawl.completion.renders import RenderCompletion
 from crawlerproject.crawl.progress.troubles import GOOD
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
-from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, payload_digest
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
-from crawlerproject.stores.archive.archive import Written, exchange_of
-from crawlerproject.stores.protocols import FLAG_STRANGER, Fingerprint, PageRecord
+from crawlerproject.stores.protocols import FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.completion.page_archive import Records
+    from crawlerproject.crawl.progress.troubles import Troubles
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.items import Page
+    from crawlerproject.stores.archive.archive import Written
 
 
 class PageCompletion:
     """Ends pages of a crawl, one call each of ``finish`` or ``put_back``."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._crawl = crawl
+    def __init__(
+        self,
+        frontier: Frontier,
+        records: Records,
+        learned: Learners,
+        troubles: Troubles,
+        run: Run,
+        retry_after_max_seconds: float,
+    ) -> None:
+        """``retry_after_max_seconds``: a longer Retry-After counts as this long."""
+        self._frontier = frontier
+        self._records = records
+        self._learned = learned
+        self._troubles = troubles
+        self._run = run
+        self._retry_after_max_seconds = retry_after_max_seconds
+        self.renders = RenderCompletion(frontier, records, learned, run)
         self._unwritten: list[Page] = []
-
-    def repeated(self, page: Page) -> Duplicate | None:
-        """What a page repeats: another's payload, what it names as canonical, or nearly another's text."""
-        row, duplicates = page.lease.row, self._crawl.duplicates
-        if page.payload:
-            page.digest = payload_digest(page.payload)
-            exact = duplicates.exact(page.digest, page.url)
-            if exact is not None:
-                return exact
-        if page.canonical is not None and page.canonical.key != row.page_key:
-            return Duplicate("canonical", page.canonical.url)
-        if page.fingerprint is None:
-            return None
-        try:
-            return duplicates.near(Fingerprint(row.host, page.fingerprint, row.page_key))
-        except StorageError:
-            return None  # a page that is not compared is archived like any other
 
     def finish(self, page: Page) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is."""
-        if self._crawl.lost:  # the page is another worker's now, whatever came of it here
+        if self._run.lost:  # the page is another worker's now, whatever came of it here
             self.put_back(page)
             return
         try:
-            written = self._write(page)
+            written = self._records.write(page)
         except StorageError as error:
             self._unwritten.append(page)
-            self._crawl.pause(str(error))
+            self._run.pause(str(error))
             return
         self._end_or_lose(page, written)
 
     def put_back(self, page: Page) -> None:
         """Return a page whose end failed through a fault of ours, unless it did end."""
         if not page.lease.ended:
-            self._crawl.frontier.put_back(page.lease, self._crawl.now())
+            self._frontier.put_back(page.lease, self._run.now())
 
     def write_again(self) -> None:
         """End the pages that found no room; StorageError when there still is none."""
         while self._unwritten:
-            written = self._write(self._unwritten[0])
+            written = self._records.write(self._unwritten[0])
             self._end_or_lose(self._unwritten.pop(0), written)
-            if self._crawl.lost:
-                raise StorageError(self._crawl.lost)
+            if self._run.lost:
+                raise StorageError(self._run.lost)
 
     def forget(self) -> None:
         """Return the pages that found no room: they are another worker's now."""
@@ -82,111 +82,71 @@ class PageCompletion:
         try:
             self._end(page, written)
         except StorageError as error:
-            if self._crawl.fleet is None:
+            if not self._run.rejoins:
                 raise
             self.put_back(page)
-            self._crawl.lose(str(error))
-
-    def _write(self, page: Page) -> Written | None:
-        crawl, wire, lease = self._crawl, page.wire, page.lease
-        if lease.is_render:
-            return crawl.renders.write(page)
-        if wire is None or not wire.status or lease.is_hub:
-            return None
-        context = Context(
-            page.url,
-            lease.row.via,
-            lease.embed.page.hops + lease.row.hops if lease.embed else lease.row.hops,
-            lease.delay_seconds,
-            wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
-            page.body[:SAMPLE_BYTES],
-            page.notes,
-        )
-        digest = page.digest or payload_digest(wire.body)
-        original = self._original(page, digest) if lease.embed is None else None
-        written = crawl.archive.write(exchange_of(wire), context, digest, original)
-        if lease.embed is None:
-            self._remember(page, written, original)
-        if lease.is_robots and wire.status == 200 and not page.unusable:
-            crawl.archive.robots_copy(lease.row.note, wire.started_at, page.body)
-        return written
-
-    def _original(self, page: Page, digest: bytes) -> Original | None:
-        """The capture that this one need not repeat."""
-        duplicates = self._crawl.duplicates
-        if page.status == 304:
-            before = self._crawl.store.page(page.lease.row.page_key)
-            original = duplicates.original(before.digest) if before else None
-            return original and original._replace(profile=NOT_MODIFIED)
-        if page.to_render is not None:
-            return None  # the browser is given this very record
-        return duplicates.original(digest) if page.payload else None
-
-    def _remember(self, page: Page, written: Written, original: Original | None) -> None:
-        """Let later pages refer to this one."""
-        duplicates, changes = self._crawl.duplicates, self._crawl.frontier.state.changes
-        row = page.lease.row
-        if page.payload and original is None:
-            duplicates.add_payload(written.digest, Original(written.record_id, page.url, written.date), changes)
-        if page.fingerprint is not None and page.duplicate is None:
-            duplicates.add_fingerprint(Fingerprint(row.host, page.fingerprint, row.page_key), page.url, changes)
+            self._run.lose(str(error))
 
     def _end(self, page: Page, written: Written | None) -> None:
-        crawl, wire, lease = self._crawl, page.wire, page.lease
-        now = crawl.now()
+        frontier, learned, tallies, wire, lease = (
+            self._frontier,
+            self._learned,
+            self._run.tallies,
+            page.wire,
+            page.lease,
+        )
+        now = self._run.now()
         self._count(page)
         if lease.is_render:
-            crawl.renders.end(page, written)
+            self.renders.end(page, written)
             return
         if wire is not None and wire.ended_at:
             if lease.host.answered_at:
-                crawl.tallies.paused(wire.started_at - lease.host.answered_at, lease.delay_seconds)
+                tallies.paused(wire.started_at - lease.host.answered_at, lease.delay_seconds)
             lease.host.answered_at = wire.ended_at
             lease.host.busy_seconds += max(0.0, wire.ended_at - wire.started_at) + lease.host.delay_seconds
         if page.status:
-            crawl.tallies.answered(page.status, wire.ttfb_seconds if wire else None)
+            tallies.answered(page.status, wire.ttfb_seconds if wire else None)
         digest = written.digest if written else b""
-        crawl.archive.attempt(_attempt(page, written, now), now)
+        self._records.log(_attempt(page, written, now), now)
         ending = FetchOutcome(
             page.reason,
             None if page.unusable else page.status,
             wire.ttfb_seconds if wire else None,
-            retry_after_seconds(page.retry_after or None, now, crawl.retry_after_max),
+            retry_after_seconds(page.retry_after or None, now, self._retry_after_max_seconds),
             page.location,
             lease.row.tries,
             stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
-            render=crawl.renders.place(page, written),
+            render=self.renders.place(page, written),
         )
         visit = _visit(page, digest)
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
-            crawl.frontier.finish(lease, ending, PageRecord(page.url, page.reason, 0, now), b"", now)
-            crawl.learned.certificates.learn(visit, now)
+            frontier.finish(lease, ending, PageRecord(page.url, page.reason, 0, now), b"", now)
+            learned.certificates.learn(visit, now)
             return
-        record = crawl.learned.revisits.learn(visit, now)
-        crawl.frontier.finish(lease, ending, record, page.body, now)
+        record = learned.revisits.learn(visit, now)
+        frontier.finish(lease, ending, record, page.body, now)
         if page.reason not in GOOD:
-            crawl.troubles.ended(page, now)
-        crawl.learned.learn(visit, now)
+            self._troubles.ended(page, now)
+        learned.learn(visit, now)
 
     def _count(self, page: Page) -> None:
-        crawl, wire = self._crawl, page.wire
-        stats = crawl.crawler.stats
-        assert stats is not None
+        stats, tallies, wire = self._run.stats, self._run.tallies, page.wire
         stats.inc_value(f"{'embeds' if page.lease.embed else 'pages'}/{page.reason}")
         if wire is not None:
             stats.inc_value("bytes/received", wire.received_bytes)
-            crawl.bytes += wire.received_bytes
+            tallies.bytes += wire.received_bytes
             page.lease.host.received_bytes += wire.received_bytes
             if wire.truncated:
                 stats.inc_value(f"truncated/{wire.truncated}")
         if page.lease.embed is not None:
             return
         if page.lease.is_render:
-            crawl.errors += page.reason is not Reason.RENDERED
+            tallies.errors += page.reason is not Reason.RENDERED
         elif page.status is None:
-            crawl.errors += 1
+            tallies.errors += 1
         elif not page.lease.is_robots:
-            crawl.pages += 1
+            tallies.pages += 1
             page.lease.host.pages += 1
 
 

@@ -1,71 +1,101 @@
-"""The end of every Page, by our own pipelines: no setting, and no pipeline of a project's, comes between.
+"""The end of every Page, by our own steps: no setting, and no pipeline of a project's, comes between.
 
-A project's items go through ITEM_PIPELINES; ours stand there too and let them pass.
+A project's items go through ITEM_PIPELINES, in which no step of ours stands.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING
 
+from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
 from crawlerproject.parse.response_page import page_by_middleware
-from crawlerproject.pipelines.dedup import DedupPipeline
-from crawlerproject.pipelines.warc import WarcPipeline
 
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
-    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.crawl.completion.comparison import Comparison
+    from crawlerproject.crawl.completion.pages import PageCompletion
+    from crawlerproject.crawl.intake import Intake
+    from crawlerproject.crawl.under_way import UnderWay
     from crawlerproject.items import Page
-    from crawlerproject.spiders.web import WebSpider
+    from crawlerproject.stores.poison import Poison
 
 logger = logging.getLogger(__name__)
 
 
 class PagePipeline:
-    """Takes one Page for every lease; finds those of which a middleware of the project left none."""
+    """Takes one Page for every lease: compares it, queues its links, archives it and ends its lease."""
 
-    def __init__(self, scheduler: FrontierScheduler) -> None:
-        self._scheduler = scheduler
-        self._dedup = DedupPipeline.from_crawler(scheduler.crawler)
-        self._warc = WarcPipeline.from_crawler(scheduler.crawler)
-        self._sent: dict[int, tuple[Lease, Request]] = {}  # by the lease's id: no Page has come of it yet
-
-    def expect(self, lease: Lease, request: Request) -> None:
-        """A request is on its way."""
-        self._sent[id(lease)] = (lease, request)
-
-    def forget(self, lease: Lease) -> None:
-        """A lease goes back, or its Page is here."""
-        self._sent.pop(id(lease), None)
+    def __init__(
+        self,
+        comparison: Comparison,
+        intake: Intake,
+        completion: PageCompletion,
+        poison: Poison,
+        under_way: UnderWay,
+        count_error: Callable[[], None],
+    ) -> None:
+        """``count_error`` is called after each fault of ours."""
+        self._comparison = comparison
+        self._intake = intake
+        self._completion = completion
+        self._poison = poison
+        self._under_way = under_way
+        self.count_error = count_error
+        self.long = LongPages(self, intake)
 
     async def complete(self, page: Page) -> None:
         """Compare, archive and end a Page. A fault of ours leaves its row queued; many in a row stop the crawl."""
-        self.forget(page.lease)
+        self._under_way.answered(page.lease)
         try:
-            await self._dedup.process_item(page)
-            self._warc.process_item(page)
+            await self._comparison.compare(page)
+            if not page.lease.ended:
+                self._finish(page)
         except Exception:
             logger.exception("could not end %s", page.url)
-            self._scheduler.put_back(page)
-            cast("WebSpider", self._scheduler.crawler.spider).count_error()
+            self.fail(page)
 
-    async def complete_lost(self) -> None:
-        """End the leases whose request the engine let go without an answer: a middleware put another in its place."""
-        slot: Any = getattr(self._scheduler.crawler.engine, "_slot", None)
-        if slot is None or not self._sent:
-            return
-        waiting = self._scheduler.waiting()
-        lost = [
-            lease for lease, request in self._sent.values() if request not in slot.inprogress and request not in waiting
-        ]
-        for lease in lost:
-            await self.complete(_replaced(lease))
+    def _finish(self, page: Page) -> None:
+        """Queue a page's links, archive it and end its lease. A page with very many links ends later, by ``end``."""
+        if self._intake.waits_for_store and len(page.found) + len(page.changed) > MOST_AT_ONCE:
+            self.long.begin(page)
+        else:
+            if page.changed:
+                self._intake.announced(page.changed)
+            added = self._intake.queue(page.found)
+            if added is None:
+                self.long.hold(page)
+            else:
+                page.new_links = added
+                self.end(page)
+        if self._poison.suspects and page.wire is not None:
+            self._poison.acquit(page.lease.row.key)
 
+    def end(self, page: Page) -> None:
+        """A page's links are queued: archive it and end its lease."""
+        with self._poison.reading(page.lease.row):
+            self._completion.finish(page)
+        self._under_way.over(page.lease)
 
-def _replaced(lease: Lease) -> Page:
-    page = page_by_middleware(lease, "a downloader middleware put another request in its place")
-    if lease.embed is not None:
-        lease.embed.answered(RuntimeError(page.error))
-    return page
+    def put_back(self, page: Page) -> None:
+        """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
+        self._completion.put_back(page)
+        self._under_way.over(page.lease)
+
+    def fail(self, page: Page) -> None:
+        """As ``put_back``, for an error that counts as ours."""
+        self.put_back(page)
+        self.count_error()
+
+    async def complete_replaced(self, known: Container[Request]) -> None:
+        """End the leases whose request the engine let go without an answer: a middleware put another in its place.
+
+        ``known``: the requests that the engine has or will have.
+        """
+        for lease in self._under_way.unanswered(known):
+            page = page_by_middleware(lease, "a downloader middleware put another request in its place")
+            if lease.embed is not None:
+                lease.embed.answered(RuntimeError(page.error))
+            await self.complete(page)

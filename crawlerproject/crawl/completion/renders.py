@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
-from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.stores.archive.plain_responses import PlainResponse
 from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.completion.page_archive import Records
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Page
     from crawlerproject.rules.url.urls import Address
@@ -28,13 +30,16 @@ _TRIES = 3
 class RenderCompletion:
     """As ``PageCompletion``, for pages in the browser."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._crawl = crawl
+    def __init__(self, frontier: Frontier, records: Records, learned: Learners, run: Run) -> None:
+        self._frontier = frontier
+        self._records = records
+        self._learned = learned
+        self._run = run
         self._said_no_browser = False
 
     def no_browser(self, why: str) -> None:
         """Pages that want a browser stay queued for a later run; said once."""
-        self._crawl.frontier.renders.closed = why
+        self._frontier.renders.closed = why
         if not self._said_no_browser:
             self._said_no_browser = True
             logger.warning("Pages that need a browser stay queued for a later run: %s.", why)
@@ -43,26 +48,15 @@ class RenderCompletion:
         """Where the browser will find the plain answer, for a page that goes back for it; "" for any other."""
         if page.to_render is None or written is None:
             return ""
-        if why := self._crawl.frontier.renders.closed:
+        if why := self._frontier.renders.closed:
             self.no_browser(why)
         return PlainResponse(written.filename, written.offset, written.length, *page.to_render).note()
 
-    def write(self, page: Page) -> Written | None:
-        """Archive what the browser made of a page; StorageError without room."""
-        rendered = page.rendered
-        if rendered is None or not rendered.html:
-            return None
-        facts = [*rendered.facts(), *page.notes]
-        times = rendered.started_at, rendered.ended_at
-        return self._crawl.archive.write_render(
-            Render(page.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
-        )
-
     def end(self, page: Page, written: Written | None) -> None:
         """Log a render, remember what it gained and end its lease."""
-        crawl, lease, rendered = self._crawl, page.lease, page.rendered
-        row, renders, now = lease.row, crawl.frontier.renders, crawl.now()
-        crawl.archive.attempt(
+        frontier, lease, rendered = self._frontier, page.lease, page.rendered
+        row, renders, now = lease.row, frontier.renders, self._run.now()
+        self._records.log(
             Attempt(
                 rendered.started_at if rendered and rendered.started_at else lease.leased_at,
                 rendered.ended_at if rendered and rendered.ended_at else now,
@@ -90,14 +84,14 @@ class RenderCompletion:
             # Without all of its files it says nothing of what its template gains.
             plain = PlainResponse.of(row.note)
             visit = visit._replace(plain=(plain.words, plain.links), rendered=page.gained)
-        crawl.learned.learn(visit, now)
-        crawl.frontier.finish_render(lease, now, again=again)
+        self._learned.learn(visit, now)
+        frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
         """Log and count a sub-request that could not be had politely while its page was in the browser."""
-        crawl, row, now = self._crawl, lease.row, self._crawl.now()
-        crawl.frontier.state.refused.counts[reason] += 1
-        crawl.archive.attempt(
+        row, now = lease.row, self._run.now()
+        self._frontier.state.refused.counts[reason] += 1
+        self._records.log(
             Attempt(
                 now, now, address.url, reason, host=address.host, via=row.url, depth=row.depth + 1, hop="E",
                 error="no turn of its host within the page's time",

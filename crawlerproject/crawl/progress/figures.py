@@ -12,7 +12,9 @@ from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.progress.troubles import Troubles
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.hosts.host import Host
 
 # Where a host is counted that is about to be asked, by its stage; the others wait, rest, or lack a lease.
@@ -53,14 +55,14 @@ class Allowed:
         return rate, max(part.seconds for part in known)
 
 
-def progress(crawl: Crawl) -> Progress:
+def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed) -> Progress:
     """Where the crawl stands; costs a look at every host in memory."""
-    now, frontier = crawl.now(), crawl.frontier
+    now, done = run.now(), run.tallies
     counts = Counter[str]()
     queues: list[Queue] = []
     quiet: list[Host] = []  # those that rest or keep their pause
     bench = frontier.workbench
-    part, parts = crawl.allowed.turn(len(bench.hosts))
+    part, parts = allowed.turn(len(bench.hosts))
     for host in frontier.workbench.hosts.values():  # what is called here is called a hundred thousand times
         doing = _STAGES[host.stage]
         if not host.work or host.given_up:
@@ -74,18 +76,18 @@ def progress(crawl: Crawl) -> Progress:
         if doing != "resting" and (parts == 1 or hash(host.address or host.name) % parts == part):
             queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
     on_disk = frontier.hosts.counts_on_disk
-    per_second, seconds = crawl.allowed.take(limits(queues, bench.ip_pause_seconds))
+    per_second, seconds = allowed.take(limits(queues, bench.ip_pause_seconds))
     eta = max(seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well
-    moves = bool(sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or crawl.halted)
+    moves = bool(sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or run.halted)
     if counts["waiting"] and wake is not None and wake - now < _SOON_SECONDS:
         moves = True
     if not moves and not on_disk.hosts:
         wake = min((free_at(host, now) for host in quiet), default=None)
     return Progress(
-        pages=crawl.pages,
-        bytes=crawl.bytes,
-        errors=crawl.errors,
+        pages=done.pages,
+        bytes=done.bytes,
+        errors=done.errors,
         hosts_in_flight=counts["in_flight"],
         hosts_ready=counts["ready"],
         hosts_waiting=counts["waiting"],
@@ -99,8 +101,8 @@ def progress(crawl: Crawl) -> Progress:
         ceiling_per_second=_with_disk(
             per_second, sum(counts.values()) - counts["resting"], on_disk.hosts - on_disk.resting
         ),
-        standing=() if moves else crawl.troubles.standing(quiet, now, on_disk.hosts),
-        paused=crawl.halted,
+        standing=() if moves else troubles.standing(quiet, now, on_disk.hosts),
+        paused=run.halted,
     )
 
 

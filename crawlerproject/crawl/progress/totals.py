@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.crawl import Crawl
+    from crawlerproject.crawl.progress.tallies import Tallies
+    from crawlerproject.stores.protocols import FrontierStore
 
 _FACT = "totals"
 
@@ -25,20 +26,20 @@ class Totals(NamedTuple):
 class TotalsBook:
     """Adds what this process has done to what was committed before it."""
 
-    def __init__(self, crawl: Crawl) -> None:
+    def __init__(self, store: FrontierStore, tallies: Tallies, now: float) -> None:
         """When the crawl's store is open; again when a worker begins anew."""
-        self._crawl = crawl
-        self._stored = crawl.store.fact(_FACT)
-        self._before = Totals(*orjson.loads(self._stored)) if self._stored else Totals(0, 0, 0, crawl.now())
-        self._at_begin = (crawl.pages, crawl.bytes, crawl.errors)
+        self._tallies = tallies
+        self._stored = store.fact(_FACT)
+        self._before = Totals(*orjson.loads(self._stored)) if self._stored else Totals(0, 0, 0, now)
+        self._at_begin = (tallies.pages, tallies.bytes, tallies.errors)
 
     def now(self) -> Totals:
         """As of this moment, with what is not committed yet."""
-        crawl, (pages, received, errors), before = self._crawl, self._at_begin, self._before
+        done, (pages, received, errors), before = self._tallies, self._at_begin, self._before
         return Totals(
-            before.pages + crawl.pages - pages,
-            before.bytes + crawl.bytes - received,
-            before.errors + crawl.errors - errors,
+            before.pages + done.pages - pages,
+            before.bytes + done.bytes - received,
+            before.errors + done.errors - errors,
             before.since,
         )
 

@@ -6,16 +6,15 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.errors import FrontierDamaged, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
+    from crawlerproject.crawl.engine import Engine
     from crawlerproject.frontier.frontier import Frontier
 
 logger = logging.getLogger(__name__)
@@ -26,22 +25,12 @@ _HOSTS_AT_A_TIME = 250
 _AGAIN_SECONDS = 1.0
 
 
-def stop_for_damage(crawler: Crawler, error: FrontierDamaged) -> None:
-    """End the crawl: what cannot be read of its frontier would be forgotten."""
-    logger.error("%s The crawl stops.", error)
-    engine = crawler.engine
-    assert engine is not None
-    deferred_from_coro(engine.close_spider_async(reason="frontier_damaged"))
-
-
 class QueueLoader:
-    """Until it is done the crawl is not over; ``wake`` is told whenever there may be more to do."""
+    """Until it is done the crawl is not over."""
 
-    def __init__(
-        self, crawler: Crawler, frontier: Frontier, wake: Callable[[], None], done: Callable[[], None]
-    ) -> None:
-        """``done`` is called when the last of them is taken up."""
-        self._crawler = crawler
+    def __init__(self, engine: Engine, frontier: Frontier, wake: Callable[[], None], done: Callable[[], None]) -> None:
+        """``wake`` is called whenever there may be more to do, ``done`` when the last host is taken up."""
+        self._engine = engine
         self._frontier = frontier
         self._wake = wake
         self._done = done
@@ -68,15 +57,13 @@ class QueueLoader:
         try:
             self._some()
         except FrontierDamaged as error:
-            stop_for_damage(self._crawler, error)
+            self._engine.stop_for_damage(error)
             return
         except StorageError:  # no room on the disk to list them: the crawl pauses for that by itself
             self._timer = call_later(_AGAIN_SECONDS, self._go_on)
             return
         except Exception:  # a frontier that cannot be read: without the rest the crawl would never be over
             logger.exception("the hosts of an earlier run could not be taken up; the crawl stops")
-            engine = self._crawler.engine
-            assert engine is not None
-            deferred_from_coro(engine.close_spider_async(reason="loading_failed"))
+            self._engine.stop("loading_failed")
             return
         self._wake()

@@ -115,6 +115,11 @@ class WarcFiles:
         """What to commit; None when no file is open."""
         return OpenFile(self._filename, self._length) if self._descriptor >= 0 else None
 
+    @property
+    def full(self) -> bool:
+        """Whether the open file has reached its size."""
+        return self._descriptor >= 0 and self._length >= self._series.max_bytes
+
     def sync(self) -> None:
         """Make what was appended survive a power loss. May run in a thread, not while a file is closed."""
         if self._descriptor >= 0:
@@ -123,9 +128,7 @@ class WarcFiles:
 
     def roll_if_full(self) -> str | None:
         """Close a file that has reached its size, right after a commit; its name, or None. Index in the background."""
-        if self._descriptor < 0 or self._length < self._series.max_bytes:
-            return None
-        return self._finish()
+        return self._finish() if self.full else None
 
     def close(self) -> str | None:
         """Close the open file after a commit and wait for its index; its name, or None."""

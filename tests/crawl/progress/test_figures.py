@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.progress.figures import Allowed, progress
+from crawlerproject.crawl.progress import figures
+from crawlerproject.crawl.progress.figures import Allowed
 from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.crawl.run import Run
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.workbench import Workbench
+from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.bottleneck import bound_by, load_of
 
 NOW = 1000.0
@@ -36,10 +39,13 @@ def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
         workbench=bench,
         wake_at=bench.wake_at,
     )
-    return SimpleNamespace(
-        now=lambda: NOW, frontier=frontier, pages=0, bytes=0, errors=1, halted="", allowed=Allowed(),
-        troubles=Troubles([]),
-    )  # fmt: skip
+    run = Run(SimpleNamespace(inc_value=None), clock=lambda: NOW)
+    return SimpleNamespace(frontier=frontier, run=run, allowed=Allowed(), troubles=Troubles([]))
+
+
+def progress(look: Any) -> Progress:
+    """Where it stands."""
+    return figures.progress(look.frontier, look.troubles, look.run, look.allowed)
 
 
 def status(look: Any) -> dict[str, Any]:

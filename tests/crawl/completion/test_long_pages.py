@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,18 +16,14 @@ from crawlerproject.rules.url.urls import parse
 
 
 class Taker:
-    """What of a scheduler is needed: it notes what it is given, and in which turn of the loop."""
+    """The intake and the pipeline in one: notes what it is given, in order."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, Any]] = []
-        self.crawl = SimpleNamespace(paused="")
+        self.paused = ""
         self.errors = 0
-        self.crawler = SimpleNamespace(spider=SimpleNamespace(count_error=self._count))
         self.pause_at = self.fail_at = -1
         self.added = 0
-
-    def _count(self) -> None:
-        self.errors += 1
 
     def add(self, found: list[DiscoveredUrl]) -> int:
         """A slice of links, all of them new."""
@@ -37,7 +32,7 @@ class Taker:
         if 0 <= self.fail_at < self.added:
             raise RuntimeError("a fault of ours")
         if 0 <= self.pause_at < self.added:
-            self.crawl.paused = "no room"
+            self.paused = "no room"
         return len(found)
 
     def announced(self, pages: list[Any]) -> None:
@@ -51,6 +46,11 @@ class Taker:
     def put_back(self, page: Page) -> None:
         """The page is tried again."""
         self.said.append(("put_back", page.url))
+
+    def fail(self, page: Page) -> None:
+        """A fault of ours."""
+        self.put_back(page)
+        self.errors += 1
 
     def wake(self) -> None:
         """There may be work."""
@@ -68,8 +68,8 @@ def long_page(name: str, links: int, changed: int = 0) -> Page:
 
 
 def long_pages(taker: Taker) -> LongPages:
-    """The line, before a scheduler of the test."""
-    return LongPages(taker)  # type: ignore[arg-type]
+    """The line, between intake and pipeline of the test."""
+    return LongPages(taker, taker)  # type: ignore[arg-type]
 
 
 async def _until_empty(pages: LongPages) -> int:
@@ -126,12 +126,12 @@ def test_a_pause_stops_between_two_slices_and_the_rest_follows() -> None:
     async def run() -> None:
         pages = long_pages(taker)
         pages.begin(long_page("a", 1_000))
-        while not taker.crawl.paused:
+        while not taker.paused:
             await asyncio.sleep(0)
         pages.hold(long_page("held", 10))
         await asyncio.sleep(0.01)
         assert taker.words() == ["add"] * 3
-        taker.crawl.paused, taker.pause_at = "", -1
+        taker.paused, taker.pause_at = "", -1
         pages.go_on()
         await _until_empty(pages)
 
@@ -169,7 +169,7 @@ def test_at_the_close_pages_end_or_go_back(paused: str) -> None:
     async def run() -> None:
         pages = long_pages(taker)
         pages.begin(long_page("a", 5_000))
-        taker.crawl.paused = paused
+        taker.paused = paused
         await pages.finish()
         assert len(pages) == 0
 

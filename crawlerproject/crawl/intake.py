@@ -1,0 +1,70 @@
+"""What enters a running crawl: a page's links, seeds, and word of pages that have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
+
+if TYPE_CHECKING:
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.crawl.session import Session
+    from crawlerproject.rules.url.urls import Address
+
+
+class Intake:
+    """Queues what the spider, the pages and the hubs name. Where the store has no room the crawl pauses."""
+
+    def __init__(self, session: Session, run: Run, wake: Callable[[], None]) -> None:
+        """``wake``: there may be work."""
+        self._member = session.member
+        self._frontier = session.frontier
+        self._announcements = session.announcements
+        self._troubles = session.troubles
+        self._run = run
+        self.wake = wake
+
+    @property
+    def paused(self) -> str:
+        """Why the store takes nothing; "" while it does."""
+        return self._run.paused
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether to queue a URL takes time, since its host and its key are looked up at once."""
+        return self._member.alone
+
+    def add(self, found: Iterable[DiscoveredUrl]) -> int:
+        """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""
+        return self.queue(found) or 0
+
+    def queue(self, found: Iterable[DiscoveredUrl]) -> int | None:
+        """As ``add``; None when the store has no room: the crawl pauses, and they are queued when that is over."""
+        try:
+            return self._member.take(found, self._frontier, self._run.now())
+        except StorageError as error:
+            self._run.pause(str(error))
+            return None
+
+    def add_seeds(self, seeds: Iterable[Address]) -> None:
+        """Queue the operator's seeds; known ones are skipped. A crawl that ends as it begins ignores them."""
+        if self._run.closed:
+            return
+        self.add([seed_found(address) for address in seeds])
+        self._troubles.refused(self._frontier.state.refused.take_seeds())
+        self.wake()
+
+    def changed(self, pages: Iterable[tuple[Address, float]]) -> int:
+        """Take word that known pages changed at these moments; how many were believed. StorageError."""
+        if not self._member.alone:
+            return 0  # their records are other workers'
+        return self._announcements.changed(pages, self._run.now())
+
+    def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
+        """Take word of a list that known pages changed, and count what is believed."""
+        try:
+            self._run.stats.inc_value("recrawl/announced", self.changed(pages))
+        except StorageError as error:  # the list says it again when it is read again
+            self._run.pause(str(error))

@@ -1,0 +1,156 @@
+"""Whether a crawl has one process or several: what differs between them while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from crawlerproject.config.fleet import answer_seconds, shared
+from crawlerproject.fleet.ip_reservations import IpReservations
+from crawlerproject.fleet.join import join
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.rocks.frontier_folder import open_frontier
+from crawlerproject.stores.rocks.store import RocksStore
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.errors import FetchError
+    from crawlerproject.fleet.worker import Fleet
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.learner import Kept
+    from crawlerproject.frontier.lease import Lease
+
+Store = BufferedStore | RocksStore
+
+# What a request may take beyond its timeout, as the loop's lag.
+_HOLD_MARGIN_SECONDS = 5.0
+
+
+class ReservationEnds(Protocol):
+    """Who asked for an address, and is answered."""
+
+    def granted(self, lease: Lease, error: FetchError | None) -> None:
+        """The address is the lease's now."""
+
+    def refused(self, lease: Lease, wait_seconds: float) -> None:
+        """Another worker has the address; to be tried again after this time."""
+
+
+class Solo:
+    """The only process of its crawl, with its frontier on its own disk."""
+
+    alone = True
+
+    def __init__(self, store: RocksStore) -> None:
+        self.store: Store = store
+        self.ownership: HostOwnership | None = None
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue what was found; how many were new. StorageError."""
+        return frontier.add(found, now)
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Before a commit, what other workers wrote: nothing."""
+
+    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Within a commit, what was found for others: nothing, since ``take`` has queued it."""
+
+    def deliver_now(self, frontier: Frontier, now: float) -> None:
+        """As ``deliver``."""
+
+    def settle(self) -> None:
+        """After a commit, what was read is done with: nothing."""
+
+    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+        """After a commit, whether hosts may have come from other workers."""
+        return False
+
+    def reach(self) -> None:
+        """Find out whether the disk takes more. Blocking; StorageError."""
+        self.store.sync()
+
+    def finished(self, idle: Callable[[], bool]) -> bool:
+        """Whether nothing is left to do in the whole crawl."""
+        return idle()
+
+    def may_ask(self, host: str) -> bool:
+        """Whether an answer will surely come before another worker may ask the host."""
+        return True
+
+    def ask_until(self, host: str) -> float | None:
+        """Until when (seconds since boot) an answer must be complete: no lease runs out."""
+        return None
+
+    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
+        """The workbench has the clocks of all addresses."""
+        return None
+
+    def close(self) -> None:
+        """No other process waits for its hosts."""
+
+
+class Member:
+    """A worker of a fleet: a ``Fleet`` decides about the hosts of its partitions, in a frontier in Redis."""
+
+    alone = False
+
+    def __init__(self, fleet: Fleet, settings: BaseSettings) -> None:
+        """``fleet`` has begun."""
+        self._settings = settings
+        self.store: Store = fleet.store
+        self.ownership: HostOwnership | None = fleet
+        self._fleet = fleet
+        self.read, self.deliver, self.deliver_now = fleet.read, fleet.deliver, fleet.deliver_now
+        self.settle, self.reach, self.close = fleet.settle, fleet.store.reach, fleet.close
+        self.may_ask, self.ask_until = fleet.may_ask, fleet.ask_until
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Keep what was found for the next commit, what is for this worker's own hosts as well."""
+        self._fleet.outbox.extend(found)
+        return 0
+
+    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
+        fleet, done = self._fleet, run.tallies
+        fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
+        for how, count in fleet.store.links.filter.told().items():
+            run.stats.inc_value(f"links/{how}", count)
+        await fleet.turn(frontier, learned, idle=idle())
+        return True
+
+    def finished(self, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``: all workers have agreed on it."""
+        return self._fleet.done
+
+    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
+        """Workers ask no address at the same time where PACE_PER_IP says so."""
+        settings = self._settings
+        if not settings.getbool("PACE_PER_IP"):
+            return None
+        return IpReservations(
+            self._fleet.fleet,
+            hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
+            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+            granted=ends.granted,
+            refused=ends.refused,
+            failed=lambda error: run.pause(str(error)),
+            at_hand=self._fleet.store.at_hand,
+        )
+
+
+Membership = Solo | Member
+"""One process's place among those of its crawl."""
+
+
+def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run) -> Membership:
+    """Open the frontier's store, in a fleet as its member, whose clock ``run`` follows then. Raises OperatorError."""
+    if not shared(settings):
+        return Solo(open_frontier(folder))
+    fleet = join(settings, folder)
+    run.follow(fleet.begin())
+    return Member(fleet, settings)

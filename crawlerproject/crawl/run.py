@@ -1,0 +1,73 @@
+"""What lasts as long as the process of a crawl: its clock, why it asks nothing now, and what it has counted."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from crawlerproject.crawl.progress.tallies import Tallies
+from crawlerproject.runtime.clock import steady
+from crawlerproject.stores.operator_files.control import Pauses
+
+logger = logging.getLogger(__name__)
+
+
+class Stats(Protocol):
+    """Scrapy's collector of statistics, as far as a crawl needs it."""
+
+    def inc_value(self, key: str, count: int = 1) -> None: ...
+
+
+class Run:
+    """One process's part of a crawl. Sessions begin and end within it."""
+
+    def __init__(self, stats: Stats, *, rejoins: bool = False, clock: Callable[[], float] | None = None) -> None:
+        """``rejoins``: another worker may take over what this one has not committed. ``clock`` gives epoch seconds."""
+        self.stats = stats
+        self.rejoins = rejoins
+        self.tallies = Tallies()
+        self.paused = ""  # why nothing is leased; "" while it goes on
+        self.lost = ""  # why another worker may have what this one works on; "" while none has
+        self.pauses = Pauses()  # the operator's
+        self.closed = False
+        self._started = time.monotonic()
+        self._epoch = steady() - self._started
+        self.now = clock or self._now
+
+    def _now(self) -> float:
+        """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
+        return self._epoch + time.monotonic()
+
+    def follow(self, epoch: float) -> None:
+        """Count from another clock: ``epoch`` is its time (seconds) at which ``time.monotonic()`` was 0."""
+        self._epoch = epoch
+
+    @property
+    def running_seconds(self) -> float:
+        """Since this start."""
+        return time.monotonic() - self._started
+
+    @property
+    def halted(self) -> str:
+        """Why nothing is leased, in words: a full disk, an absent Redis, the operator; "" while it goes on."""
+        return self.paused or (f"by the operator, {self.pauses.crawl}" if self.pauses.crawl else "")
+
+    def pause(self, why: str) -> None:
+        """Lease nothing more until there is room again, or Redis answers again."""
+        if not self.paused:
+            logger.error("The crawl pauses: %s; it goes on by itself when that is over.", why)
+        self.paused = why
+
+    def go_on(self) -> None:
+        """The reason for the pause is over."""
+        logger.warning("The crawl goes on.")
+        self.paused = ""
+
+    def lose(self, why: str) -> None:
+        """Rely on nothing that is not committed: the next commit replaces the session. Nothing is leased till then."""
+        self.pause(why)
+        if not self.lost:
+            logger.warning("%s: this worker forgets what it has not committed and joins again.", why)
+        self.lost = why

@@ -1,0 +1,125 @@
+"""All that a crawl works with from its start to its end, or until it begins anew: built whole and replaced as one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crawlerproject.crawl import assembly as parts
+from crawlerproject.crawl.completion.commits import Commits
+from crawlerproject.crawl.completion.page_archive import PageArchive
+from crawlerproject.crawl.completion.pages import PageCompletion
+from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
+from crawlerproject.crawl.membership import Membership, Store, membership_of
+from crawlerproject.crawl.progress.totals import TotalsBook
+from crawlerproject.crawl.progress.troubles import Troubles
+from crawlerproject.crawl.start.resume import Resumed, resume
+from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.learned.announcements import Announcements
+from crawlerproject.rules.limits import limits_of
+from crawlerproject.rules.url.seed_rules import host_limits
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.crawl.learned import Learned
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.gates import Gates, NeverCrawl
+    from crawlerproject.frontier.learned.subscriptions import Subscriptions
+    from crawlerproject.stores.archive.archive import Archive
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, frozen=True)
+class Session:
+    """The parts that know each other. None of them outlives the session."""
+
+    member: Membership
+    archive: Archive
+    gates: Gates
+    frontier: Frontier
+    learned: Learned
+    announcements: Announcements
+    subscriptions: Subscriptions | None  # None: hubs cannot reach this crawl
+    resumed: Resumed
+    troubles: Troubles
+    limits: CrawlLimits
+    pages: PageCompletion
+    commits: Commits
+
+    @property
+    def store(self) -> Store:
+        """The frontier's."""
+        return self.member.store
+
+    def write_again(self, now: float) -> None:
+        """Finish what found no room in the store or the archive; StorageError when there still is none."""
+        self.pages.write_again()
+        self.frontier.add_again(now)
+
+    def close(self, now: float) -> None:
+        """Make the last commit and close everything under its final name. StorageError: ``abandon`` it."""
+        self.write_again(now)
+        self.commits.whole()
+        self.archive.close()
+        self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))
+        self.store.sync()
+        self.member.close()
+
+
+def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, never_crawl: NeverCrawl) -> Session:
+    """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
+    member = membership_of(settings, folder, run)
+    try:
+        return _assembled(settings, folder, spider, run, member, never_crawl)
+    except BaseException:
+        member.store.close()
+        raise
+
+
+def _assembled(
+    settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, member: Membership, never_crawl: NeverCrawl
+) -> Session:
+    store = member.store
+    clean = store.fact(CLEAN_FACT)
+    archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
+    totals = TotalsBook(store, run.tallies, run.now())
+    if not member.alone:
+        refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
+    resumed = resume(folder, store, spider, continued=clean is not None)
+    limits = limits_of(resumed.arguments.limits)
+    if not member.alone:
+        refuse_sums(limits)
+    traps = parts.traps_of(settings, store)
+    gates = parts.gates_in(settings, store, resumed, traps, never_crawl)
+    per_host = limits_of(resumed.arguments.limits, per_host=True)
+    holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
+    frontier = parts.frontier_of(settings, folder, store, gates, member.ownership, run.now(), clean, holds)
+    learned = parts.learned_of(settings, store, frontier, traps, totals)
+    records = PageArchive(archive, frontier, learned.duplicates)
+    troubles = Troubles(resumed.hosts)
+    session = Session(
+        member,
+        archive,
+        gates,
+        frontier,
+        learned,
+        Announcements(store, frontier, learned.hosts.revisits, recrawl=spider.recrawl),
+        parts.subscriptions_of(settings, store, frontier) if member.alone else None,
+        resumed,
+        troubles,
+        CrawlLimits(limits, totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT")),
+        PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
+        Commits(frontier, archive, learned, member, troubles, run),
+    )
+    if not member.alone and settings.getint("WEBSUB_PORT"):
+        logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
+    # From here on a start that does not find "1" again follows a crash.
+    store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
+    return session
