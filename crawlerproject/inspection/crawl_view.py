@@ -1,7 +1,4 @@
-"""Whoever looks at a crawl from outside: its folder or its workers', the settings of its start, and how it stands.
-
-The base of the commands that answer questions (``why``, ``hosts``, ``status`` ...). Nothing here changes a crawl.
-"""
+"""A crawl seen from outside, read only: its folder or its workers', the settings of its start, and its state."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Why a URL or a host is in the state it is in: one word for the state, one for the reason, and the facts behind.
 
 Answers from what the store holds and from the gates a new link would meet, so the same words come out while a crawl
-runs and after it. Only ``leased`` needs the running process: it is told as ``leases``.
+runs and after it. Only the state ``leased`` needs the running process, which passes its open leases as ``leases``.
 """
 
 from __future__ import annotations
