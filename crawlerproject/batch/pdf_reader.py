@@ -1,7 +1,7 @@
 """``python -m crawlerproject.batch.pdf_reader DOCUMENT_FD``: reads PDFs for pdf_texts.py, one after the other.
 
 A process of its own, since PDFium is a large library in C++ that reads what strangers wrote: it may crash, hang, or
-take all memory. It can write no file and open few, has none of our environment, and ends itself when its caller is gone.
+take all memory. It can write no file and open few, has none of our environment, and ends with its caller.
 For each line on standard input (bytes of the document, which stands in the descriptor given) it answers with the
 length of some JSON in four bytes, and the JSON.
 """

@@ -12,8 +12,8 @@ from crawlerproject.stores.redis.pending import Pending
 from crawlerproject.stores.redis.queue_members import Place
 from crawlerproject.stores.redis.store import RedisStore
 
-# Rows queued and removed by one batch, beyond which no more are refused: Redis serves no other client meanwhile (some 5 µs
-# a row).
+# Rows queued and removed by one batch, beyond which no more are refused: Redis serves no other client meanwhile (some
+# 5 µs a row).
 _ROWS_A_BATCH = 10_000
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-# Rows read beyond those asked for: at eight the look is a tenth of what a page costs the store (benchmarks/frontier_store.py).
+# Rows read beyond those asked for: at eight the look is a tenth of what a page costs the store (benchmarks).
 ROWS_AHEAD = 8
 # All rows kept. Hosts come in turn, so with too many of them to keep all, the ones that are in stay in: throwing the
 # oldest out would throw out each one just before its turn.
