@@ -61,7 +61,6 @@ def archive_of(
     settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
 ) -> Archive:
     """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
-
     archive = Archive(
         folder,
         unpack_open(store.fact(ARCHIVE_FACT)),
@@ -101,15 +100,14 @@ def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
 
 
 def gates_in(
-    settings: BaseSettings, store: FrontierStore, resumed: Resumed, traps: TrapModel, never_crawl: NeverCrawl
+    settings: BaseSettings, store: FrontierStore, resumed: Resumed, never_crawl: NeverCrawl, traps: TrapModel
 ) -> Gates:
     """The gates of the crawl that goes on, its scope widened by redirects of seeds."""
     hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
     scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
-    gates = gates_of(settings, scope, never_crawl, traps)
     for seed, place in moves_of(store):
-        gates.scope.move(seed, place)
-    return gates
+        scope.move(seed, place)
+    return gates_of(settings, scope, never_crawl, traps)
 
 
 def frontier_of(

@@ -208,7 +208,7 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
     fleet = Fleet(store, part, tmp_path / "w.json", lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
     before = time.time() - time.monotonic()
 
-    assert abs(fleet.begin() - before) < fleet.doubt_seconds < _LATE_SECONDS
+    assert abs(fleet.begin() - before) < fleet.held.doubt_seconds < _LATE_SECONDS
     epoch = part.epoch()
     assert abs(epoch.seconds - before) < epoch.doubt_seconds + _READING_SECONDS
     link.close()
