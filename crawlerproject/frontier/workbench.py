@@ -37,19 +37,9 @@ class HostClock:
     """One host's place in time. Epoch seconds throughout."""
 
     __slots__ = (
-        "address",
-        "address_until",
-        "delay_seconds",
-        "domain",
-        "embeds",
-        "name",
-        "next_free",
-        "ports",
-        "rendering",
-        "serial",
-        "stage",
-        "work",
-    )
+        "address", "address_until", "delay_seconds", "domain", "embeds", "name", "next_free", "ports", "rendering",
+        "serial", "stage", "work",
+    )  # fmt: skip
 
     def __init__(self, name: str, next_free: float = 0.0, delay_seconds: float = 0.0) -> None:
         self.name = name
@@ -74,19 +64,9 @@ class PortsClock(Generic[H]):
     """The clock that all ports of one name share: one of them is asked at a time, at the pace of the name."""
 
     __slots__ = (
-        "ended",
-        "hosts",
-        "known",
-        "last",
-        "line",
-        "name",
-        "next_free",
-        "numbers",
-        "promised_seconds",
-        "rest_until",
-        "turn",
-        "waiting",
-    )
+        "ended", "hosts", "known", "last", "line", "name", "next_free", "numbers", "promised_seconds", "rest_until",
+        "turn", "waiting",
+    )  # fmt: skip
 
     def __init__(self, name: str, waiting: TimerHeap[H]) -> None:
         self.name = name

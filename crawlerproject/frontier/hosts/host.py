@@ -33,42 +33,12 @@ class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
 
     __slots__ = (
-        "answered_at",
-        "arrival",
-        "asked_until",
-        "busy_seconds",
-        "closed_until",
-        "dead_addresses",
-        "escalation",
-        "failures",
-        "fetched",
-        "floor_seconds",
-        "given_up",
-        "held",
-        "held_until",
-        "kept",
-        "known",
-        "last_trouble",
-        "listed",
-        "name_free",
-        "on_disk",
-        "opened",
-        "other_ports",
-        "pace_free",
-        "pages",
-        "promised_seconds",
-        "received_bytes",
-        "rest_until",
-        "rests_on_disk",
-        "robots_unstored",
-        "robots_until_http",
-        "robots_until_https",
-        "rows",
-        "samples",
-        "spare_addresses",
-        "taken",
-        "unstored",
-    )
+        "answered_at", "arrival", "asked_until", "busy_seconds", "closed_until", "dead_addresses", "escalation",
+        "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known", "last_trouble",
+        "listed", "name_free", "on_disk", "opened", "other_ports", "pace_free", "pages", "promised_seconds",
+        "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http", "robots_until_https",
+        "rows", "samples", "spare_addresses", "taken", "unstored",
+    )  # fmt: skip
 
     def __init__(self, name: str, delay_seconds: float) -> None:
         super().__init__(name, 0.0, delay_seconds)
