@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
 
-from crawlerproject.config.values import list_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
@@ -16,10 +15,9 @@ from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, url_p
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
-from crawlerproject.rules.url.scope import Patterns, Scope, ScopedUrl
+from crawlerproject.rules.url.scope import Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
-from crawlerproject.stores.operator_files.user_settings import user_path
+from crawlerproject.stores.operator_files.nevercrawl import Listing
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
@@ -29,9 +27,6 @@ from crawlerproject.stores.protocols import (
     FLAG_STRANGER,
     QueuedPage,
 )
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 # What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
 _ASKED_FOR = FLAG_SEED | FLAG_ROBOTS | FLAG_HUB  # by the operator or by a protocol: out of no scope
@@ -203,37 +198,3 @@ class Gates:
     def _literal_refused(self, name: str) -> bool:
         """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""
         return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))
-
-
-def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
-    """The scope of a crawl with these settings, ``-a scope=``, host keys of seeds, and patterns."""
-    return Scope(
-        mode,
-        seed_hosts,
-        max_depth=settings.getint("SCOPE_MAX_DEPTH"),
-        max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
-        patterns=patterns,
-    )
-
-
-def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, traps: TrapModel | None = None) -> Gates:
-    """The gates of a crawl with these settings."""
-    return Gates(
-        scope,
-        never_crawl,
-        AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
-        GateSettings(
-            settings.getint("SCOPE_MAX_URLS_PER_HOST"),
-            list_of(settings, "SKIP_EXTENSIONS"),
-            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
-            settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
-            hubs=bool(settings.getint("WEBSUB_PORT")),
-        ),
-        traps,
-    )
-
-
-def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
-    """The lists that a crawl with these settings honours: the project's, and the operator's own."""
-    paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
-    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))

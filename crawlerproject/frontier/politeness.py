@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import (
@@ -25,10 +24,6 @@ from crawlerproject.rules.politeness.backoff import (
     failure_rest_seconds,
 )
 from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 # Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
 _REST_STATUSES = (429, 503)
@@ -199,9 +194,3 @@ class HostPoliteness:
 
     def _rest(self, host: Host, rest: Rest) -> None:
         host.escalation, host.rest_until, host.last_trouble = rest.escalation, rest.until, rest.last_trouble
-
-
-def politeness_of(settings: BaseSettings, *, max_failures: int) -> HostPoliteness:
-    """By the PACE_* and BACKOFF_* settings; ``max_failures`` in a row park a host. Raises OperatorError."""
-    paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-    return HostPoliteness(preset_of(settings), rest_limits_of(settings), max_failures=max_failures, paces=paces)
