@@ -116,13 +116,13 @@ class Frontier:
         on_disk = self._paging.wake_at() if self._paging is not None else inf
         return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 
-    def finish(self, lease: Lease, ending: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
+    def finish(self, lease: Lease, outcome: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
         """A lease's end: the page's fate is decided (or it goes back), the host's clock starts.
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
         self.hosts.clock.now = now
-        self._completion.finish(lease, ending, record, body, now)
+        self._completion.finish(lease, outcome, record, body, now)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""

@@ -33,9 +33,9 @@ class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
 
     __slots__ = (
-        "answered_at", "arrival", "asked_until", "busy_seconds", "closed_until", "dead_addresses", "escalation",
-        "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known", "last_trouble",
-        "listed", "name_free", "on_disk", "opened", "other_ports", "pace_free", "pages", "promised_seconds",
+        "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until", "dead_addresses",
+        "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known", "last_trouble",
+        "listed", "name_free", "on_disk", "other_ports", "pace_free", "pages", "promised_seconds",
         "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http", "robots_until_https",
         "rows", "samples", "spare_addresses", "taken", "unstored",
     )  # fmt: skip
@@ -55,7 +55,7 @@ class Host(HostClock):
         self.escalation = 0
         self.last_trouble = 0.0
         self.failures = 0  # in a row
-        self.opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
+        self.breaker_opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
         self.closed_until = 0.0  # outside its Visit-time; not stored, robots.txt says it again
         self.given_up = False  # its probe failed too, or it is held: left alone until the next start
         self.held = ""  # PAUSED or LIMITED: given up for that alone, until it is over
@@ -131,7 +131,7 @@ class Host(HostClock):
             self.rest_until,
             self.last_trouble,
             self.delay_seconds,
-            max(self.failures, self.opened),
+            max(self.failures, self.breaker_opened),
         )
         after = brought_back(before, now, longest)
         if after is not None:
@@ -172,7 +172,7 @@ class Host(HostClock):
                 self.fetched,
                 min(self.failures, 0xFFFF),
                 min(self.escalation, 0xFFFF),
-                min(self.opened, 0xFFFF),
+                min(self.breaker_opened, 0xFFFF),
                 flags,
                 len(self.samples),
             )
@@ -204,7 +204,7 @@ class Host(HostClock):
             host.fetched,
             host.failures,
             host.escalation,
-            host.opened,
+            host.breaker_opened,
             flags,
             samples,
         ) = values
