@@ -92,7 +92,7 @@ class LeaseCompletion:
         return True
 
     def _settle(self, host: Host, consequence: Consequence, outcome: FetchOutcome) -> None:
-        """Say what becomes of a host that keeps failing, and do it."""
+        """Give up or park a host that keeps failing, and log it."""
         if consequence.give_up:
             self._hosts.give_up(host)
             logger.warning(
@@ -113,7 +113,7 @@ class LeaseCompletion:
         self._state.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
-        """The end of a render, which is no answer of the host: what is known of the page stays what that said."""
+        """End a render. The page's record stays that of its plain answer."""
         self._state.leased -= 1
         lease.ended = True
         host = lease.host
@@ -148,7 +148,7 @@ class LeaseCompletion:
         return host
 
     def _left_browser(self, host: Host, now: float) -> None:
-        """The host may have another page rendered; where it waits for that, it is looked at at once."""
+        """Let the host have another page rendered: if it waits for that, its next turn is due."""
         host.rendering = False
         if host.stage in (Stage.WAITING, Stage.IDLE):
             next_free = max(now, host.pace_free, host.rest_until, host.held_until)

@@ -42,7 +42,7 @@ class NeverCrawl(Protocol):
 
 
 class GateSettings(NamedTuple):
-    """What the operator bounds."""
+    """Bounds that the operator sets."""
 
     max_urls_per_host: int
     skip_extensions: Collection[str] = ()
@@ -129,7 +129,7 @@ class Gates:
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
 
     def _left_out(self, target: ScopedUrl, flags: int) -> bool:
-        """Whether a pattern, or the options of a seed, keep out what was let in before they were there."""
+        """Whether a pattern or a seed's options refuse a URL that was queued before they existed."""
         if not self.scope.choosy or flags & _ASKED_FOR:
             return False
         return self.scope.place_refusal(target, is_list=bool(flags & FLAG_SITEMAP)) is not None
@@ -161,7 +161,7 @@ class Gates:
         return Reason.EXTENSION if useless(url_path(target.url), self.skip_extensions) else None
 
     def _stranger_spent(self, host: str, named: DiscoveredUrl | QueuedPage, now: float) -> bool:
-        """Whether the domain that named the URL has used up what it may have us ask of the host."""
+        """Whether the domain that named the URL has spent its budget at this host."""
         domain = inventor(host, named.via, named.flags, named.note)
         return self._traps is not None and self._traps.refuses_stranger(host, domain, now)
 
@@ -179,7 +179,7 @@ class Gates:
         return bad_port(address.host) or self.never_crawl.current(now).excludes(host_name(address.host))
 
     def _trapped(self, address: Address, path: str, name: str, now: float) -> bool:
-        """By its shape, or by what its likes have yielded."""
+        """By the URL's shape, or by what its template has yielded."""
         traps = self._traps
         if traps is None:
             return trap(path, name)

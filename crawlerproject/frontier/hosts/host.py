@@ -34,8 +34,8 @@ class Host(HostClock):
 
     __slots__ = (
         "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until", "dead_addresses",
-        "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known", "last_trouble",
-        "listed", "name_free", "on_disk", "other_ports", "pace_free", "pages", "promised_seconds",
+        "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known",
+        "last_trouble", "listed", "name_free", "on_disk", "other_ports", "pace_free", "pages", "promised_seconds",
         "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http", "robots_until_https",
         "rows", "samples", "spare_addresses", "taken", "unstored",
     )  # fmt: skip
@@ -80,7 +80,7 @@ class Host(HostClock):
 
     @property
     def left_alone(self) -> bool:
-        """Whether its owner asks for a pause so long that it means: do not come."""
+        """Whether robots.txt asks for a pause beyond LEAVE_ALONE_SECONDS, which means: stay away."""
         return self.floor_seconds > LEAVE_ALONE_SECONDS
 
     @property
@@ -94,7 +94,7 @@ class Host(HostClock):
         return self.rows + self.unstored - len(self.taken) - self.kept
 
     def rests_until(self, now: float) -> float:
-        """Until when it is left alone for another reason than its pace; 0 when it is not."""
+        """The end of its rest or of its closed hours; 0 when neither is under way."""
         until = max(self.rest_until, self.closed_until)
         return until if until > now else 0.0
 
@@ -142,7 +142,7 @@ class Host(HostClock):
         return after is not None
 
     def _let_go(self) -> None:
-        """Its pause is none that ends, so its URLs must not wait for it: they are refused, which asks nothing.
+        """The pause is too long to wait for: URLs are refused instead, which sends no request.
 
         Earlier versions took any Crawl-delay for a pause, and stored what came of it.
         """
@@ -222,7 +222,7 @@ class Host(HostClock):
         return host
 
     def _unpack_later_fields(self, packed: bytes, place: int, flags: int) -> None:
-        """What version 2 did not have."""
+        """Read the fields that version 3 and later ones added."""
         (self.arrival,) = _ARRIVAL.unpack_from(packed, place)
         if packed.startswith(_WITHOUT_NAME):
             return
@@ -241,5 +241,5 @@ class Host(HostClock):
 
 
 def _bounded(value: float) -> float:
-    """A stored moment or pause as one that can be shown and added to; 0 for no number."""
+    """A stored moment or pause within the range of dates; 0 when it is not a number."""
     return max(-LATEST, min(LATEST, value)) if value == value else 0.0

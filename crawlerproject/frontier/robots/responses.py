@@ -28,7 +28,7 @@ _REDIRECTED_ROBOTS_SECONDS = 120.0
 
 
 class RobotsResponses:
-    """Rules taken in, redirects followed as pages of their own hosts, unreachable ones put off."""
+    """Stores rules, follows redirects as pages of their own hosts, and puts off unreachable files."""
 
     def __init__(self, state: FrontierState, gates: Gates, politeness: HostPoliteness, rng: random.Random) -> None:
         self._state = state
@@ -75,7 +75,7 @@ class RobotsResponses:
             self._queue(message.origin, target, message.hops, message.via, now)
 
     def refused(self, row: QueuedPage, now: float) -> None:
-        """A robots.txt was redirected to where its turn showed that it may not be asked for."""
+        """A redirected robots.txt was refused when its turn came."""
         if row.note.partition("://")[2] != row.host:
             self._give_up(row.note, now)
 
