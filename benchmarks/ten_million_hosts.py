@@ -22,11 +22,11 @@ from typing import TypeVar
 
 from crawlerproject.extensions.gc_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.set_back_clock import Start
-from crawlerproject.frontier.hosts.table import HostBounds, HostTable
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
