@@ -91,7 +91,8 @@ async def resolving(
     transport, server = await loop.create_datagram_endpoint(NameServer, local_addr=("127.0.0.1", 0))
     address = "{}:{}".format(*transport.get_extra_info("sockname"))
     clock = Clock()
-    resolver = Resolver(hosts, [address], rules or AddressRules(), clock=clock, **options)
+    given = {"timeout_seconds": 10.0, "max_per_second": 500.0} | options
+    resolver = Resolver(hosts, [address], rules or AddressRules(), clock=clock, **given)
     try:
         yield resolver, server, clock
     finally:
