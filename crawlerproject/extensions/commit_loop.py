@@ -6,12 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy import signals
-from scrapy.exceptions import NotConfigured
-from scrapy.utils.defer import deferred_from_coro
-
-from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError
+from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 
 if TYPE_CHECKING:
     from typing import Self
@@ -23,63 +19,37 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class CommitLoop:
-    """Archive bytes first, then one atomic frontier batch. Nobody waits for it; only its fsyncs leave the thread."""
-
-    def __init__(self, crawler: Crawler, commit_seconds: float) -> None:
-        self._crawler = crawler
-        self._commit_seconds = commit_seconds
-        self._task: asyncio.Task[None] | None = None
+class CommitLoop(CrawlTask):
+    """Archive bytes first, then one atomic frontier batch. Nothing waits for it; only its fsyncs leave the thread."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl."""
-        if not crawler.crawling:
-            raise NotConfigured  # no crawl of ours, as in the shell: without a word
-        loop = cls(crawler, crawler.settings.getfloat("COMMIT_SECONDS"))
-        crawler.signals.connect(loop.engine_started, signal=signals.engine_started)
-        crawler.signals.connect(loop.engine_stopped, signal=signals.engine_stopped)
-        return loop
+        only_in_a_crawl(crawler)
+        return cls(crawler, crawler.settings.getfloat("COMMIT_SECONDS"))
 
-    def engine_started(self) -> None:
-        """Start the beat, if the frontier is the scheduler."""
-        scheduler = scheduler_of(self._crawler)
-        if scheduler is not None:
-            self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
-
-    def engine_stopped(self) -> None:
-        """The scheduler's own close has made the last commit."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _run(self, scheduler: FrontierScheduler) -> None:
+    async def beat(self, scheduler: FrontierScheduler) -> bool:
+        """One commit; what stops it pauses or ends the crawl."""
         run = scheduler.crawl.run
-        while not run.closed:
-            await asyncio.sleep(self._commit_seconds)
-            try:
-                await scheduler.complete_replaced()
-                await self.beat(scheduler)
-            except LeaseLost as error:
-                run.lose(str(error))
-            except OperatorError as error:
-                logger.error("%s", error)
-                self._stop("operator_error")
-                return
-            except StorageError as error:
-                run.pause(str(error))
-            except Exception:
-                # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
-                logger.exception("the commit failed; the crawl stops")
-                self._stop("commit_failed")
-                return
+        try:
+            await scheduler.complete_replaced()
+            await self._commit(scheduler)
+        except LeaseLost as error:
+            run.lose(str(error))
+        except OperatorError as error:
+            logger.error("%s", error)
+            self.close_crawl("operator_error")
+            return False
+        except StorageError as error:
+            run.pause(str(error))
+        except Exception:
+            # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
+            logger.exception("the commit failed; the crawl stops")
+            self.close_crawl("commit_failed")
+            return False
+        return True
 
-    def _stop(self, reason: str) -> None:
-        engine = self._crawler.engine
-        assert engine is not None
-        deferred_from_coro(engine.close_spider_async(reason=reason))
-
-    async def beat(self, scheduler: FrontierScheduler) -> None:
-        """One commit, and whatever the disk's state asks for."""
+    async def _commit(self, scheduler: FrontierScheduler) -> None:
         crawl, run = scheduler.crawl, scheduler.crawl.run
         async with crawl.committing:
             if run.closed or (run.lost and not scheduler.begin_anew()):

@@ -6,7 +6,8 @@ import gc
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+
+from crawlerproject.extensions.crawl_task import only_in_a_crawl
 
 if TYPE_CHECKING:
     from typing import Self
@@ -26,8 +27,7 @@ class GarbageCollectorTuning:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl: a shell keeps Python's defaults."""
-        if not crawler.crawling:
-            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        only_in_a_crawl(crawler)
         extension = cls()
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         return extension

@@ -1,9 +1,8 @@
-"""Tells the operator's command or URL when the crawl pauses, goes on, errs, falls silent or ends."""
+"""Notifies the operator's command or URL when the crawl pauses, goes on, errs, falls silent or ends."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import time
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.hooks.delivery import Delivery, Hook, hook_of
 from crawlerproject.hooks.watch import Look, Watch
 
@@ -24,19 +24,16 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.scheduler import FrontierScheduler
 
-logger = logging.getLogger(__name__)
-
 _BEAT_SECONDS = 1.0
 
 
-class Hooks:
+class Hooks(CrawlTask):
     """Looks once a second; the end's event is delivered before the process exits."""
 
     def __init__(self, crawler: Crawler, hook: Hook, silent_seconds: float) -> None:
-        self._crawler = crawler
+        super().__init__(crawler, _BEAT_SECONDS)
         self._delivery = Delivery(hook)
         self._watch = Watch(silent_seconds)
-        self._task: asyncio.Task[None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -46,33 +43,22 @@ class Hooks:
         if not (crawler.crawling and hook):
             raise NotConfigured  # without a word
         extension = cls(crawler, hook, settings.getfloat("HOOK_SILENT_SECONDS"))
-        crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
 
-    def engine_started(self) -> None:
-        """Begin to look, if the frontier is the scheduler."""
-        scheduler = scheduler_of(self._crawler)
-        if scheduler is not None:
-            self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
-
     async def spider_closed(self, spider: Spider, reason: str) -> None:
-        """The last word: why the crawl has ended. Waits for its delivery, never for ever."""
-        if self._task is not None:
-            self._task.cancel()
+        """Deliver why the crawl has ended; the wait for that is bounded."""
+        self.cancel()
         scheduler = scheduler_of(self._crawler)
         if scheduler is not None:
             self._look(scheduler)
         last = self._event(scheduler, "ended", reason) if scheduler is not None else None
         await asyncio.to_thread(self._delivery.close, last)
 
-    async def _run(self, scheduler: FrontierScheduler) -> None:
-        while not scheduler.crawl.run.closed:
-            try:
-                self._look(scheduler)
-            except Exception:
-                logger.exception("could not look for events")
-            await asyncio.sleep(_BEAT_SECONDS)
+    async def beat(self, scheduler: FrontierScheduler) -> bool:
+        """Send what has happened since the last look."""
+        self._look(scheduler)
+        return True
 
     def _look(self, scheduler: FrontierScheduler) -> None:
         run, spider = scheduler.crawl.run, self._crawler.spider

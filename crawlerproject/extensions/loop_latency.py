@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 
 from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.extensions.crawl_task import only_in_a_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ class LoopLatency:
 
     def __init__(self, stats: StatsCollector, closed: Callable[[], bool] = lambda: False) -> None:
         self._stats = stats
-        self._closed = closed  # the last commit and the index of the open file hold the loop, and nobody waits
+        self._closed = closed  # the last commit and the index of the open file hold the loop when nothing waits
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._worked = 0.0
         self._longest = dict.fromkeys((HELD, WORKED), 0.0)
@@ -39,8 +39,8 @@ class LoopLatency:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl."""
-        if not crawler.crawling or crawler.stats is None:
-            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        only_in_a_crawl(crawler)
+        assert crawler.stats is not None
 
         def closed() -> bool:
             scheduler = scheduler_of(crawler)

@@ -1,18 +1,17 @@
-"""Watches for what the operator says from outside, and for the crawl's limits; both take effect within a second."""
+"""Carries out the operator's orders to a running crawl, and its limits; both take effect within a second."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import DontCloseSpider, NotConfigured
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.exceptions import DontCloseSpider
 
 from crawlerproject.crawl.orders import obey, take_in
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
+from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
 
 if TYPE_CHECKING:
@@ -32,39 +31,29 @@ _LEFT = {
 _BEAT_SECONDS = 0.5
 
 
-class Orders:
-    """Pauses, goes on, takes in seeds, and ends a crawl that has had as much as it should."""
+class Orders(CrawlTask):
+    """Pauses and resumes, takes in seeds, and ends a crawl that has reached a limit."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._task: asyncio.Task[None] | None = None
+        super().__init__(crawler, _BEAT_SECONDS)
         self._stopping = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl."""
-        if not crawler.crawling:
-            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        only_in_a_crawl(crawler)
         extension = cls(crawler)
-        crawler.signals.connect(extension.engine_started, signal=signals.engine_started)
         crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
 
-    def engine_started(self) -> None:
-        """Begin to look, if the frontier is the scheduler."""
-        scheduler = scheduler_of(self._crawler)
-        if scheduler is not None:
-            self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
-
     def spider_closed(self) -> None:
-        """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
+        """Orders from now on are the next start's. Logs what stays queued because of pauses and limits."""
         scheduler = scheduler_of(self._crawler)
         for why, hosts in scheduler.crawl.session.frontier.hosts.held.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
-        if self._task is not None:
-            self._task.cancel()
+        self.cancel()
 
     def spider_idle(self) -> None:
         """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
@@ -74,17 +63,13 @@ class Orders:
         if scheduler.crawl.control.added():
             raise DontCloseSpider
 
-    async def _run(self, scheduler: FrontierScheduler) -> None:
-        while not self._stopping:
-            await asyncio.sleep(_BEAT_SECONDS)  # at the start too: its seeds come first
-            if scheduler.crawl.run.closed:
-                return
-            try:
-                await self._look(scheduler)
-            except (StorageError, OSError) as error:  # said again with the next look
-                logger.warning("What the operator says waits: %s", error)
-            except Exception:
-                logger.exception("could not do what the operator says")
+    async def beat(self, scheduler: FrontierScheduler) -> bool:
+        """One look at limits, pauses and added seeds."""
+        try:
+            await self._look(scheduler)
+        except (StorageError, OSError) as error:  # they stay where they are until the next look
+            logger.warning("Orders to the crawl wait: %s", error)
+        return not self._stopping
 
     async def _look(self, scheduler: FrontierScheduler) -> None:
         crawl = scheduler.crawl
@@ -109,13 +94,10 @@ class Orders:
                 scheduler.wake()
 
     def _stop(self, scheduler: FrontierScheduler, limit: str) -> None:
-        """What is on its way ends; the last commit is the scheduler's own."""
         self._stopping = True
         logger.info(
             "The crawl has had its %s: what is on its way ends, %s URLs stay queued for a start with a higher one.",
             limit,
             f"{max(0, scheduler.crawl.session.frontier.hosts.waiting_urls):,}",
         )
-        engine = self._crawler.engine
-        assert engine is not None
-        deferred_from_coro(engine.close_spider_async(reason=limit.partition("=")[0]))
+        self.close_crawl(limit.partition("=")[0])

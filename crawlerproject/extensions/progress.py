@@ -16,6 +16,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.extensions.crawl_task import only_in_a_crawl
 from crawlerproject.inspection.progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
@@ -136,8 +137,7 @@ class ProgressExtension:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Build from PROGRESS_LOG_SECONDS; off outside a crawl (shell, fetch)."""
-        if not crawler.crawling:
-            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        only_in_a_crawl(crawler)
         display: Display
         if has_panel(crawler.settings):
             name = getattr(crawler.spidercls, "name", "")

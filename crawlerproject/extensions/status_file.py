@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scrapy
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__
 from crawlerproject.crawl.running import scheduler_of
 from crawlerproject.errors import StorageError
+from crawlerproject.extensions.crawl_task import only_in_a_crawl
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
@@ -65,8 +65,7 @@ class StatusFile:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Only in a crawl."""
-        if not crawler.crawling:
-            raise NotConfigured  # no crawl of ours, as in the shell: without a word
+        only_in_a_crawl(crawler)
         extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)

@@ -41,7 +41,7 @@ class StatusServer(HttpListener):
 
     def site(self) -> Site | None:
         """The page, its JSON and the metrics."""
-        from crawlerproject.reports.metrics import metrics  # whoever is not watched need not import it
+        from crawlerproject.reports.metrics import metrics  # a crawl that is not watched need not import it
 
         scheduler = scheduler_of(self._crawler)
         if scheduler is None:

@@ -75,7 +75,7 @@ class ResponseReader:
         self.headers: list[tuple[bytes, bytes]] = []  # lower-case name, value without outer blanks
         self.body = b""  # without chunked coding; set when done
         self.chunked = False
-        self.truncated: str | None = None  # WARC-Truncated: "length" | "disconnect" | what cut() was told
+        self.truncated: str | None = None  # WARC-Truncated: "length" | "disconnect" | the argument of cut()
         self.flaw = ""  # why it was cut, where "length" does not say it: one line for people
         self.reusable = False  # meaningful when done: the connection may carry another request
         self.keepalive_seconds: float | None = None  # what the server's Keep-Alive header promised
@@ -85,7 +85,7 @@ class ResponseReader:
         """Take the next bytes from the wire; True when the answer is complete."""
         self.received_bytes += len(data)
         if self.done:
-            self.reusable = False  # bytes nobody asked for: the framing cannot be trusted any more
+            self.reusable = False  # bytes beyond the answer: the framing cannot be trusted any more
         elif self._state == _HEAD:
             self._feed_head(data)
         else:
@@ -336,7 +336,7 @@ class ResponseReader:
         return end + 1
 
     def _bad_chunk(self) -> int:
-        self.truncated = "disconnect"  # what follows cannot be told apart: as if the line was cut here
+        self.truncated = "disconnect"  # what follows cannot be framed: as if the connection had been cut here
         self._finish(False)
         return -1
 

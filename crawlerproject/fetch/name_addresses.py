@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def known_addresses(names: Iterable[str], settings: BaseSettings) -> dict[str, str]:
-    """The address of each name that is one itself or stands in FETCH_HOSTS_FILE. Asks nobody."""
+    """The address of each name that is one itself or stands in FETCH_HOSTS_FILE, without a question to the DNS."""
     hosts = HostsFile(settings.get("FETCH_HOSTS_FILE"))
     return _spread({name: _literal(name) or hosts.addresses(_plain(name), 0.0) for name in names})
 

@@ -67,7 +67,7 @@ def _parse_authority(scheme: str, authority: str) -> tuple[str, str, int, bytes]
     port = int(digits) if digits else _DEFAULT_PORTS[scheme]
     if not 0 < port < 65536:
         raise FetchError(Reason.INVALID_URL, f"not a port: {port}")
-    if port in BAD_PORTS:  # the last look, whoever asks
+    if port in BAD_PORTS:  # the last look, for every caller
         raise FetchError(Reason.BAD_PORT, f"port {port} is not the web's")
     header = host if port == _DEFAULT_PORTS[scheme] else f"{host}:{port}"
     return scheme, host.strip("[]"), port, header.encode("ascii")

@@ -93,7 +93,7 @@ class Resolver:
         return self._answer_at_once(_plain(name)) is not None
 
     def room(self) -> int:
-        """How many questions those may ask now that can wait; ``resolve`` itself refuses nobody."""
+        """How many questions may be asked now by lookups that can wait; ``resolve`` itself refuses none."""
         return self._rate.room(self._clock())
 
     async def resolve(self, name: str) -> Resolved:

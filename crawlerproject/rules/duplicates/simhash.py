@@ -12,7 +12,7 @@ from simhash import Simhash
 from crawlerproject.rules.page.words import word_hashes
 
 BITS = 64
-# Under so many words two pages of one site differ in too few shingles to be told apart; their digest still is.
+# Under so many words two pages of one site differ in too few shingles to be distinguished; their digest still is.
 MIN_WORDS = 50
 # Of longer texts the beginning is compared: 10,000 words take 2 ms, and nothing else can be done meanwhile.
 MAX_WORDS = 10_000

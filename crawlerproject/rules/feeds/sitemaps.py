@@ -54,7 +54,7 @@ def read_sitemap(body: bytes) -> Sitemap:
 def may_list(entry_host: str, sitemap_host: str, declared_by: str) -> bool:
     """Whether a sitemap at ``sitemap_host``, named in the robots.txt of ``declared_by``, may speak for a host.
 
-    Host keys. A sitemap that nobody's robots.txt names (``declared_by`` empty) speaks for its own host only.
+    Host keys. A sitemap that no robots.txt names (``declared_by`` empty) speaks for its own host only.
     """
     return entry_host == (declared_by or sitemap_host)
 

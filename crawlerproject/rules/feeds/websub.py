@@ -30,7 +30,7 @@ class Subscription(NamedTuple):
 
     topic: str
     hub: str
-    token: str  # the last part of the callback's path: nobody else knows it
+    token: str  # the last part of the callback's path: only the hub knows it
     secret: str  # with which the hub signs
     asked_at: float
     verified_at: float = 0.0
@@ -51,7 +51,7 @@ class Subscription(NamedTuple):
 
 
 class HubReply(NamedTuple):
-    """What a hub is told; ``refused`` is the reason for the log when it is an error."""
+    """The answer to a hub; ``refused`` is the reason for the log when it is an error."""
 
     status: int
     body: str = ""
@@ -93,7 +93,7 @@ def verified(
     The subscription afterwards, and the answer; a refusal changes nothing.
     """
     if subscription is None:
-        return None, HubReply(404, refused="nobody subscribes here")
+        return None, HubReply(404, refused="no subscription")
     topic, mode, challenge = asked.get("hub.topic", ""), asked.get("hub.mode", ""), asked.get("hub.challenge", "")
     if topic != subscription.topic:
         return subscription, HubReply(404, refused=f"unknown topic {topic[:200]!r}")
@@ -114,7 +114,7 @@ def pushed(
 ) -> HubReply:
     """Whether what was pushed is the topic's, and the hub's own."""
     if subscription is None:
-        return HubReply(404, refused="nobody subscribes here")
+        return HubReply(404, refused="no subscription")
     if not subscription.live(now):
         return HubReply(410, refused="no subscription is verified")
     if not signed(body, signature, subscription.secret):

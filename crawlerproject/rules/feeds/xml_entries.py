@@ -69,7 +69,7 @@ class EntriesReader:
             self._parser.Parse(piece, last)
         except _Refused as refused:
             self.flaw = str(refused)
-        except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: an encoding nobody knows
+        except (expat.ExpatError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
             self.flaw = f"not well-formed XML: {error}"
         return not self.flaw
 

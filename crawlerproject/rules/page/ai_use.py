@@ -2,7 +2,7 @@
 
 The lines of robots.txt (Content-Signal, https://contentsignals.org; Content-Usage, draft-ietf-aipref-attach), the
 headers and meta elements of one page (Content-Usage; TDM-Reservation and TDM-Policy, W3C's TDMRep), and the words
-of its X-Robots-Tag and meta robots. They become lines of the capture's metadata record, so that whoever uses the
+of its X-Robots-Tag and meta robots. They become lines of the capture's metadata record, so that those who use the
 archive can keep to them without asking the site again.
 """
 

@@ -11,7 +11,7 @@ class PageRobots(NamedTuple):
 
     nofollow: bool  # follow no link of this page
     noindex: bool  # recorded, not acted upon: an archive is not a search index
-    ai: tuple[str, ...] = ()  # words on use by artificial intelligence, in order: recorded for whoever uses the archive
+    ai: tuple[str, ...] = ()  # words on use by artificial intelligence, in order: recorded for users of the archive
 
 
 # Directives that take a value after a colon: without this list "max-snippet: 20" would read as an agent's name.

@@ -73,7 +73,7 @@ def is_html(content_type: str | None, body: bytes) -> bool:
 def read_html(body: bytes, *, url: str, content_type: str | None, x_robots: Sequence[str], token: str) -> PageFacts:
     """Read one page: ``url`` it was fetched from, ``x_robots`` header values, ``token`` our product token.
 
-    May take a second, and what nobody has thought of longer: see ``read_light_html``.
+    May take a second, and longer for shapes not yet known: see ``read_light_html``.
     """
     source, encoding = in_utf8(body[:MAX_HTML_BYTES], content_type)
     if is_bomb(source):

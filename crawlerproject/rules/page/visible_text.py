@@ -1,4 +1,4 @@
-"""Decides what a page says: the words a reader sees, and the text near-duplicates are told by."""
+"""Decides what a page says: the words that a reader sees, and the text that near duplicates are found by."""
 
 from __future__ import annotations
 

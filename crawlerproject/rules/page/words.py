@@ -56,7 +56,7 @@ def count_words(text: str) -> int:
 def word_hashes(text: bytes, most: int) -> NDArray[np.uint64]:
     """A hash of each of the first ``most`` words of a text in UTF-8, in order; ASCII letters count alike in both cases.
 
-    A word is told by its first 16 bytes, its last 8 and its length: in 400 pages of a manual with 30,638 words
+    A word is identified by its first 16 bytes, its last 8 and its length: in 400 pages of a manual with 30,638 words
     13 pairs were taken for one, rulers of hyphens and names of functions.
     """
     source = b" %b        " % spaced(text).lower()  # blanks behind: eight bytes may be read at each place of a word

@@ -17,6 +17,6 @@ def partition_of(host: str, partitions: int) -> int:
     """The partition, 0 up to ``partitions`` - 1, of a host key.
 
     All hosts of one registered domain (public suffix list, private suffixes included) share a partition, whatever
-    the number of workers is, so that whoever holds it decides alone for the whole site.
+    the number of workers is, so that its holder decides alone for the whole site.
     """
     return xxh3_64_intdigest(registered_domain(host).encode("utf-8", "surrogatepass")) % partitions
