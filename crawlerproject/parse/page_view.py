@@ -1,4 +1,4 @@
-"""One answer as this crawler's reader sees it, for the shell: nothing is fetched, queued or written by looking."""
+"""One response as the crawler reads it, for ``page`` in the shell. Reading it fetches, queues and writes nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SeenLink(NamedTuple):
-    """One link and the gate it would meet; ``refusal`` "" when every gate that is known lets it in."""
+    """One link; ``refusal`` is the gate that would refuse it, "" if none of those known here would."""
 
     url: str
     hop: str
@@ -47,11 +47,11 @@ class SeenLinks(list[SeenLink]):
 
 
 class Pace(NamedTuple):
-    """How the host is treated: the pause after an answer, and how long until it may be asked again."""
+    """A host's pause after each response, and the time until its next request."""
 
     delay_seconds: float
     free_in_seconds: float | None  # None: a request is in flight
-    floor_seconds: float  # what robots.txt asks for
+    floor_seconds: float  # from robots.txt
 
 
 class PageView:
@@ -91,7 +91,7 @@ class PageView:
 
     @property
     def links(self) -> SeenLinks:
-        """The links that a crawl would find here, each with the gate it would meet as a link of a seed."""
+        """The links that a crawl would find here, each with the gate that would refuse it as a link of a seed."""
         settings = self._crawler.settings
         gates = gates_of(settings, scope_of(settings, "any", []), self._guard.never_crawl)
         return SeenLinks(
@@ -100,17 +100,17 @@ class PageView:
 
     @property
     def triage(self) -> Triage | None:
-        """Whether the page needs a browser, with the signals; None when it is no HTML."""
+        """Whether the page needs a browser, and the signals for it; None if it is not HTML."""
         return triage(self._body, self._kind) if self.is_html else None
 
     @property
     def fingerprint(self) -> int | None:
-        """SimHash of the text, which tells near-duplicates; None when there is too little text."""
+        """SimHash of the text, for near-duplicates; None for too little text."""
         return text_fingerprint(self.facts.text)
 
     @property
     def robots(self) -> str:
-        """What robots.txt says of this page, in words."""
+        """The verdict of robots.txt on this page, in words."""
         rules = self._rules(self.url)
         if rules is None:
             return "robots.txt is not known"

@@ -93,7 +93,7 @@ class Replay:
     def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
         """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` says of it."""
         self.settings, self.folder, self.store = settings, folder, store
-        self._run = Run(_Stats(), clock=lambda: self._now)
+        self._run = Run(_Stats(), never_crawl_of(self.settings), clock=lambda: self._now)
         self.counts = Counter[str]()  # what became of attempts
         self._resumed = resumed
         self._now = 0.0
@@ -125,7 +125,7 @@ class Replay:
     def _open(self) -> None:
         settings, store = self.settings, self.store
         traps = parts.traps_of(settings, store)
-        gates = parts.gates_in(settings, store, self._resumed, never_crawl_of(settings), traps)
+        gates = parts.gates_in(settings, store, self._resumed, self._run.never_crawl, traps)
         self.frontier = parts.frontier_of(settings, self.folder, store, gates, None, self._now, b"1")
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)

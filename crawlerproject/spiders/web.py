@@ -115,7 +115,7 @@ class WebSpider(Spider):
         spider._outcomes = Outcomes(
             crawler.settings["CRAWLER_NAME"],
             sitemaps=crawler.settings.getbool("SITEMAPS"),
-            signals=lambda url: services[Frontier].state.robots.content_signals(url),
+            signals=lambda url: services[Frontier].state.robots.content_signals(url),  # noqa: PLW0108 - of the session of then
         )
         if spider.seeds is not None:
             warn_unused(spider, crawler.settings)

@@ -15,6 +15,7 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.items import Ending, FetchedPage, PageText
@@ -90,7 +91,7 @@ class Bench:
         self.settings = settings_of(**{name: value for name, value in given.items() if name.isupper()})
         arguments = {name: value for name, value in given.items() if not name.isupper()}
         self.spider = spider_of(self.settings, **arguments)
-        self.run = Run(self.stats, clock=lambda: self.now)
+        self.run = Run(self.stats, never_crawl_of(self.settings), clock=lambda: self.now)
         self.member = Solo(self.store)  # type: ignore[arg-type]
         self.session: Session = assembled(self.settings, self.folder, self.spider, self.run, self.member)
         self.frontier = self.session.frontier

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,6 +24,7 @@ from crawlerproject.items import Ending
 from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
+from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.poison import Poison
 from crawlerproject.wire import Wire
@@ -73,10 +75,14 @@ class Line(Bench):
 
         self.pipeline.complete = completed  # type: ignore[method-assign]
         websub = WebSub(None, self.intake, self.run)
-        websub.feed_met = lambda lease, links, feed: bool(self.asked_hubs.append((list(links), feed.hubs)) or True)  # type: ignore[method-assign]
+        websub.feed_met = self._feed_met  # type: ignore[method-assign]
         websub.hub_moved = lambda lease, target, hops: self.asked_hubs.append((target.url, hops))  # type: ignore[method-assign]
         reader = PageReader(processes, self.poison, "foobot", self.stats)
         self.web.services.provide(self.pipeline, self.intake, self.frontier, reader, websub)
+
+    def _feed_met(self, lease: Lease, links: Iterable[str], feed: Feed) -> bool:
+        self.asked_hubs.append((list(links), feed.hubs))
+        return True
 
     async def _stop(self, reason: str) -> None:
         self.stopped.append(reason)
@@ -91,13 +97,13 @@ class Line(Bench):
 
     def _sent(self, response: Response) -> dict[str, Any]:
         head = b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n" % (response.status, len(response.body))
-        times = {"started_at": self.now, "ended_at": self.now, "ttfb_seconds": 0.05}
+        times: Any = {"started_at": self.now, "ended_at": self.now, "ttfb_seconds": 0.05}
         wire = Wire(b"GET / HTTP/1.1\r\n\r\n", head, response.body, response.status, ip="192.0.2.1", **times)
         return {"wire": wire}
 
     def fail(self, lease: Lease, error: Exception) -> None:
         """The lease's request ends with this error."""
-        failure: Any = Failure(error)
+        failure: Any = Failure(error)  # type: ignore[no-untyped-call]
         failure.request = under_lease(Request(lease.row.url), lease)
         asyncio.run(self.web.on_error(failure))
 

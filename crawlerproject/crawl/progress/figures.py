@@ -76,7 +76,7 @@ def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed)
         if doing != "resting" and (parts == 1 or hash(host.address or host.name) % parts == part):
             queues.append(queue_of(host, host.waiting_urls + (doing == "in_flight"), now))
     on_disk = frontier.hosts.counts_on_disk
-    per_second, seconds = allowed.take(limits(queues, bench.ip_pause_seconds))
+    per_second, seconds = allowed.take(limits(queues, bench.ips.pause_seconds))
     eta = max(seconds, on_disk.done_at - now if on_disk.hosts > on_disk.resting else 0.0)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well
     moves = bool(sum(counts.values()) > len(quiet) or on_disk.hosts > on_disk.resting or run.halted)

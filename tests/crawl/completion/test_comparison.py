@@ -13,6 +13,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.items import Ending
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.poison import Poison
+from crawlerproject.stores.protocols import QueuedPage
 from tests.crawl.sessions import HOST, Bench, page_of
 
 TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()
@@ -106,7 +107,12 @@ def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPa
     poison = Poison(bench.folder, bench.now)
     marked: list[str] = []
     reading = poison.reading
-    monkeypatch.setattr(poison, "reading", lambda row: (marked.append(row.url), reading(row))[1])
+
+    def marking(row: QueuedPage) -> Poison:
+        marked.append(row.url)
+        return reading(row)
+
+    monkeypatch.setattr(poison, "reading", marking)
     lease = bench.page_lease()
     comparison = Comparison(bench.session.learned.duplicates, poison, bench.stats)
     asyncio.run(comparison.compare(page_of(lease, bench.now, text=TEXT)))

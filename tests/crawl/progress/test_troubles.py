@@ -20,7 +20,9 @@ from crawlerproject.wire import Wire
 NOW = 1000.0
 
 
-def ended(name: str, reason: Reason, *, status: int | None = None, seed: bool = False, rest: float = 0.0) -> Any:
+def ended(
+    name: str, reason: Reason, *, status: int | None = None, seed: bool = False, rest: float = 0.0
+) -> tuple[Any, Any]:
     """A page that came to such an end, its host's rest decided; of a seed, or a robots.txt."""
     host = Host(name, 5.0)
     host.rest_until = NOW + rest if rest else 0.0
