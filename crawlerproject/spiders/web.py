@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,7 +39,6 @@ from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
-from crawlerproject.spiders.outputs import is_late, items_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -269,3 +269,17 @@ class WebSpider(Spider):
             engine = self.crawler.engine
             assert engine is not None
             deferred_from_coro(engine.close_spider_async(reason="errors_in_a_row"))
+
+
+def is_late(given: Any) -> bool:
+    """Whether what a callback returned must be awaited: ``async def``, with or without ``yield``."""
+    return inspect.isawaitable(given) or hasattr(given, "__aiter__")
+
+
+async def items_of(given: Any) -> list[Any]:
+    """The items of whatever Scrapy accepts from a callback."""
+    if inspect.isawaitable(given):
+        given = await given
+    if hasattr(given, "__aiter__"):
+        return [item async for item in given]
+    return list(arg_to_iter(given))

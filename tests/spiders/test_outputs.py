@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.spiders.outputs import is_late, items_of
+from crawlerproject.spiders.web import is_late, items_of
 
 
 async def _yielding() -> AsyncIterator[dict[str, int]]:
