@@ -25,7 +25,7 @@ from crawlerproject.batch.plans import Broken, read_plan
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
-from crawlerproject.parse.lists import MAX_FILES, Lists
+from crawlerproject.parse.lists import MAX_FILES, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import is_feed, read_feed
 from crawlerproject.rules.feeds.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
 from crawlerproject.rules.url.priority import SEED
@@ -59,7 +59,7 @@ def urlset(*entries: str) -> bytes:
 
 def listed(body: bytes, hops: str = "M") -> Refused:
     """A sitemap as the crawl reads it."""
-    found = Lists().of_sitemap(row("http://a.test/map.xml", hops), body)
+    found = entries_of_sitemap(row("http://a.test/map.xml", hops), body)
     return Refused(found.flaw, [each.address.url for each in found.found])
 
 
@@ -107,7 +107,7 @@ def wrong_dates(_: Path) -> Refused:
     rows = "".join(f"<url><loc>{GOOD}</loc><lastmod>{date}</lastmod></url>" for date in dates)
     sitemap = read_sitemap(f"<urlset>{rows}</urlset>".encode())
     assert len(sitemap.entries) == len(dates)
-    assert not Lists().of_sitemap(row("http://a.test/map.xml"), f"<urlset>{rows}</urlset>".encode()).changed
+    assert not entries_of_sitemap(row("http://a.test/map.xml"), f"<urlset>{rows}</urlset>".encode()).changed
     return Refused(f"dates: {[entry.modified for entry in sitemap.entries if entry.modified]}", [GOOD])
 
 

@@ -40,9 +40,8 @@ class Crawl:
         assert crawler.stats is not None
         self._settings = settings
         self._spider = spider
-        self._never_crawl = guard_of(crawler).never_crawl
         self.folder = crawl_folder(settings, spider.name)
-        self.run = Run(crawler.stats, rejoins=shared(settings))
+        self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
         self._allowed = Allowed()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
@@ -53,7 +52,7 @@ class Crawl:
             self.control = Control(of_all)
             siblings = [folder for folder in of_all.iterdir() if folder.is_dir()] if shared(settings) else []
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
-            self.reader = page_reader_of(crawler, self.poison)
+            self.reader = page_reader_of(settings, self.poison, crawler.stats)
             self.session: Session = self._opened()
         except BaseException:
             os.close(self._lock)
@@ -62,7 +61,7 @@ class Crawl:
     def _opened(self) -> Session:
         run = self.run
         run.pauses = self.control.changed() or run.pauses
-        session = open_session(self._settings, self.folder, self._spider, run, self._never_crawl)
+        session = open_session(self._settings, self.folder, self._spider, run)
         say_paused(run.pauses)
         return session
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.learned import Learned
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.frontier.gates import Gates, NeverCrawl
+    from crawlerproject.frontier.gates import Gates
     from crawlerproject.frontier.learned.subscriptions import Subscriptions
     from crawlerproject.stores.archive.archive import Archive
 
@@ -73,19 +73,18 @@ class Session:
         self.member.close()
 
 
-def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, never_crawl: NeverCrawl) -> Session:
+def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
     member = membership_of(settings, folder, run)
     try:
-        return _assembled(settings, folder, spider, run, member, never_crawl)
+        return assembled(settings, folder, spider, run, member)
     except BaseException:
         member.store.close()
         raise
 
 
-def _assembled(
-    settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, member: Membership, never_crawl: NeverCrawl
-) -> Session:
+def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, member: Membership) -> Session:
+    """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
     store = member.store
     clean = store.fact(CLEAN_FACT)
     archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
@@ -97,7 +96,7 @@ def _assembled(
     if not member.alone:
         refuse_sums(limits)
     traps = parts.traps_of(settings, store)
-    gates = parts.gates_in(settings, store, resumed, traps, never_crawl)
+    gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     frontier = parts.frontier_of(settings, folder, store, gates, member.ownership, run.now(), clean, holds)

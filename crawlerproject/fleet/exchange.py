@@ -68,7 +68,7 @@ class MessageExchange:
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
         ours = [partition for partition in self._held.staying() if partition not in self._answered]
-        inboxes = await asyncio.to_thread(self._store.messages, ours, _MESSAGES)
+        inboxes = await asyncio.to_thread(self._store.outbox.unread, ours, _MESSAGES)
         if not inboxes:
             return
         self.moved = True

@@ -37,7 +37,7 @@ _CLOCK_SECONDS = 2.0
 
 
 class Fleet:
-    """This worker's membership. Everything but ``begin`` and ``close`` is to be called from one event loop."""
+    """A worker's membership. Everything but ``begin`` and ``close`` is to be called from one event loop."""
 
     def __init__(
         self,

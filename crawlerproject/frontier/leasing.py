@@ -175,7 +175,7 @@ class LeaseIssuer:
         return None
 
     def _embed(self, host: Host, address: str, now: float) -> Lease | None:
-        """This turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
+        """The turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
         while (embed := self._embeds.next(host, now)) is not None:
             scheme = embed.address.scheme
             until = host.robots_until(scheme)

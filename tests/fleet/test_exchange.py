@@ -34,6 +34,7 @@ class Redis:
         self.outbox = SimpleNamespace(
             post=lambda *message: self.posted.append(message),
             messages_read=lambda *count: self.read.append(count),
+            unread=self.messages,
         )
 
     def look_up(self, pages: Iterable[tuple[bytes, str]]) -> None:

@@ -52,7 +52,8 @@ class Worker:
     def inbox(self) -> list[bytes]:
         """The letters that would be there for the next holder."""
         partition = self.store.partition(HOST)
-        return self.store.messages([partition], 9).get(partition, [])
+        found: list[bytes] = self.store.link.call("LRANGE", [self.store.keys_of(partition).inbox], 0, 8)
+        return found
 
 
 def test_a_letter_stays_until_what_came_of_it_is_stored(server: RedisServer, tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
     seconds, rate, alone = 0.0, 0.0, 0
     for host, address, urls, delay, response, free_in in queues:
         cycle = response + delay
-        seconds = max(seconds, free_in + urls * cycle - delay)
+        done_in = free_in + urls * cycle - delay
+        seconds = max(seconds, done_in)
         at = None
         if address and ip_pause_seconds is not None:
             at = addresses.get(address)

@@ -35,7 +35,8 @@ def confirm(subscriptions: Subscriptions, asked: QueuedPage, now: float, lease: 
 
 def test_a_feed_is_subscribed_to_once() -> None:
     """Two feeds of one hub are two requests in its queue, the second once the first has shown that it is a hub; the
-    same feed again is none, in a later run either."""
+    same feed again is none, in a later run either.
+    """
     store = MemoryStore()
     bench = Bench(store)
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
@@ -77,7 +78,8 @@ def hub_feed(hub: str) -> Feed:
 
 def test_what_is_no_hub_is_asked_once() -> None:
     """It never verifies: eight feeds of one site have it sent one request, in days and after a restart as well, and
-    at another port of its too; the refusals are counted."""
+    at another port of its too; the refusals are counted.
+    """
     store = MemoryStore()
     bench = Bench(store)
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
@@ -166,7 +168,8 @@ def test_there_is_a_bound_for_each_domain() -> None:
 
 def test_nothing_is_asked_of_hubs_that_could_not_reach_us() -> None:
     """A row left over from a run with WEBSUB_PORT, in one without (as this frontier is): refused, and its robots.txt
-    is not asked for either."""
+    is not asked for either.
+    """
     store = MemoryStore()
     bench = Bench(store)
     Subscriptions(store, bench.frontier, "http://p.test/push").feed_read(feed("one"), [], FEED, bench.now)

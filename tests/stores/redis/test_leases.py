@@ -250,9 +250,9 @@ def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: Red
     from crawlerproject.stores.redis.batch import Part
 
     rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
-    assert store.messages(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
+    assert BufferedStore(store).outbox.unread(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
     store.batches.write({1: Part(messages=1)}, [])
-    assert store.messages([1], 10) == {1: [b"second"]}
+    assert BufferedStore(store).outbox.unread([1], 10) == {1: [b"second"]}
 
 
 @pytest.mark.parametrize("kind", ["store", "spread"])

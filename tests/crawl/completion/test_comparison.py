@@ -1,0 +1,120 @@
+"""What a page repeats is found before it is archived."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from crawlerproject.crawl.completion.comparison import Comparison
+from crawlerproject.errors import StorageError
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.items import Ending
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.poison import Poison
+from crawlerproject.stores.protocols import QueuedPage
+from tests.crawl.sessions import HOST, Bench, page_of
+
+TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A session with three pages queued."""
+    bench = Bench(tmp_path)
+    bench.add(*(f"{HOST}/{number}" for number in range(3)))
+    return bench
+
+
+def compared(bench: Bench, page: Ending) -> Ending:
+    """The page after its comparison."""
+    comparison = Comparison(bench.session.learned.duplicates, Poison(bench.folder, bench.now), bench.stats)
+    asyncio.run(comparison.compare(page))
+    return page
+
+
+def ended(bench: Bench, **more: object) -> Ending:
+    """A page that was compared and has ended."""
+    page = compared(bench, page_of(bench.page_lease(), bench.now, **more))  # type: ignore[arg-type]
+    bench.session.pages.finish(page)
+    return page
+
+
+def test_the_same_bytes(bench: Bench) -> None:
+    """Exact, whatever the text says; noted in the record, counted."""
+    first = ended(bench, body=b"<p>same", text=TEXT)
+    second = ended(bench, body=b"<p>same", text=b"other")
+
+    assert first.compared.duplicate is None
+    assert second.compared.duplicate is not None
+    assert (second.compared.duplicate.kind, second.compared.duplicate.url) == ("exact", first.lease.row.url)
+    assert ("duplicate-of", first.lease.row.url) in second.notes
+    assert bench.stats["duplicates/exact"] == 1
+
+
+def test_what_the_page_says_itself(bench: Bench) -> None:
+    """rel=canonical to another page; to itself it says nothing."""
+    named = parse(f"{HOST}/named")
+    first = ended(bench, body=b"1", text=b"", canonical=named)
+    own = ended(bench, body=b"2", text=b"", canonical=parse(f"{HOST}/1"))
+
+    assert first.compared.duplicate is not None
+    assert (first.compared.duplicate.kind, first.compared.duplicate.url) == ("canonical", named.url)
+    assert own.compared.duplicate is None
+
+
+def test_nearly_the_same_text(bench: Bench) -> None:
+    """By SimHash, with the distance in the record."""
+    first = ended(bench, body=b"1", text=TEXT)
+    second = ended(bench, body=b"2", text=TEXT + b" one more")
+
+    assert second.compared.duplicate is not None
+    assert (second.compared.duplicate.kind, second.compared.duplicate.url) == ("near", first.lease.row.url)
+    assert ("simhash-distance", str(second.compared.duplicate.bits)) in second.notes
+
+
+def test_links_of_a_repetition_wait_behind_others(bench: Bench) -> None:
+    """All of them, in their order."""
+    found = [DiscoveredUrl(parse(f"{HOST}/{number}"), 1, "L", HOST, 10) for number in range(12_000)]
+    ended(bench, body=b"same", text=TEXT)
+    page = ended(bench, body=b"same", text=TEXT, found=list(found))
+
+    assert [link.address.url for link in page.found] == [link.address.url for link in found]
+    assert all(link.priority > 10 for link in page.found)
+
+
+def test_what_is_no_html_page_is_not_compared(bench: Bench) -> None:
+    """Its bytes are archived once all the same."""
+    page = compared(bench, page_of(bench.page_lease(), bench.now))
+
+    assert page.compared.duplicate is None
+    assert page.compared.digest == b""
+
+
+def test_a_store_that_cannot_compare_stops_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is archived like any other."""
+
+    def gone(*given: object) -> None:
+        raise StorageError("away")
+
+    monkeypatch.setattr(bench.store, "near", gone)
+    assert compared(bench, page_of(bench.page_lease(), bench.now, text=TEXT)).compared.duplicate is None
+
+
+def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that ends the process is known afterwards; a page that waits for its turn is not marked."""
+    poison = Poison(bench.folder, bench.now)
+    marked: list[str] = []
+    reading = poison.reading
+
+    def marking(row: QueuedPage) -> Poison:
+        marked.append(row.url)
+        return reading(row)
+
+    monkeypatch.setattr(poison, "reading", marking)
+    lease = bench.page_lease()
+    comparison = Comparison(bench.session.learned.duplicates, poison, bench.stats)
+    asyncio.run(comparison.compare(page_of(lease, bench.now, text=TEXT)))
+
+    assert marked == [lease.row.url]

@@ -1,0 +1,82 @@
+"""What of a page is recorded, and which capture stands for another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from crawlerproject.crawl.completion.page_archive import PageArchive
+from crawlerproject.items import Ending, FailedFetch
+from crawlerproject.reasons import Reason
+from crawlerproject.stores.protocols import FLAG_HUB
+from tests.crawl.sessions import HOST, Bench, page_of
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A session with two pages queued."""
+    bench = Bench(tmp_path)
+    bench.add(f"{HOST}/one", f"{HOST}/two")
+    return bench
+
+
+def records(bench: Bench) -> PageArchive:
+    """The session's own."""
+    return PageArchive(bench.session.archive, bench.frontier, bench.session.learned.duplicates)
+
+
+def test_nothing_received_is_nothing_archived(bench: Bench) -> None:
+    """A host that refused the connection; an answer without a status; a hub's."""
+    lease = bench.page_lease()
+    hub = page_of(lease, bench.now)
+    hub.lease = SimpleNamespace(row=lease.row, is_render=False, is_hub=True)  # type: ignore[assignment]
+
+    assert records(bench).write(Ending.of(lease, FailedFetch(Reason.CONNECT_REFUSED))) is None
+    assert records(bench).write(page_of(lease, bench.now, status=0)) is None
+    assert records(bench).write(hub) is None
+    assert FLAG_HUB
+
+
+def test_a_fetched_robots_txt_is_kept_beside_the_log(bench: Bench) -> None:
+    """The version that held then, for an owner who asks; one that is cut is none."""
+    lease = bench.lease()
+    assert lease.is_robots
+    bench.session.pages.finish(page_of(lease, bench.now, body=b"User-agent: *\nAllow: /\n"))
+    bench.commit()
+
+    copies = [path for path in (bench.folder.log / "robots").rglob("*") if path.is_file()]
+    assert len(copies) == 1
+
+
+def test_not_modified_refers_to_what_was_captured(bench: Bench) -> None:
+    """The 304 of a known page is a revisit of its last capture."""
+    lease = bench.page_lease()
+    bench.session.pages.finish(page_of(lease, bench.now, body=b"the first"))
+    bench.commit()
+    known = bench.store.page(lease.row.page_key)
+    assert known is not None
+    unchanged = page_of(lease, bench.now, status=304, body=b"", reason=Reason.NOT_MODIFIED)
+    records(bench).write(unchanged)
+    bench.close()
+
+    index = "".join(path.read_text() for path in bench.folder.index.glob("*.cdxj"))
+    assert index.count("warc/revisit") == 1
+
+
+def test_the_browser_gets_a_record_of_its_own(bench: Bench) -> None:
+    """A shell whose bytes are known is written whole: the browser is given this very record."""
+    bench.session.pages.finish(page_of(bench.page_lease(), bench.now, body=b"shell"))
+    shell = page_of(bench.page_lease(), bench.now, body=b"shell", shell=(0, 0))
+    written = records(bench).write(shell)
+    plain = page_of(shell.lease, bench.now, body=b"shell")
+    revisit = records(bench).write(plain)
+
+    assert written is not None
+    assert revisit is not None
+    assert written.digest == revisit.digest
+    assert written.length > 0
+    bench.close()
+    index = "".join(path.read_text() for path in bench.folder.index.glob("*.cdxj"))
+    assert index.count("warc/revisit") == 1

@@ -1,0 +1,111 @@
+"""How renders end, and what becomes of pages that want a browser where there is none."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.items import Ending, FailedRender, PageText, Rendered, RenderedPage
+from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.archive.plain_responses import PlainResponse
+from crawlerproject.stores.logs.request_log import read_log
+from tests.crawl.sessions import HOST, Bench, page_of
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A crawl that renders."""
+    bench = Bench(tmp_path, RENDER="auto")
+    bench.frontier.renders.closed = ""
+    bench.add(f"{HOST}/app", f"{HOST}/other")
+    return bench
+
+
+def to_render(bench: Bench) -> Lease:
+    """The lease of a page that was fetched and now meets the browser."""
+    shell = page_of(bench.page_lease(), bench.now, body=b"<script>", shell=(3, 1))
+    bench.session.pages.finish(shell)
+    bench.commit()
+    while not (lease := bench.page_lease()).is_render:
+        bench.session.pages.finish(page_of(lease, bench.now))
+    return lease
+
+
+def rendered(lease: Lease, bench: Bench, html: bytes = b"<p>whole") -> Rendered:
+    """What the browser made of it."""
+    made = Rendered(lease.row.url, html=html, plain_id="<urn:uuid:0>")
+    made.started_at, made.ended_at = bench.now, bench.now + 1
+    return made
+
+
+def test_a_shell_is_archived_and_comes_back_for_the_browser(bench: Bench) -> None:
+    """Its row says where the plain answer lies, and how much it said."""
+    lease = to_render(bench)
+    plain = PlainResponse.of(lease.row.note)
+
+    assert (plain.words, plain.links) == (3, 1)
+    assert (bench.folder.warc / f"{plain.filename}.open").exists()
+
+
+def test_a_render_is_archived_and_over(bench: Bench) -> None:
+    """A record of what the browser made, a line in the log; it is no second page."""
+    lease = to_render(bench)
+    pages = bench.run.tallies.pages
+    bench.session.pages.finish(
+        Ending.of(lease, RenderedPage(Reason.RENDERED, rendered(lease, bench), text=PageText(), gained=(200, 9)))
+    )
+    bench.commit()
+
+    line = list(read_log(bench.folder.log))[-1]
+    assert (line["rendered"], line["reason"]) == (True, "rendered")
+    assert line["warc"]
+    assert lease.ended
+    assert bench.run.tallies.pages == pages
+
+
+def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
+    """The page may be the cause."""
+    lease = to_render(bench)
+    tries = 0
+    while True:
+        bench.session.pages.finish(
+            Ending.of(lease, FailedRender(Reason.RENDER_FAILED, "", rendered(lease, bench, b""), again=True))
+        )
+        bench.commit()
+        tries += 1
+        if not bench.frontier.hosts.waiting_urls:
+            break
+        lease = bench.page_lease()
+        if not lease.is_render:
+            bench.session.pages.finish(page_of(lease, bench.now))
+            break
+
+    assert tries == 3
+    assert bench.run.tallies.errors == 3
+
+
+def test_without_a_browser_pages_wait_and_it_is_said_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """They stay queued for a later run."""
+    with caplog.at_level(logging.WARNING):
+        bench.session.pages.renders.no_browser("none was found")
+        bench.session.pages.renders.no_browser("none was found")
+
+    assert [message for message in caplog.messages if "browser" in message] == [
+        "Pages that need a browser stay queued for a later run: none was found."
+    ]
+    assert bench.frontier.renders.closed == "none was found"
+
+
+def test_a_sub_request_that_got_no_turn(bench: Bench) -> None:
+    """It is logged and counted, with the page as what led to it."""
+    lease = bench.page_lease()
+    bench.session.pages.renders.refused(lease, parse("http://cdn.test/app.js"), Reason.RENDER_PACE)
+    bench.commit()
+
+    line = list(read_log(bench.folder.log))[-1]
+    assert (line["url"], line["via"], line["reason"]) == ("http://cdn.test/app.js", lease.row.url, "render-pace")
+    assert bench.stats["refused/render-pace"] == 1
