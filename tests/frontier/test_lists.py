@@ -38,8 +38,8 @@ class Web:
 
     def __init__(self, new: Callable[[int], bool], store: MemoryStore | None = None, now: float = 1000.0) -> None:
         store = store or MemoryStore()
-        self.desk = TrapModel(store)
-        self.bench = Bench(store, now=now, traps=self.desk, max_urls=100_000)
+        self.model = TrapModel(store)
+        self.bench = Bench(store, now=now, traps=self.model, max_urls=100_000)
         self.new = new
         self.maps: list[str] = []
         self.pages: list[str] = []
@@ -74,9 +74,9 @@ class Web:
             self.pages.append(row.url)
             marks = (number + 1000 if self.new(number) else 1,)
         self.bench.answer(lease)
-        self.desk.learn(visit(row, found, marks), self.bench.now)
-        self.bench.store.apply(Changes(facts=self.desk.facts()))
-        self.desk.stored()
+        self.model.learn(visit(row, found, marks), self.bench.now)
+        self.bench.store.apply(Changes(facts=self.model.facts()))
+        self.model.stored()
 
 
 def visit(row: QueuedPage, found: list[DiscoveredUrl], marks: tuple[int, ...] = (), *, is_feed: bool = False) -> Visit:
@@ -159,23 +159,23 @@ def test_a_sitemap_passes_the_gates(url: str, refusal: Reason | None) -> None:
 
 def test_endless_feeds_end() -> None:
     """Each lists something else and names no page with a text of its own."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for number in range(FIRST_LISTS + FIRST_PAGES + 200):
         url = f"{SITE}/feed?n={number}"
-        if desk.refuses("a.org", url, 0.0):
+        if model.refuses("a.org", url, 0.0):
             break
-        desk.learn(visit(row(url), [], (number + 5,), is_feed=True), 0.0)
+        model.learn(visit(row(url), [], (number + 5,), is_feed=True), 0.0)
     assert FIRST_LISTS < number <= FIRST_LISTS + 200
 
 
 def test_a_feed_that_names_new_pages_goes_on() -> None:
     """One new page in ten feeds."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for number in range(1000):
-        assert not desk.refuses("a.org", f"{SITE}/feed?n={number}", 0.0)
-        desk.learn(visit(row(f"{SITE}/feed?n={number}"), [], (number + 5,), is_feed=True), 0.0)
+        assert not model.refuses("a.org", f"{SITE}/feed?n={number}", 0.0)
+        model.learn(visit(row(f"{SITE}/feed?n={number}"), [], (number + 5,), is_feed=True), 0.0)
         if number % 10 == 0:
-            desk.learn(visit(row(f"{SITE}/p/{number}", FLAG_LISTED), [], (number + 50_000,)), 0.0)
+            model.learn(visit(row(f"{SITE}/p/{number}", FLAG_LISTED), [], (number + 50_000,)), 0.0)
 
 
 # --- what lists name ------------------------------------------------------------------------------
@@ -217,12 +217,12 @@ def test_a_feed_speaks_for_its_domain() -> None:
 
 def test_a_sitemap_for_a_sibling_is_not_charged() -> None:
     """What its pages yield is known at the other host; one that lists nothing is."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     kept = row("http://maps.a.org/1.xml", FLAG_SITEMAP, "http://www.a.org")
     address: Address = parse("http://www.a.org/1")
     for _ in range(100):
-        desk.learn(visit(kept, [DiscoveredUrl(address, 1, "M", kept.url, 6)]), 0.0)
-    assert not desk.refuses_list("maps.a.org", 0.0)
+        model.learn(visit(kept, [DiscoveredUrl(address, 1, "M", kept.url, 6)]), 0.0)
+    assert not model.refuses_list("maps.a.org", 0.0)
     for _ in range(FIRST_LISTS):
-        desk.learn(visit(kept, []), 0.0)
-    assert desk.refuses_list("maps.a.org", 0.0)
+        model.learn(visit(kept, []), 0.0)
+    assert model.refuses_list("maps.a.org", 0.0)

@@ -132,10 +132,10 @@ def test_strangers_do_not_use_up_a_hosts_budget(bench: Bench) -> None:
 
 def test_a_refused_url_may_still_be_named_by_its_host(bench: Bench) -> None:
     """The stranger's budget is spent when its turn comes: that is no word about the page."""
-    desk: Any = bench.frontier._issuer._gates._traps
+    model: Any = bench.frontier._issuer._gates._traps
     strange(bench, "/1")
     for number in range(FIRST_PAGES):
-        desk.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
+        model.learn(visit(f"/{number}", Reason.HTTP_ERROR, 404), 0.0)
     assert crawl(bench) == []
     assert bench.frontier.state.refused.counts == {Reason.STRANGER: 1}
     assert strange(bench, "/1") == 0
@@ -164,36 +164,36 @@ def visit(path: str, reason: Reason, status: int | None, flags: int = FLAG_STRAN
 
 def test_errors_teach_nothing_about_the_host() -> None:
     """A thousand dead links, hanging ones and ones that repeat: the template of the host stands."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for number in range(1000):
-        desk.learn(visit(f"/article/{number}", Reason.HTTP_ERROR, 404), 0.0)
-        desk.learn(visit(f"/article/{number}", Reason.FIRST_BYTE_TIMEOUT, None), 0.0)
-        desk.learn(visit(f"/article/{number}", Reason.FETCHED, 200, marks=(5,)), 0.0)
-    assert not desk.refuses("a.org", SITE + "/article/7", 0.0)
-    assert desk.refuses_stranger("a.org", "evil.org", 0.0)
+        model.learn(visit(f"/article/{number}", Reason.HTTP_ERROR, 404), 0.0)
+        model.learn(visit(f"/article/{number}", Reason.FIRST_BYTE_TIMEOUT, None), 0.0)
+        model.learn(visit(f"/article/{number}", Reason.FETCHED, 200, marks=(5,)), 0.0)
+    assert not model.refuses("a.org", SITE + "/article/7", 0.0)
+    assert model.refuses_stranger("a.org", "evil.org", 0.0)
 
 
 def test_a_hanging_page_costs_who_named_it() -> None:
     """A host that cannot be reached does not."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES):
-        desk.learn(visit(f"/{number}", Reason.CONNECT_REFUSED, None), 0.0)
-    assert not desk.refuses_stranger("a.org", "evil.org", 0.0)
+        model.learn(visit(f"/{number}", Reason.CONNECT_REFUSED, None), 0.0)
+    assert not model.refuses_stranger("a.org", "evil.org", 0.0)
     for number in range(FIRST_PAGES):
-        desk.learn(visit(f"/{number}", Reason.DISCONNECTED, None), 0.0)
-    assert desk.refuses_stranger("a.org", "evil.org", 0.0)
+        model.learn(visit(f"/{number}", Reason.DISCONNECTED, None), 0.0)
+    assert model.refuses_stranger("a.org", "evil.org", 0.0)
 
 
 def test_a_text_that_a_stranger_had_shown_is_new_when_the_host_shows_it() -> None:
     """A stranger names every article at another address first: the articles themselves are no repeats."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for number in range(1, 301):
         shown = visit(f"/article/{number}?x=1", Reason.FETCHED, 200, marks=(number,))
-        desk.learn(shown, 0.0)
+        model.learn(shown, 0.0)
         variant = Duplicate("exact", f"{SITE}/article/{number}?x=1")
-        desk.learn(visit(f"/article/{number}", Reason.FETCHED, 200, 0, marks=(number,), repeats=variant), 0.0)
-    assert not desk.refuses("a.org", SITE + "/article/7", 0.0)
-    assert not desk.refuses_stranger("a.org", "evil.org", 0.0)
+        model.learn(visit(f"/article/{number}", Reason.FETCHED, 200, 0, marks=(number,), repeats=variant), 0.0)
+    assert not model.refuses("a.org", SITE + "/article/7", 0.0)
+    assert not model.refuses_stranger("a.org", "evil.org", 0.0)
 
 
 @pytest.mark.parametrize(

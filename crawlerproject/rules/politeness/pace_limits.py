@@ -71,9 +71,7 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
         seconds = max(seconds, done_in)
         at = None
         if address and ip_pause_seconds is not None:
-            at = addresses.get(address)
-            if at is None:
-                at = addresses[address] = _Clock(free_in)
+            at = addresses.get(address) or addresses.setdefault(address, _Clock(free_in))
             at.free_in = min(at.free_in, free_in)
             at.urls += urls
             at.work_seconds += urls * (response + ip_pause_seconds)

@@ -85,11 +85,11 @@ def test_a_restart_forgets_no_big_domain() -> None:
 
 def test_small_domains_cost_no_write() -> None:
     """Nearly all domains have a handful of hosts."""
-    desk = DomainHostCounts(MemoryStore(), 1000)
+    counts = DomainHostCounts(MemoryStore(), 1000)
     for number in range(10):
-        desk.taken_up(f"h{number}.small.example")
-    assert desk.facts() == []
+        counts.taken_up(f"h{number}.small.example")
+    assert counts.facts() == []
 
     for number in range(10, 20):
-        desk.taken_up(f"h{number}.small.example")
-    assert [name for name, _ in desk.facts()] == [HostFact.DOMAIN + "small.example"]
+        counts.taken_up(f"h{number}.small.example")
+    assert [name for name, _ in counts.facts()] == [HostFact.DOMAIN + "small.example"]

@@ -28,24 +28,24 @@ HOST = "a.example"
 URL = "http://a.example/c/7"
 
 
-def barren(desk: TrapModel, url: str) -> None:
+def barren(model: TrapModel, url: str) -> None:
     """A page that shows nothing."""
-    desk.learn(Visit(row(url), Reason.HTTP_ERROR, 404), 0.0)
+    model.learn(Visit(row(url), Reason.HTTP_ERROR, 404), 0.0)
 
 
 @pytest.fixture
 def trapped() -> TrapModel:
-    """A desk that knows /c/{n} for a trap."""
-    desk = TrapModel(MemoryStore())
+    """A model that knows /c/{n} for a trap."""
+    model = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES):
-        barren(desk, f"http://a.example/c/{number}")
-    return desk
+        barren(model, f"http://a.example/c/{number}")
+    return model
 
 
-def gates(desk: TrapModel) -> Gates:
+def gates(model: TrapModel) -> Gates:
     """The gates of a crawl without bounds."""
     never = SimpleNamespace(current=lambda now: Exclusion())
-    return Gates(Scope("any"), never, AddressRules(), GateSettings(10), desk)
+    return Gates(Scope("any"), never, AddressRules(), GateSettings(10), model)
 
 
 def row(url: str, flags: int = 0) -> QueuedPage:
@@ -92,16 +92,16 @@ def test_the_operator_overrules_while_the_crawl_runs(tmp_path: Path, trapped: Tr
     """A host and a template, a host, every host; after the interval, and not for what is not named."""
     path = tmp_path / "allow.txt"
     write(path, "# none\n", 1)
-    desk = TrapModel(MemoryStore(), TrapAllowFile(path, 60))
+    model = TrapModel(MemoryStore(), TrapAllowFile(path, 60))
     for number in range(FIRST_PAGES):
-        barren(desk, f"http://a.example/c/{number}")
-    assert desk.refuses(HOST, URL, 0.0)
+        barren(model, f"http://a.example/c/{number}")
+    assert model.refuses(HOST, URL, 0.0)
     write(path, "a.example /d/{n}\nb.example\n", 2)
-    assert desk.refuses(HOST, URL, 60.0)
+    assert model.refuses(HOST, URL, 60.0)
     write(path, "a.example /c/{n}\n", 3)
-    assert desk.refuses(HOST, URL, 119.0)
-    assert not desk.refuses(HOST, URL, 120.0)
-    assert desk.refuses_shape(HOST, "http://a.example/x/x/x/x", 120.0)
+    assert model.refuses(HOST, URL, 119.0)
+    assert not model.refuses(HOST, URL, 120.0)
+    assert model.refuses_shape(HOST, "http://a.example/x/x/x/x", 120.0)
     for line in ("A.Example\n", "*\n"):
         write(path, line, 4 + len(line))
         allowed = TrapModel(MemoryStore(), TrapAllowFile(path, 60))
@@ -147,10 +147,10 @@ def visit(reason: Reason, status: int | None = 200, location: str = "", flags: i
 )
 def test_what_a_page_says_about_its_template(ended: Visit, spends: bool) -> None:
     """Errors, redirects within the host and known texts cost; what is about the host or the moment does not."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for _ in range(FIRST_PAGES + 2):
-        desk.learn(ended, 0.0)
-    assert desk.refuses(HOST, URL, 0.0) is spends
+        model.learn(ended, 0.0)
+    assert model.refuses(HOST, URL, 0.0) is spends
 
 
 @pytest.mark.parametrize(
@@ -165,20 +165,20 @@ def test_what_a_page_says_about_its_template(ended: Visit, spends: bool) -> None
 )
 def test_new_texts_are_no_trap(more: dict[str, Any], spends: bool) -> None:
     """Unless they are nearly another page's of the host, or dripped."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for mark in range(1, FIRST_PAGES + 2):
-        desk.learn(visit(Reason.FETCHED, marks=(mark,), **more), 0.0)
-    assert desk.refuses(HOST, URL, 0.0) is spends
+        model.learn(visit(Reason.FETCHED, marks=(mark,), **more), 0.0)
+    assert model.refuses(HOST, URL, 0.0) is spends
 
 
 def test_ports_of_a_name_share_its_budget() -> None:
     """Three ports, a third of the budget each; what the operator allows of one port is allowed there."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for number in range(FIRST_PAGES + 2):
-        barren(desk, f"http://{HOST}:{8000 + number % 3}/c/{number}")
+        barren(model, f"http://{HOST}:{8000 + number % 3}/c/{number}")
 
-    assert desk.refuses(HOST, f"http://{HOST}/c/999", 0.0)
-    assert [name for name, _ in desk.facts()] == [f"traps/{HOST}"]
+    assert model.refuses(HOST, f"http://{HOST}/c/999", 0.0)
+    assert [name for name, _ in model.facts()] == [f"traps/{HOST}"]
 
 
 def test_a_port_that_an_older_version_knew_is_remembered() -> None:
@@ -194,10 +194,10 @@ def test_a_port_that_an_older_version_knew_is_remembered() -> None:
 
 def test_a_file_that_is_no_page_is_told_by_its_digest() -> None:
     """Two hundred different PDFs are two hundred new texts; one PDF two hundred times is one."""
-    desk = TrapModel(MemoryStore())
+    model = TrapModel(MemoryStore())
     for number in range(200):
-        desk.learn(visit(Reason.FETCHED, digest=number.to_bytes(4, "big") + b"x" * 16), 0.0)
-    assert not desk.refuses(HOST, URL, 0.0)
+        model.learn(visit(Reason.FETCHED, digest=number.to_bytes(4, "big") + b"x" * 16), 0.0)
+    assert not model.refuses(HOST, URL, 0.0)
     for _ in range(201):
-        desk.learn(visit(Reason.FETCHED, digest=b"same" * 5), 0.0)
-    assert desk.refuses(HOST, URL, 0.0)
+        model.learn(visit(Reason.FETCHED, digest=b"same" * 5), 0.0)
+    assert model.refuses(HOST, URL, 0.0)

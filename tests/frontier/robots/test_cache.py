@@ -29,14 +29,14 @@ def test_parsed_rules_are_kept_for_a_bounded_number_of_hosts(monkeypatch: pytest
     store = MemoryStore()
     for number in range(100):
         kept(store, f"http://h{number}.example", b"User-agent: *\nDisallow: /no%d\n" % number)
-    desk = RobotsCache(store, "TestBed", DAY)
+    cache = RobotsCache(store, "TestBed", DAY)
     for _ in range(2):
         for number in range(100):
             host = f"h{number}.example"
-            assert not desk.allows("http", host, f"http://{host}/no{number}")
-            assert desk.allows("http", host, f"http://{host}/yes")
-            assert len(desk._parsed) <= 10
-    assert list(desk._parsed) == [f"http://h{number}.example" for number in range(90, 100)]
+            assert not cache.allows("http", host, f"http://{host}/no{number}")
+            assert cache.allows("http", host, f"http://{host}/yes")
+            assert len(cache._parsed) <= 10
+    assert list(cache._parsed) == [f"http://h{number}.example" for number in range(90, 100)]
 
 
 def test_doubt_means_no() -> None:
@@ -49,13 +49,13 @@ def test_a_stale_copy_serves_for_thirty_days(status: int | None) -> None:
     """RFC 9309 2.3.1.4; the real one is asked for every hour meanwhile, and then the host waits."""
     store = MemoryStore()
     kept(store, "http://a.example", NO)
-    desk = RobotsCache(store, "TestBed", DAY)
+    cache = RobotsCache(store, "TestBed", DAY)
 
-    stale = desk.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS)
-    too_old = desk.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS + 1)
+    stale = cache.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS)
+    too_old = cache.answered("http://a.example", status, b"", Reason.HTTP_ERROR, STALE_SECONDS + 1)
 
     assert (stale.usable, stale.good_until) == (True, STALE_SECONDS + 3600)
-    assert not desk.allows("http", "a.example", A + "no")
+    assert not cache.allows("http", "a.example", A + "no")
     assert not too_old.usable
 
 
@@ -147,21 +147,21 @@ def test_large_rules_are_kept_for_few_hosts(monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(20):
         rules = b"".join(b"Disallow: /%d-%d\n" % (number, line) for line in range(1_000))
         kept(store, f"http://h{number}.example", b"User-agent: *\n" + rules)
-    desk = RobotsCache(store, "TestBed", DAY)
+    cache = RobotsCache(store, "TestBed", DAY)
     for number in range(20):
-        assert not desk.allows("http", f"h{number}.example", f"http://h{number}.example/{number}-999")
-    assert 1 <= len(desk._parsed) <= 3
-    assert desk._parsed_characters == sum(rules.size for rules in desk._parsed.values())
-    desk.forget(lambda name: False)
-    assert desk._parsed_characters == 0
+        assert not cache.allows("http", f"h{number}.example", f"http://h{number}.example/{number}-999")
+    assert 1 <= len(cache._parsed) <= 3
+    assert cache._parsed_characters == sum(rules.size for rules in cache._parsed.values())
+    cache.forget(lambda name: False)
+    assert cache._parsed_characters == 0
 
 
 def test_what_is_stored_of_a_long_file_reads_the_same() -> None:
     """Beyond what is read nothing is stored."""
     body = b"User-agent: *\n" + b"Disallow: /a\n" * 200_000
-    desk = RobotsCache(MemoryStore(), "TestBed", DAY)
+    cache = RobotsCache(MemoryStore(), "TestBed", DAY)
 
-    outcome = desk.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
+    outcome = cache.answered("http://a.example", 200, body, Reason.FETCHED, 0.0)
 
     assert outcome.record is not None
     stored = RobotsRecord.unpack(outcome.record).body
