@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.redis_frontier import ACKNOWLEDGED, PARTITIONS, Web, cpu_seconds, crawl, hold, hosts_of
-from crawlerproject.stores.redis import scripts
+from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.redis.store import RedisStore
