@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.redis_frontier import ACKNOWLEDGED, PARTITIONS, Web, cpu_seconds, crawl, hold, hosts_of
-from crawlerproject.stores.redis import batch_scripts as redis_beat_scripts
-from crawlerproject.stores.redis import scripts as redis_scripts
+from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.redis.store import RedisStore
@@ -114,8 +113,8 @@ def run(processes: list[multiprocessing.Process]) -> None:
 def replayed(server: RedisServer, folder: Path, given: argparse.Namespace, expected: int) -> None:
     """All workers' bytes at once, and what came of it."""
     link = RedisLink(server.url)
-    for script in [*vars(redis_scripts).values(), *vars(redis_beat_scripts).values()]:
-        if isinstance(script, redis_scripts.Script):
+    for script in [*vars(scripts).values(), *vars(batch_scripts).values()]:
+        if isinstance(script, scripts.Script):
             link.call("SCRIPT", ["LOAD"], script.text)
     results: multiprocessing.Queue[Replayed]
     barrier, results = multiprocessing.Barrier(given.workers + 1), multiprocessing.Queue()

@@ -26,7 +26,7 @@ from benchmarks.frontier_store import FOREIGN, LINKS, PAGES_A_COMMIT, _key
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.rocks.store import RocksStore

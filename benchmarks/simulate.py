@@ -23,7 +23,7 @@ from typing import Any, cast
 from crawlerproject.fleet import worker as fleet_module
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.rules.url.partitions import partition_of
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.scripts import Script

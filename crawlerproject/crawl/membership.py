@@ -11,7 +11,7 @@ from crawlerproject.fleet.join import join
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 

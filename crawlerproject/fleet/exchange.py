@@ -11,7 +11,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.messages import Links, Message, pack, unpack
 from crawlerproject.stores.protocols import FLAG_STRANGER
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 
 # URLs that are looked up and queued as one.
 _URLS_AT_A_TIME = 5_000

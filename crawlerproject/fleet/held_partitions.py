@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crawlerproject.frontier.messages import Message, pack
 from crawlerproject.runtime.clock import since_boot
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 
 # Workers' ideas of the store's time differ by no more, or by what their way to Redis takes (on one machine 1 ms).
 LEAST_DOUBT_SECONDS = 0.025

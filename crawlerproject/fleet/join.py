@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.config.fleet import answer_seconds, worker_name
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.store import RedisStore

@@ -27,3 +27,12 @@ def test_some_are_forgotten_on_purpose() -> None:
         table[number] = str(number)
     table.forget(lambda number: number % 2 == 0)
     assert [number for number in range(9) if number in table] == [1, 3, 5, 7]
+
+
+def test_a_look_is_no_use() -> None:
+    """``peek`` is a dictionary's ``get``: what it finds may be the next to go."""
+    cache: LruCache[str, int] = LruCache(2)
+    cache["a"], cache["b"] = 1, 2
+    assert (cache.peek("a"), cache.peek("x", 9)) == (1, 9)
+    cache["c"] = 3
+    assert "a" not in cache

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.messages import RobotsWanted, pack
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import RedisFleet
 from crawlerproject.stores.redis.store import RedisStore
 from tests.frontier.conftest import Bench

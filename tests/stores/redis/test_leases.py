@@ -14,9 +14,8 @@ import pytest
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis import batch_scripts as beats
-from crawlerproject.stores.redis import scripts
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis import batch_scripts, scripts
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys, worker_keys
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
@@ -262,7 +261,7 @@ def test_every_script_can_be_lost_and_run_twice(
 ) -> None:
     """An answer that got lost: the same call again changes nothing more."""
     store: RedisStore = request.getfixturevalue(kind)
-    again = (beats.JOURNAL, beats.APPLY, beats.COMMIT, scripts.RENEW)
+    again = (batch_scripts.JOURNAL, batch_scripts.APPLY, batch_scripts.COMMIT, scripts.RENEW)
     many = store.link.many
 
     def twice(calls: list[object]) -> list[object]:

@@ -13,10 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis import buffered_store as redis_ahead
-from crawlerproject.stores.redis import host_fields as redis_host_fields
-from crawlerproject.stores.redis import queue_heads as redis_heads
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer import host_fields, queue_heads
+from crawlerproject.stores.redis.buffer import store as buffered_store
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.queue_members import Place
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
@@ -118,11 +117,11 @@ class AheadMachine(RuleBasedStateMachine):
     @rule()
     def make_room(self) -> None:
         """More hosts than there is room for: what was at hand of one must be read anew."""
-        heads, most = self.store.queues.heads, redis_heads._ROWS
-        redis_heads._ROWS = 0
+        heads, most = self.store.queues.heads, queue_heads._ROWS
+        queue_heads._ROWS = 0
         for name in [*heads._heads]:
             heads._make_room(name)
-        redis_heads._ROWS = most
+        queue_heads._ROWS = most
 
     @rule(host=st.sampled_from("ab"), limit=st.integers(1, 40))
     def look(self, host: str, limit: int) -> None:
@@ -197,8 +196,8 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
 
 def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts' states and robots.txt that were thrown out before they were sent are not asked of Redis."""
-    monkeypatch.setattr(redis_ahead, "_STATES", 1)
-    monkeypatch.setattr(redis_host_fields, "_FIELDS", 1)
+    monkeypatch.setattr(buffered_store, "_STATES", 1)
+    monkeypatch.setattr(host_fields, "_FIELDS", 1)
     ahead = BufferedStore(store)
     names = [(f"host-{number}", b"%d" % number) for number in range(3)]
     ahead.apply(Changes(hosts=names, robots=[(f"https://{name}", packed) for name, packed in names]))

@@ -15,11 +15,11 @@ from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import Changes, Near, PageRecord, QueuedPage
-from crawlerproject.stores.redis.buffered_queues import BufferedQueues
-from crawlerproject.stores.redis.fingerprints import RedisFingerprints
-from crawlerproject.stores.redis.host_fields import HostFields
-from crawlerproject.stores.redis.known_urls import KnownLinks
-from crawlerproject.stores.redis.outbox import Outbox
+from crawlerproject.stores.redis.buffer.fingerprints import RedisFingerprints
+from crawlerproject.stores.redis.buffer.host_fields import HostFields
+from crawlerproject.stores.redis.buffer.known_urls import KnownLinks
+from crawlerproject.stores.redis.buffer.outbox import Outbox
+from crawlerproject.stores.redis.buffer.queues import BufferedQueues
 from crawlerproject.stores.redis.queue_members import Place
 from crawlerproject.stores.redis.store import Granted, RedisStore
 from crawlerproject.stores.row_codec import unpack_record

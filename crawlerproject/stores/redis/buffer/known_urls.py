@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.buffer.seen_filter import SeenFilter
 from crawlerproject.stores.redis.pending import Pending
-from crawlerproject.stores.redis.seen_filter import SeenFilter
 
 # Keys that are known for sure, some 110 bytes each: the links that every page of a site repeats.
 _KEYS = 300_000

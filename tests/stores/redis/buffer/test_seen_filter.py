@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from crawlerproject.stores.redis.seen_filter import SeenFilter
+from crawlerproject.stores.redis.buffer.seen_filter import SeenFilter
 
 
 def keys(first: int, count: int) -> list[bytes]:

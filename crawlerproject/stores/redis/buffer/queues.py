@@ -6,8 +6,8 @@ from collections.abc import Callable
 from threading import RLock
 
 from crawlerproject.stores.protocols import Changes, QueuedPage
+from crawlerproject.stores.redis.buffer.queue_heads import MEMBERS, QueueHeads
 from crawlerproject.stores.redis.pending import Pending
-from crawlerproject.stores.redis.queue_heads import MEMBERS, QueueHeads
 from crawlerproject.stores.redis.queues import RedisQueues
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.buffered_store import BufferedStore
+from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.redis_crawls import LEASE_MS
 

@@ -1,0 +1,103 @@
+"""What the operator's commands share: texts from attributes, and one sentence where something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import crawlerproject.commands
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.inspection.operator_command import OperatorCommand, one_argument, one_sentence
+
+COMMANDS = sorted(path.stem for path in Path(crawlerproject.commands.__path__[0]).glob("*.py"))
+
+
+def ours() -> list[tuple[str, OperatorCommand]]:
+    """Every command of ours with its name; those that adapt Scrapy's own are others."""
+    modules = ((name, import_module(f"crawlerproject.commands.{name}")) for name in COMMANDS if name != "__init__")
+    found = ((name, getattr(module, "Command", None)) for name, module in modules)
+    return [(name, kind()) for name, kind in found if isinstance(kind, type) and issubclass(kind, OperatorCommand)]
+
+
+def raised(error: Exception) -> Callable[[], None]:
+    """Something that goes wrong."""
+
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(("name", "command"), ours())
+def test_every_command_describes_itself(name: str, command: OperatorCommand) -> None:
+    """One line for the list, and an example that can be typed."""
+    assert command.short_desc()
+    assert not command.short_desc().endswith(".")
+    about, _, example = command.long_desc().partition("Example: ")
+    assert about.endswith(". ")
+    assert example.startswith(f"scrapy {name}")
+    assert command.requires_project
+    assert not command.requires_crawler_process
+    assert command.default_settings["LOG_ENABLED"] is False
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OperatorError("There is no crawl."), "There is no crawl."),
+        (StorageError("the disk is full"), "the disk is full"),
+        (OSError(errno.EACCES, "Permission denied", "x.warc.gz"), "x.warc.gz: Permission denied"),
+        (OSError("torn"), "torn"),
+        (OperatorError("a\x1b[31m\nb"), "a\\x1b[31m\\nb"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(error: Exception, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard errors, with exit status 2, and nothing in it acts on the terminal."""
+    with pytest.raises(SystemExit) as ended, one_sentence():
+        raised(error)()
+    assert ended.value.code == 2
+    assert capsys.readouterr() == ("", f"{sentence}\n")
+
+
+def test_our_own_errors_are_not_hidden() -> None:
+    """A bug has its traceback."""
+    with pytest.raises(KeyError), one_sentence():
+        raised(KeyError("x"))()
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``| head`` does."""
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(SystemExit) as ended, one_sentence():
+        raised(BrokenPipeError())()
+    assert ended.value.code == 0
+
+
+def test_a_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    """``run`` is Scrapy's, ``answer`` ours."""
+
+    class Asked(OperatorCommand):
+        arguments, summary, details = "[FOLDER]", "Ask", "Ask. Example: scrapy asked"
+
+        def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+            print(args)
+            raise OperatorError("Enough.")
+
+    command = Asked()
+    assert (command.syntax(), command.short_desc(), command.long_desc()) == ("[FOLDER]", "Ask", Asked.details)
+    with pytest.raises(SystemExit):
+        command.run(["a"], argparse.Namespace())
+    assert capsys.readouterr() == ("['a']\n", "Enough.\n")
+
+
+@pytest.mark.parametrize("args", [[], ["a", "b"]])
+def test_one_argument_and_no_other(args: list[str]) -> None:
+    """An example says what was meant."""
+    with pytest.raises(OperatorError, match=r"^Give a host, for example: scrapy hosts example\.org$"):
+        one_argument(args, "a host", "scrapy hosts example.org")
+    assert one_argument(["a"], "a host", "") == "a"
