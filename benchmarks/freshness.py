@@ -13,7 +13,7 @@ averaged over the days after the warm-up. The policies:
 - StormCrawler: AdaptiveScheduler, from 1 day, half itself and half the minimum when changed, x 1.5 when not,
   60 minutes to 14 days;
 - ours: ``rules/change_rate`` as the crawl uses it;
-- known rates: the same with the true rates told, which no crawler has: what there is to be won.
+- known rates: the same with the true rates, which no crawler has: the best that can be reached.
 
 The two multiplicative rules know no budget: with more due than the budget allows the most overdue go first, with
 fewer the next due ones are taken, so that each spends the same.
@@ -187,7 +187,7 @@ class Ours(Policy):
 
 
 class OursWeighted(Ours):
-    """Told which pages matter."""
+    """Knows which pages matter."""
 
     name = "ours, by importance"
 

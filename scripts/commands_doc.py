@@ -223,7 +223,7 @@ def command(arguments: str) -> list[str]:
 def environment(home: Path) -> dict[str, str]:
     """Ours, with the project on the path and without proxies."""
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    # The writer of this page has lists and settings of their own.
+    # The user who writes this page may have lists and settings of their own.
     return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "110", "XDG_CONFIG_HOME": str(home / "config")}
 
 

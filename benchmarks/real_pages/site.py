@@ -73,7 +73,7 @@ def build(folder: Path, pages: int | None) -> RealSite:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

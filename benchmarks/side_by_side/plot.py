@@ -12,7 +12,7 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot  # after the choice of what draws
 
-_HATCHES = ["", "//", "..", "xx"]  # told apart without colour
+_HATCHES = ["", "//", "..", "xx"]  # distinguishable without colour
 matplotlib.rcParams["svg.hashsalt"] = "bench"  # the same figures give the same file
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from scrapy.settings import Settings
 
-from crawlerproject.commands import base
 from crawlerproject.commands.base import Bytes, folder_of, waited_for
 from crawlerproject.errors import OperatorError
 
@@ -29,8 +29,8 @@ def test_the_folder_is_the_argument_or_crawl_dir(tmp_path: Path) -> None:
 def test_waiting_ends_when_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks at once, and again until then."""
     now = [0.0]
-    monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(base.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     assert waited_for(lambda: True, 15.0) == 0.0
     assert waited_for(lambda: now[0] >= 3.0, 15.0) == pytest.approx(3.0, abs=0.2)
 
@@ -38,15 +38,15 @@ def test_waiting_ends_when_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_waiting_ends_when_patience_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller looks once more."""
     now = [0.0]
-    monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(base.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     assert waited_for(lambda: False, 15.0) == pytest.approx(15.0, abs=0.2)
 
 
 def test_progress_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Where no terminal shows a bar: on standard errors, every ten seconds."""
     now = [0.0]
-    monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     with Bytes("Reading", 3000) as progress:
         for now[0] in (1.0, 11.0, 12.0, 22.0):
             progress.advance(1000)

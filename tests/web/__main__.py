@@ -83,7 +83,7 @@ async def run(arguments: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     part = folder / "ready.part"
     part.write_text(json.dumps({"port": port, "pid": os.getpid(), "hosts": len(world.sites)}))
-    part.rename(folder / "ready")  # whoever waits for the file sees it whole
+    part.rename(folder / "ready")  # a reader that waits for the file sees it whole
     print(f"synthetic web: {len(world.sites)} hosts on port {port}, folder {folder}", flush=True)
     gc.freeze()  # the world never changes: the collector need not look at it again
     await stop.wait()

@@ -1,7 +1,7 @@
 """A small WebSub hub: ``python -m tests.web.hub --folder DIR --address 127.0.0.200``.
 
-It takes subscriptions, verifies their intent, fetches a topic when told that it changed (``hub.mode=publish``) and
-pushes it, signed, to all who subscribed; at ``/moved/`` it sends whoever asks to ``/``. DIR then holds
+It takes subscriptions, verifies their intent, fetches a topic at a notice that it changed (``hub.mode=publish``) and
+pushes it, signed, to all who subscribed; at ``/moved/`` it redirects to ``/``. DIR then holds
 ``hub.jsonl``, a line for each request and each answer that it was given, and ``hub``, the hub's URL. A
 publisher may ask for a push with a flaw (``flaw=``), which tests need.
 """

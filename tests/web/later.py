@@ -1,6 +1,6 @@
 """``python -m tests.web.later DAYS crawl web …``: Scrapy's command line in a process whose clock is DAYS ahead.
 
-A month of coming back is tested in seconds: the machine's clock stays, the process is told another time.
+A month of coming back is tested in seconds: the machine's clock stays, the process has another.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tests.web.zygote import Process, direct
 
 _START_SECONDS = 60.0  # for a server to listen: 10,000 hosts take about 2 s
 _LOOK_SECONDS = 0.02
-#: How the crawler presents itself on loopback, where nobody can be reached anyway.
+#: How the crawler presents itself on loopback, where it needs no way to be reached.
 IDENTITY = {
     "CRAWLER_NAME": "TestBed",
     "CRAWLER_INFO_URL": "https://example.org/bot",

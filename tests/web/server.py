@@ -92,7 +92,7 @@ class Visitor(asyncio.Protocol):
         self._ip: str = transport.get_extra_info("sockname")[0]
         self._number = self._web.connection_number()
         if not (self._ip.startswith("127.") and transport.get_extra_info("peername")[0].startswith("127.")):
-            self._transport.abort()  # bound to every address so that all of 127/8 works; nobody else is served
+            self._transport.abort()  # bound to every address so that all of 127/8 works; no other address is served
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data

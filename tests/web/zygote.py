@@ -193,7 +193,7 @@ def _spent(usage: resource.struct_rusage) -> tuple[float, int]:
 
 
 def _forks(command: list[str], environment: Mapping[str, str]) -> bool:
-    """Whether a fork is the same as a start: the interpreter itself is not told anything else."""
+    """Whether a fork is the same as a start: the interpreter itself would be given the same."""
     return (
         "PYTEST_VERSION" in os.environ
         and command[:2] == [sys.executable, "-m"]

@@ -1,4 +1,4 @@
-"""The apps profile: pages that scripts build, and pages that are a burden to whoever runs their scripts."""
+"""The apps profile: pages that scripts build, and pages that are a burden to a browser."""
 
 from __future__ import annotations
 

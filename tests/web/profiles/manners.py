@@ -1,7 +1,7 @@
 """The manners profile: the small one, and a host for every way to ask a crawler for patience, or to have none to give.
 
 ``127.0.0.0/9`` is this web's public part. Its names and links also lead to 127.200.x.x, which answers like the rest
-but stands for addresses inside somebody's network: whoever is seen there was let out.
+but stands for addresses inside a private network: a visitor there was let in.
 """
 
 from __future__ import annotations
