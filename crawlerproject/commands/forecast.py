@@ -12,7 +12,7 @@ from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.pace import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.gates import never_crawl_of
+from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits

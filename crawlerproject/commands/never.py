@@ -14,7 +14,7 @@ from typing import Any
 from crawlerproject.commands.base import waited_for
 from crawlerproject.config.crawl_dir import CRAWLS, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.frontier.gates import never_crawl_of
+from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import bare_host

@@ -15,7 +15,8 @@ from crawlerproject.config.fleet import shared
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
-from crawlerproject.frontier.gates import Gates, gates_of, never_crawl_of, scope_of
+from crawlerproject.frontier.assembly import gates_of, never_crawl_of, scope_of
+from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.learned.traps import TrapModel

@@ -19,9 +19,15 @@ START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 
 def attempt(second: float, host: str = "a.test", took: float = 0.5, **changes: Any) -> Attempt:
     """One that began at ``second``."""
-    fields = {"host": host, "ip": "192.0.2.1", "status": 200, "received_bytes": 100, "delay_seconds": 5.0}
+    fields: dict[str, Any] = {
+        "host": host,
+        "ip": "192.0.2.1",
+        "status": 200,
+        "received_bytes": 100,
+        "delay_seconds": 5.0,
+    }
     at = START + second
-    return Attempt(at, at + took, f"http://{host}/{second}", "fetched")._replace(**fields | changes)
+    return Attempt(at, at + took, f"http://{host}/{second}", "fetched")._replace(**(fields | changes))
 
 
 def story(folder: Path, *attempts: Attempt, host: str = "a.test", subdomains: bool = False) -> HostStory:
