@@ -32,7 +32,7 @@ class Levels(NamedTuple):
     rss_bytes: int
 
 
-class Row(NamedTuple):
+class Sample(NamedTuple):
     """One moment; rates are means since the row before."""
 
     at: float  # epoch seconds, the end of its interval
@@ -49,8 +49,8 @@ class Row(NamedTuple):
 class LastHour:
     """A ring of rows. ``now`` is epoch seconds."""
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
-        self._rows: deque[Row] = deque(rows, maxlen=_MOST_ROWS)
+    def __init__(self, rows: Iterable[Sample] = ()) -> None:
+        self._rows: deque[Sample] = deque(rows, maxlen=_MOST_ROWS)
         self._before: tuple[float, Totals] | None = None
 
     def add(self, now: float, totals: Totals, levels: Levels) -> None:
@@ -65,9 +65,9 @@ class LastHour:
         pages, received, errors = (
             round(max(0, new - old) / seconds, _DIGITS) for new, old in zip(totals, before[1], strict=True)
         )
-        self._rows.append(Row(round(now, _DIGITS), round(seconds, _DIGITS), pages, received, errors, *levels))
+        self._rows.append(Sample(round(now, _DIGITS), round(seconds, _DIGITS), pages, received, errors, *levels))
 
-    def since(self, moment: float, now: float) -> list[Row]:
+    def since(self, moment: float, now: float) -> list[Sample]:
         """The rows after ``moment`` that are not older than an hour, oldest first."""
         first = max(moment, now - SPAN_SECONDS)
         found = []
@@ -79,21 +79,21 @@ class LastHour:
 
     def as_dict(self, now: float) -> dict[str, Any]:
         """For the file."""
-        return {"format": _FORMAT, "columns": Row._fields, "rows": [list(row) for row in self.since(0.0, now)]}
+        return {"format": _FORMAT, "columns": Sample._fields, "rows": [list(row) for row in self.since(0.0, now)]}
 
 
 def read_last_hour(facts: Mapping[str, Any], now: float) -> LastHour:
     """What an earlier process kept, if this version can read it and it is not of a time to come."""
-    if facts.get("format") != _FORMAT or facts.get("columns") != list(Row._fields):
+    if facts.get("format") != _FORMAT or facts.get("columns") != list(Sample._fields):
         return LastHour()
     rows = facts.get("rows")
-    kept = [Row(*row) for row in rows if _is_row(row)] if isinstance(rows, list) else []
+    kept = [Sample(*row) for row in rows if _is_row(row)] if isinstance(rows, list) else []
     return LastHour(sorted(row for row in kept if now - SPAN_SECONDS < row.at <= now))
 
 
 def _is_row(row: Any) -> bool:
-    if not isinstance(row, list) or len(row) != len(Row._fields):
+    if not isinstance(row, list) or len(row) != len(Sample._fields):
         return False
-    allowed = Row._fields.index("allowed")
+    allowed = Sample._fields.index("allowed")
     values = [value for place, value in enumerate(row) if not (place == allowed and value is None)]
     return all(isinstance(value, int | float) and isfinite(value) for value in values)

@@ -8,7 +8,7 @@ from typing import Any
 from crawlerproject.inspection.host_table import HostRow
 from crawlerproject.reasons import ANSWERED
 from crawlerproject.rules.bottleneck import bound_by, load_of
-from crawlerproject.watch.last_hour import Row
+from crawlerproject.watch.last_hour import Sample
 from crawlerproject.watch.survey import Surveyed
 
 # What binds a crawl, in the word that its page begins with.
@@ -16,10 +16,10 @@ _STATES = {"rests": "resting", "nothing": "idle", "start": "starting"}
 
 
 def live_facts(
-    status: Mapping[str, Any], run: Mapping[str, Any], surveyed: Surveyed | None, rows: Sequence[Row]
+    status: Mapping[str, Any], run: Mapping[str, Any], surveyed: Surveyed | None, rows: Sequence[Sample]
 ) -> dict[str, Any]:
     """For ``/live.json``; ``run`` is how the crawl was started. Empty lists before the first second is over."""
-    facts: dict[str, Any] = {**run, "columns": Row._fields, "rows": [list(row) for row in rows]}
+    facts: dict[str, Any] = {**run, "columns": Sample._fields, "rows": [list(row) for row in rows]}
     if not status:
         return {**facts, "state": "starting"}
     bound = bound_by(load_of(status))

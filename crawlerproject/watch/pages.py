@@ -32,7 +32,7 @@ _OWN_PAGES = ("", "none", "same-origin")
 _MOST_TEXT = 4_000
 """Letters of a question; SCOPE_MAX_URL_LENGTH is 2,000."""
 
-Answer = Callable[[Mapping[str, str]], bytes]
+PageBuilder = Callable[[Mapping[str, str]], bytes]
 Question = Callable[[Mapping[str, str]], Awaitable[Any]]
 
 
@@ -40,7 +40,7 @@ class Served(NamedTuple):
     """What is at one path: an answer at hand, or one that is waited for, as JSON."""
 
     kind: str
-    answer: Answer | None = None
+    answer: PageBuilder | None = None
     question: Question | None = None
 
 

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.rules.printable import printable
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.watch.last_hour import Row
+from crawlerproject.watch.last_hour import Sample
 from tests.commands.browser import Window, window
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.archive.raw_server import raw_server
@@ -91,8 +91,8 @@ def evil_answers() -> dict[str, Answer]:
 
 def earlier_hour(now: float) -> dict[str, Any]:
     """What a process that ended before kept."""
-    row = Row(now - 180, 5.0, EARLIER_PAGES, 1e6, 0.0, 5000.0, 77, 3, 10**8)
-    return {"format": 1, "columns": Row._fields, "rows": [list(row)]}
+    row = Sample(now - 180, 5.0, EARLIER_PAGES, 1e6, 0.0, 5000.0, 77, 3, 10**8)
+    return {"format": 1, "columns": Sample._fields, "rows": [list(row)]}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.watch.last_hour import SPAN_SECONDS, STEP_SECONDS, LastHour, Levels, Row, Totals, read_last_hour
+from crawlerproject.watch.last_hour import SPAN_SECONDS, STEP_SECONDS, LastHour, Levels, Sample, Totals, read_last_hour
 
 NOW = 1_800_000_000.0
 LEVELS = Levels(4.5, 10, 2, 100_000_000)
@@ -71,10 +71,10 @@ def test_a_later_process_has_what_an_earlier_one_kept() -> None:
     "facts",
     [
         {},
-        {"format": 2, "columns": list(Row._fields), "rows": [[1] * 9]},
+        {"format": 2, "columns": list(Sample._fields), "rows": [[1] * 9]},
         {"format": 1, "columns": ["at"], "rows": [[1]]},
-        {"format": 1, "columns": list(Row._fields), "rows": None},
-        {"format": 1, "columns": list(Row._fields), "rows": [["x"] * 9, [NOW], 7, [NOW, 5, None, 0, 0, 0, 0, 0, 0]]},
+        {"format": 1, "columns": list(Sample._fields), "rows": None},
+        {"format": 1, "columns": list(Sample._fields), "rows": [["x"] * 9, [NOW], 7, [NOW, 5, None, 0, 0, 0, 0, 0, 0]]},
     ],
 )
 def test_a_file_that_is_none_of_ours_is_no_hour(facts: dict[str, Any]) -> None:

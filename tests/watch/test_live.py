@@ -9,7 +9,7 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.inspection.host_table import host_row
 from crawlerproject.terminal import json_text
-from crawlerproject.watch.last_hour import Row
+from crawlerproject.watch.last_hour import Sample
 from crawlerproject.watch.live import errors_by_reason, host_table, hosts_by_state, live_facts
 from crawlerproject.watch.survey import Survey
 
@@ -49,7 +49,7 @@ def test_the_state_is_one_word(progress: dict[str, Any], state: str) -> None:
 def test_a_crawl_that_has_not_looked_yet_is_starting() -> None:
     """The first second has no status."""
     assert live_facts({}, {"folder": "crawls/web"}, None, []) == {
-        "folder": "crawls/web", "columns": Row._fields, "rows": [], "state": "starting",
+        "folder": "crawls/web", "columns": Sample._fields, "rows": [], "state": "starting",
     }  # fmt: skip
 
 

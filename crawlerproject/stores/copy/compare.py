@@ -47,7 +47,7 @@ _LEASE_SECONDS = 30.0
 # Pages, and hosts, that are compared whole.
 _SAMPLE = 1000
 
-Row = tuple[str, bytes, bytes]  # table, key, value
+TableRow = tuple[str, bytes, bytes]  # table, key, value
 Say = Callable[[str], None]
 
 
@@ -123,7 +123,7 @@ class RocksTables(RocksStore):
             found.next()
         self._tables.require_end(found)
 
-    def write(self, rows: Iterable[Row]) -> None:
+    def write(self, rows: Iterable[TableRow]) -> None:
         """Put rows, as one change."""
         batch = WriteBatch(raw_mode=True)
         handles = {table: self._tables.database.get_column_family_handle(table) for table in _WORDS}

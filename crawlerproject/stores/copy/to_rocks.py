@@ -19,8 +19,8 @@ from crawlerproject.stores.copy.compare import (
     HeldStore,
     RedisCrawl,
     RocksTables,
-    Row,
     Say,
+    TableRow,
     changed,
     compare,
 )
@@ -73,7 +73,7 @@ def _fill_rocks(store: HeldStore, rocks: RocksTables, say: Say) -> None:
         say(f"goes on behind unit {done:,}")
     units = store.partitions + PAYLOAD_HASHES + 1
     for unit in range(done, units):
-        some: list[Row] = []
+        some: list[TableRow] = []
         for row in _rows_of(store, unit):
             some.append(row)
             if len(some) == ROWS:
@@ -90,7 +90,7 @@ def _stamp(store: HeldStore) -> bytes:
     return b" ".join(sorted(value for _, value in incarnations)) or b"-"
 
 
-def _rows_of(store: HeldStore, unit: int) -> Iterator[Row]:
+def _rows_of(store: HeldStore, unit: int) -> Iterator[TableRow]:
     """What a unit is: a partition, or one of the payloads' hashes, or the crawl's facts."""
     if unit < store.partitions:
         yield from _partition_rows(store, unit)
@@ -101,7 +101,7 @@ def _rows_of(store: HeldStore, unit: int) -> Iterator[Row]:
         yield from ((FACTS, name.encode(*TEXT), value) for name, value in _crawl_facts(store).items())
 
 
-def _partition_rows(store: HeldStore, partition: int) -> Iterator[Row]:
+def _partition_rows(store: HeldStore, partition: int) -> Iterator[TableRow]:
     keys = store.keys_of(partition)
     for name, packed in store.fields(keys.hosts):
         yield tables.HOSTS, name, packed
@@ -121,7 +121,7 @@ def _partition_rows(store: HeldStore, partition: int) -> Iterator[Row]:
         yield FACTS, f"{LETTERS_FACT}/{partition}".encode(), b"[" + b",".join(messages) + b"]"
 
 
-def _print_rows(key: bytes, page: bytes) -> Iterator[Row]:
+def _print_rows(key: bytes, page: bytes) -> Iterator[TableRow]:
     yield tables.PRINTS, key, page
     value = int.from_bytes(key[HASH_BYTES:], "big")
     for table in range(across.TABLES):

@@ -9,7 +9,7 @@ from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import Changes, Fingerprint, QueuedPage
 from crawlerproject.stores.redis.batch import Part
-from crawlerproject.stores.redis.queue_members import Place, bundled, place_of
+from crawlerproject.stores.redis.queue_members import QueuePlace, bundled, place_of
 from crawlerproject.stores.row_codec import pack_print, pack_record
 
 
@@ -18,8 +18,8 @@ class Pending:
 
     def __init__(self) -> None:
         self.rows = 0  # queued and removed
-        self.removed: dict[str, dict[Place, QueuedPage]] = {}  # by host
-        self.queued: dict[str, dict[Place, QueuedPage]] = {}
+        self.removed: dict[str, dict[QueuePlace, QueuedPage]] = {}  # by host
+        self.queued: dict[str, dict[QueuePlace, QueuedPage]] = {}
         self.bundles: dict[str, list[bytes]] = {}  # members made of queued rows; see ``bundle``
         self.opened: dict[str, dict[bytes, list[QueuedPage]]] = {}  # bundles that become single rows
         self.keys: dict[bytes, str] = {}  # keys that were not known -> host
@@ -61,7 +61,7 @@ class Pending:
         """Facts that no partition gets."""
         return [(name, packed) for name, packed in self.facts.items() if not host_of_fact(name)]
 
-    def bundle(self, behind: Callable[[str], Place | None]) -> None:
+    def bundle(self, behind: Callable[[str], QueuePlace | None]) -> None:
         """Put queued rows together that come after the place that ``behind`` tells for a host (None: none of them).
 
         From then on they count as being in Redis: who comes to one opens its bundle.
@@ -75,7 +75,7 @@ class Pending:
             if bundles:
                 self.bundles[host] = bundles
 
-    def overlay(self, host: str, rows: dict[Place, QueuedPage]) -> None:
+    def overlay(self, host: str, rows: dict[QueuePlace, QueuedPage]) -> None:
         """Make of the host's rows what they will be once this is applied; bundles are not looked into."""
         for opened in self.opened.get(host, {}).values():
             rows.update((place_of(row), row) for row in opened)

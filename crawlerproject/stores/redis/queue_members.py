@@ -15,10 +15,10 @@ from struct import Struct
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place, pack_place_of, pack_queued, unpack_queued
 
-Place = tuple[int, int]  # priority, arrival
+QueuePlace = tuple[int, int]  # priority, arrival
 
 #: Before every row, and behind none: priorities begin at 0.
-NOWHERE: Place = (-1, -1)
+NOWHERE: QueuePlace = (-1, -1)
 
 # Follows the place: of two members of one place the script must be able to name one (scripts.py.APPLY).
 _SINGLE, _BUNDLE, _AFTER_BOTH = b"\0", b"\1", b"\2"
@@ -30,12 +30,12 @@ _COUNT = Struct(">H")
 _LENGTH = Struct(">I")
 
 
-def place_of(row: QueuedPage) -> Place:
+def place_of(row: QueuedPage) -> QueuePlace:
     """Where a row stands in its host's queue."""
     return row.priority, row.arrival
 
 
-def place_of_member(member: bytes) -> Place:
+def place_of_member(member: bytes) -> QueuePlace:
     """Where a member stands: a bundle where its first row does."""
     return member[0], int.from_bytes(member[1:PLACE_BYTES], "big")
 
@@ -100,7 +100,7 @@ def rows_of(host: str, member: bytes) -> list[QueuedPage]:
 
 def in_order(host: str, members: Iterator[bytes]) -> Iterator[QueuedPage]:
     """The rows of a whole queue in order, given its members in theirs: bundles may overlap what follows them."""
-    waiting: list[tuple[Place, QueuedPage]] = []
+    waiting: list[tuple[QueuePlace, QueuedPage]] = []
     for member in members:
         begins = place_of_member(member)
         while waiting and waiting[0][0] < begins:
@@ -111,12 +111,12 @@ def in_order(host: str, members: Iterator[bytes]) -> Iterator[QueuedPage]:
         yield heappop(waiting)[1]
 
 
-def packed_place(place: Place) -> bytes:
+def packed_place(place: QueuePlace) -> bytes:
     """As the member at this place begins."""
     return pack_place_of(*place)
 
 
-def behind(place: Place) -> bytes:
+def behind(place: QueuePlace) -> bytes:
     """Where a range of members begins, as Redis has it, that leaves out what stands at this place."""
     priority, arrival = place
     return b"[" + (packed_place(place) + _AFTER_BOTH if arrival >= 0 else bytes((priority,)))

@@ -7,7 +7,7 @@ from itertools import islice
 
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.queue_members import NOWHERE, Place, behind, in_order, place_of
+from crawlerproject.stores.redis.queue_members import NOWHERE, QueuePlace, behind, in_order, place_of
 
 _MEMBERS_AT_A_TIME = 1000
 
@@ -19,7 +19,7 @@ class RedisQueues:
         self._link = link
         self._key = key
 
-    def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
+    def head(self, host: str, limit: int, after: QueuePlace | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
         behind = (row for row in self.whole(host) if after is None or place_of(row) > after)
         return list(islice(behind, limit))
@@ -35,7 +35,7 @@ class RedisQueues:
             yield from found
             start = b"(" + found[-1]
 
-    def first_members(self, hosts: Mapping[str, Place], limit: int) -> list[list[bytes]]:
+    def first_members(self, hosts: Mapping[str, QueuePlace], limit: int) -> list[list[bytes]]:
         """The first members of many hosts' queues behind a place of each, in one call."""
         starts = [(self._key(host), b"-" if start == NOWHERE else behind(start)) for host, start in hosts.items()]
         calls = [Call("ZRANGEBYLEX", [key], [start, b"+", b"LIMIT", 0, limit]) for key, start in starts]

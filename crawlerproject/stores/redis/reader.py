@@ -13,7 +13,7 @@ from crawlerproject.stores.protocols import PageRecord, QueuedPage
 from crawlerproject.stores.redis.batch import host_of_field
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, partition_keys, payloads_key, worker_keys
-from crawlerproject.stores.redis.queue_members import Place
+from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.queues import RedisQueues
 from crawlerproject.stores.row_codec import unpack_original, unpack_record
 
@@ -72,7 +72,7 @@ class RedisReader:
         found: list[bytes] | None = self.link.call("HKEYS", [key]) if self.link.call("HLEN", [key]) <= most else None
         return found
 
-    def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
+    def head(self, host: str, limit: int, after: QueuePlace | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
         return self.queues.head(host, limit, after)
 

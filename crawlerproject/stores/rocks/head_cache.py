@@ -18,24 +18,24 @@ _OVERHEAD_BYTES = 2 * 33 + 56 + 8
 # After so many refusals for want of room everything goes, so that hosts which never come back do not stay for ever.
 _REFUSALS = 1_000_000
 
-Row = tuple[bytes, bytes]  # queue key, packed row
+PackedRow = tuple[bytes, bytes]  # queue key, packed row
 
 
 class QueueHeadCache:
     """Bounded; every change of the queues must be reported to it."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._rows: dict[str, list[Row]] = {}
+        self._rows: dict[str, list[PackedRow]] = {}
         self._max_bytes = max_bytes
         self._bytes = 0
         self._refusals = 0
 
-    def first(self, host: str, limit: int) -> list[Row] | None:
+    def first(self, host: str, limit: int) -> list[PackedRow] | None:
         """The first ``limit`` rows of the host's queue; None when the store must be asked."""
         rows = self._rows.get(host)
         return None if rows is None or len(rows) < limit else rows[:limit]
 
-    def keep(self, host: str, rows: list[Row]) -> None:
+    def keep(self, host: str, rows: list[PackedRow]) -> None:
         """Keep the beginning of a queue as just read, if there is room."""
         self.forget(host)
         size = sum([len(key) + len(value) for key, value in rows]) + _OVERHEAD_BYTES * len(rows)
@@ -80,5 +80,5 @@ class QueueHeadCache:
         self._bytes = self._refusals = 0
 
 
-def _size(row: Row) -> int:
+def _size(row: PackedRow) -> int:
     return len(row[0]) + len(row[1]) + _OVERHEAD_BYTES

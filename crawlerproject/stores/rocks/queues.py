@@ -8,7 +8,7 @@ from rocksdict import ReadOptions, WriteBatch
 
 from crawlerproject.runtime.lru import LruCache
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.stores.rocks.head_cache import ROWS_AHEAD, QueueHeadCache, Row
+from crawlerproject.stores.rocks.head_cache import ROWS_AHEAD, PackedRow, QueueHeadCache
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
@@ -86,7 +86,7 @@ class RocksQueues:
         """Let go of what is at hand: a change may or may not have been written."""
         self._ahead.clear()
 
-    def _first_rows(self, host: str, limit: int) -> list[Row]:
+    def _first_rows(self, host: str, limit: int) -> list[PackedRow]:
         if limit <= 0:
             return []
         prefix = host_prefix(host)
@@ -97,13 +97,13 @@ class RocksQueues:
             self._ahead.keep(host, found)
         return found[:limit]
 
-    def _rows_from(self, prefix: bytes, start: bytes, limit: int) -> list[Row]:
+    def _rows_from(self, prefix: bytes, start: bytes, limit: int) -> list[PackedRow]:
         options = ReadOptions()
         options.set_iterate_upper_bound(host_end(prefix))
         tables = self._tables()
         rows = tables.queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
         rows.seek(start)
-        found: list[Row] = []
+        found: list[PackedRow] = []
         while len(found) < limit and rows.valid():
             found.append((rows.key(), rows.value()))
             rows.next()

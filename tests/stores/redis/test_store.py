@@ -16,7 +16,7 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.buffer import host_fields, queue_heads
 from crawlerproject.stores.redis.buffer import store as buffered_store
 from crawlerproject.stores.redis.buffer.store import BufferedStore
-from crawlerproject.stores.redis.queue_members import Place
+from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.store import RedisStore
 from tests.stores.conformance import ContentContract, StoreContract, key_of, record, row
 from tests.stores.redis_crawls import PARTITIONS, opened
@@ -154,7 +154,7 @@ def test_a_long_queue_is_read_once(store: RedisStore, monkeypatch: pytest.Monkey
     members: list[int] = []
     heads = store.queues.first_members
 
-    def counted(hosts: Mapping[str, Place], limit: int) -> list[list[bytes]]:
+    def counted(hosts: Mapping[str, QueuePlace], limit: int) -> list[list[bytes]]:
         found = heads(hosts, limit)
         members.extend(map(len, found))
         return found

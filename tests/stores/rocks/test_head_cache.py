@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from crawlerproject.stores.rocks.head_cache import QueueHeadCache, Row
+from crawlerproject.stores.rocks.head_cache import PackedRow, QueueHeadCache
 
 
-def rows(*numbers: int) -> list[Row]:
+def rows(*numbers: int) -> list[PackedRow]:
     """Rows whose keys sort as their numbers."""
     return [(b"host%03d" % number, b"value") for number in numbers]
 

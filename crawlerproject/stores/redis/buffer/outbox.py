@@ -9,7 +9,7 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.connection import Call
 from crawlerproject.stores.redis.pending import Pending
-from crawlerproject.stores.redis.queue_members import Place
+from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.store import RedisStore
 
 # Rows queued and removed by one batch, beyond which no more are refused: Redis serves no other client meanwhile (some
@@ -74,7 +74,7 @@ class Outbox:
         """Whether Redis has everything."""
         return not self._pending and self._sent is None
 
-    def send(self, behind: Callable[[str], Place | None]) -> None:
+    def send(self, behind: Callable[[str], QueuePlace | None]) -> None:
         """Send a batch that an earlier try left, and what was decided since. Raises StorageError; call again later.
 
         ``behind``: the place in a host's queue behind which rows may be bundled; see ``Pending.bundle``.

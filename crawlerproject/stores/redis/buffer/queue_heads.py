@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from crawlerproject.stores.protocols import QueuedPage
 from crawlerproject.stores.redis.pending import Pending
-from crawlerproject.stores.redis.queue_members import NOWHERE, Place, is_bundle, place_of, place_of_member, rows_of
+from crawlerproject.stores.redis.queue_members import NOWHERE, QueuePlace, is_bundle, place_of, place_of_member, rows_of
 
 #: Members of a host's queue that are asked for: at one page in five seconds more than a minute's work.
 MEMBERS = 16
@@ -26,7 +26,7 @@ _ROWS = 200_000
 @dataclass(slots=True)
 class _Head:
     rows: list[QueuedPage]  # the first of the queue, in order
-    to: Place | None  # up to where all are among them; None: there are no others
+    to: QueuePlace | None  # up to where all are among them; None: there are no others
 
 
 class QueueHeads:
@@ -37,7 +37,7 @@ class QueueHeads:
         self._heads: OrderedDict[str, _Head] = OrderedDict()
         self._rows = 0
         # Hosts with rows in Redis of which none is at hand -> up to where all are members of their own.
-        self._unread: dict[str, Place] = {}
+        self._unread: dict[str, QueuePlace] = {}
 
     def arrive(self, host: str) -> None:
         """A host with rows in Redis, of which nothing is known yet."""
@@ -61,12 +61,12 @@ class QueueHeads:
             self.wanted.add(host)
         return head.rows[:limit]
 
-    def known_to(self, host: str) -> Place:
+    def known_to(self, host: str) -> QueuePlace:
         """Up to where all rows of the host are at hand: from there on Redis is asked."""
         head = self._heads.get(host)
         return NOWHERE if head is None or head.to is None else head.to
 
-    def lacks(self, host: str, start: Place) -> bool:
+    def lacks(self, host: str, start: QueuePlace) -> bool:
         """Whether rows of the host are, or were, at hand, and just those up to this place."""
         head = self._heads.get(host)
         return head is not None and head.to == start
@@ -79,7 +79,7 @@ class QueueHeads:
         behind = self.behind(row.host)
         return behind is None or place <= behind
 
-    def behind(self, host: str) -> Place | None:
+    def behind(self, host: str) -> QueuePlace | None:
         """Rows behind this place are not at hand and may be in bundles; None: all are at hand."""
         head = self._heads.get(host)
         if head is None:
@@ -94,7 +94,7 @@ class QueueHeads:
         return max(limit, MEMBERS) + sum(len(each.removed.get(host, ())) for each in waiting)
 
     def put(
-        self, host: str, members: Sequence[bytes], asked: int, waiting: Sequence[Pending], start: Place = NOWHERE
+        self, host: str, members: Sequence[bytes], asked: int, waiting: Sequence[Pending], start: QueuePlace = NOWHERE
     ) -> None:
         """What Redis has as the first ``asked`` members behind ``start``, which is ``known_to`` of the host.
 
@@ -110,7 +110,7 @@ class QueueHeads:
         known = sorted({*members, *on_the_way})
         end = place_of_member(known[-1]) if more else None  # whatever is behind it is not known
         opened = {member for each in waiting for member in each.opened.get(host, ())}
-        rows: dict[Place, QueuedPage] = {}
+        rows: dict[QueuePlace, QueuedPage] = {}
         for member in known:
             if member in opened:
                 continue  # its rows are among those that wait

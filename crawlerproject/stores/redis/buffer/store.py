@@ -20,7 +20,7 @@ from crawlerproject.stores.redis.buffer.host_fields import HostFields
 from crawlerproject.stores.redis.buffer.known_urls import KnownLinks
 from crawlerproject.stores.redis.buffer.outbox import Outbox
 from crawlerproject.stores.redis.buffer.queues import BufferedQueues
-from crawlerproject.stores.redis.queue_members import Place
+from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.store import Granted, RedisStore
 from crawlerproject.stores.row_codec import unpack_record
 
@@ -125,7 +125,7 @@ class BufferedStore:
             answers.update(zip(unsure, self.store.known(unsure, where), strict=True))
         return [bool(answers[key]) for key in keys]
 
-    def head(self, host: str, limit: int, after: Place | None = None) -> list[QueuedPage]:
+    def head(self, host: str, limit: int, after: QueuePlace | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
         if after is None:
             return self.queues.head(host, limit)
