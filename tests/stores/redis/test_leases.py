@@ -162,9 +162,9 @@ class Killed(Exception):
 class Dying(RedisFleet):
     """Is killed when Redis has heard of it, and the worker not yet of that."""
 
-    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> FleetStatus:
+    def begin(self, life: str, earlier: Sequence[str], partitions: int) -> FleetStatus:
         """Report, and die."""
-        super().begin(life, lives_before, partitions)
+        super().begin(life, earlier, partitions)
         raise Killed
 
 
