@@ -42,6 +42,15 @@ _NO_BODY = frozenset((204, 304))  # RFC 9112 6.3, besides HEAD and a CONNECT tha
 _HEAD, _LENGTH_BODY, _CLOSE_BODY, _CHUNK_SIZE, _CHUNK_DATA, _CHUNK_END, _TRAILER = range(7)
 
 
+def _keep_alive(framing: dict[bytes, bytes]) -> tuple[bool | None, float | None]:
+    """Whether the connection is said to be kept, None when nothing is said; for how many seconds."""
+    tokens = [token.strip() for token in framing.get(b"connection", b"").lower().split(b",")]
+    # HTTP/1.0 keeps a connection only when "keep-alive" is there.
+    kept = False if b"close" in tokens else True if b"keep-alive" in tokens else None
+    found = _KEEP_ALIVE_TIMEOUT.search(framing.get(b"keep-alive", b""))
+    return kept, float(found[1]) if found else None
+
+
 class ResponseReader:
     """One answer to one request; make a new reader for the next.
 
@@ -172,7 +181,8 @@ class ResponseReader:
             if name in _FRAMING:
                 framing[name] = framing[name] + b"," + value if name in framing else value
         if b"connection" in framing or b"keep-alive" in framing:
-            self._read_keep_alive(framing)
+            kept, self.keepalive_seconds = _keep_alive(framing)
+            self.reusable = self.reusable if kept is None else kept
         coding = framing.get(b"transfer-encoding", b"").lower().strip(b" \t,")
         length = body_length(framing.get(b"content-length"))
         if (
@@ -197,15 +207,6 @@ class ResponseReader:
                 return
         if rest:
             self._feed_body(rest)
-
-    def _read_keep_alive(self, framing: dict[bytes, bytes]) -> None:
-        tokens = [token.strip() for token in framing.get(b"connection", b"").lower().split(b",")]
-        if b"close" in tokens:
-            self.reusable = False
-        elif b"keep-alive" in tokens:
-            self.reusable = True  # HTTP/1.0 says so explicitly
-        if found := _KEEP_ALIVE_TIMEOUT.search(framing.get(b"keep-alive", b"")):
-            self.keepalive_seconds = float(found[1])
 
     def _feed_body(self, data: bytes) -> None:
         if self._state == _LENGTH_BODY:

@@ -36,6 +36,9 @@ _TRIES = 2  # c-ares doubles the wait of each, so that the first gets a third of
 _NO_SUCH_NAME = frozenset((ARES_ENOTFOUND, ARES_EBADNAME, ARES_ENONAME))
 
 
+_NEGATIVE_TTL_SECONDS = 60.0  # ours: a name that is being set up is found within a minute
+
+
 class Resolved(NamedTuple):
     """Addresses a name may be fetched from, and until when (epoch seconds) that holds."""
 
@@ -74,14 +77,12 @@ class Resolver:
         *,
         timeout_seconds: float,
         max_per_second: float,
-        negative_ttl_seconds: float = 60.0,  # ours: a name that is being set up is found within a minute
         clock: Callable[[], float] = steady,
     ) -> None:
         self._hosts = HostsFile(hosts_file)
         self._servers = tuple(servers)
         self._rules = rules
         self._timeout_seconds = timeout_seconds
-        self._negative_ttl_seconds = negative_ttl_seconds
         self._clock = clock
         self._rate = QuestionRate(max_per_second)
         self._known: dict[str, Resolved | _Failure] = {}
@@ -201,7 +202,7 @@ class Resolver:
         return addresses, min((float(record.ttl) for record in result.answer), default=0.0)
 
     def _failure(self, reason: Reason, detail: str) -> _Failure:
-        return _Failure(reason, detail, self._clock() + self._negative_ttl_seconds)
+        return _Failure(reason, detail, self._clock() + _NEGATIVE_TTL_SECONDS)
 
 
 _resolvers: WeakKeyDictionary[Crawler, Resolver] = WeakKeyDictionary()

@@ -204,7 +204,7 @@ def test_failures_are_kept_for_a_short_time() -> None:
     """A missing name is not asked for again within the negative TTL."""
 
     async def main() -> None:
-        async with resolving(negative_ttl_seconds=60) as (resolver, server, clock):
+        async with resolving() as (resolver, server, clock):
             for _ in range(3):
                 assert await reason_of(resolver, "missing.test") == Reason.DNS_NOT_FOUND
             assert server.questions == [("missing.test.", "A")]

@@ -35,8 +35,10 @@ def test_useless_extensions_are_refused() -> None:
 def test_what_is_wanted_is_exempt() -> None:
     """The operator may ask for anything; the frontier has gates of its own."""
     url = "http://a.test/y.jpg"
-    filetypes().process_request(Request(url, meta={"seed": True}))
-    filetypes().process_request(under_lease(Request(url), SimpleNamespace(row=None)))
+    gate: Any = filetypes()
+
+    assert gate.process_request(Request(url, meta={"seed": True})) is None
+    assert gate.process_request(under_lease(Request(url), SimpleNamespace(row=None))) is None
 
 
 def test_the_list_may_be_replaced_or_emptied() -> None:

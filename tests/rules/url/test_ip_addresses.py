@@ -117,4 +117,4 @@ def test_mapped_addresses_are_never_freer(ip: object) -> None:
 @given(st.text(max_size=20))
 def test_any_text_has_an_answer(text: str) -> None:
     """What is no address is refused, without an error."""
-    AddressRules().refuses(text)
+    assert AddressRules().refuses(text) or text.strip("[]").count(".") == 3 or ":" in text
