@@ -16,8 +16,9 @@ from crawlerproject.config.pace import ip_seconds_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import Resolved, resolver_for
+from crawlerproject.frontier.assembly import politeness_of
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness, politeness_of
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.guard.pause_clocks import PauseClocks
 from crawlerproject.guard.refusal import refused
 from crawlerproject.reasons import Reason
