@@ -67,18 +67,26 @@ class Outcomes:
     def _with_content(
         self, page: FetchedPage, row: QueuedPage, response: Response, read: ReadPage, *, to_render: bool
     ) -> FetchedPage:
-        page = page._replace(found=read.found, changed=read.changed, error=read.flaw or page.error)
+        error = read.flaw or page.error
         if row.flags & FLAG_SITEMAP:
-            return page
-        notes = [*page.notes]
+            return page._replace(found=read.found, changed=read.changed, error=error)
+        notes, shell = [*page.notes], None
         if read.facts is not None:
             notes += page_notes(read.facts)
             if read.triage.signals and not read.challenge:
                 notes.append(("triage", str(read.triage)))
+            if to_render:
+                shell = read.facts.words, read.links
         notes += ai_use(self._signals(row.url), response.headers)
-        shell = (read.facts.words, read.links) if to_render and read.facts is not None else None
-        text = text_of(read) if shell is None else None
-        return page._replace(notes=notes, text=text, shell=shell, is_feed=read.feed is not None)
+        return page._replace(
+            error=error,
+            notes=notes,
+            found=read.found,
+            changed=read.changed,
+            text=text_of(read) if shell is None else None,
+            is_feed=read.feed is not None,
+            shell=shell,
+        )
 
 
 def rendered_page(row: QueuedPage, rendered: Rendered, read: ReadPage) -> RenderedPage:

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class PlanSpider(WebSpider):
-    """``scrapy crawl plan -a plan=FILE [-a depth=0]``; run again, it goes on where it was stopped."""
+    """``scrapy crawl plan -a plan=FILE [-a depth=0]``; run it again to continue."""
 
     name = "plan"
 
@@ -31,7 +31,7 @@ class PlanSpider(WebSpider):
             self.seeds = []
 
     async def start(self) -> AsyncIterator[Any]:
-        """Give the plan to the frontier, a domain at a time; what is known already is skipped."""
+        """Queue the plan, one domain at a time; known pages are skipped."""
         intake, stats = self.services[Intake], self.crawler.stats
         for line in read_plan(self.plan):
             if isinstance(line, Broken):
@@ -45,7 +45,7 @@ class PlanSpider(WebSpider):
             yield request
 
     def choose_links(self, page: Ending) -> None:
-        """Only within the plan's depth, and within the page's own domain."""
+        """Keep links within the plan's depth and the page's own domain."""
         row = page.lease.row
         domain = registered_domain(row.host)
         page.found = [

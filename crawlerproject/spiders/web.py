@@ -63,7 +63,7 @@ class WebSpider(Spider):
     """
 
     name = "web"
-    scope = "any"  # which links are followed; a spider that derives from this one may say otherwise
+    scope = "any"  # which links are followed; derived spiders may set another
 
     def __init__(
         self,
@@ -81,11 +81,11 @@ class WebSpider(Spider):
         own = type(self).scope
         self.scope_given = scope or (own if own != WebSpider.scope else None)
         self.scope = self.scope_given or WebSpider.scope
-        self.accept = accept  # which changes of a crawl that goes on are meant
+        self.accept = accept  # changed arguments of a continued crawl that are intended
         self.recrawl, self.budget = mode_and_budget(mode, budget)
         if self.recrawl:
             self.seeds = []
-        if seeds is None and self.start_urls and self.seeds is None:  # a spider that derives from this one
+        if seeds is None and self.start_urls and self.seeds is None:  # of a derived spider
             seeds = ",".join(self.start_urls)
         self.seeds_given = absolute_seeds(seeds or "")
         if seeds is not None:
@@ -98,7 +98,7 @@ class WebSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """The crawl's own settings, from its folder, below those of the spider and of the command line."""
+        """Apply the crawl's own settings, from its folder, below those of the spider and of the command line."""
         addons = settings.getdict("ADDONS")
         super().update_settings(settings)
         keep_addon(settings, addons)
@@ -122,7 +122,7 @@ class WebSpider(Spider):
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
-        """Give the seeds to the frontier; no Request exists until one is leased."""
+        """Queue the seeds in the frontier; a Request is made when one is leased."""
         seeds = self.seeds or []
         for first in range(0, max(len(seeds), 1), MOST_AT_ONCE):
             self.services[Intake].add_seeds(seeds[first : first + MOST_AT_ONCE])
@@ -136,9 +136,9 @@ class WebSpider(Spider):
             yield request
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        """An answer that is no lease's: what `scrapy parse` shows, or one that this spider asked for by itself.
+        """Handle a response that belongs to no lease: show it for ``scrapy parse``, or extract a spider's own request.
 
-        A spider that derives from this one and writes a ``parse`` of its own gets what ``extract`` would get.
+        A derived spider that overrides ``parse`` gets the responses that ``extract`` would get.
         """
         if self.seeds is None:
             return shown_page(PageView(self.crawler, response))
@@ -260,7 +260,7 @@ class WebSpider(Spider):
         return "could not be read"
 
     def count_error(self) -> None:
-        """One more error of our own; many in a row stop the crawl."""
+        """Count an error of our own; many in a row stop the crawl."""
         self.errors += 1
         self.errors_in_a_row += 1
         self.crawler.stats.inc_value("errors/ours")
