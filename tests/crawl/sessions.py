@@ -11,18 +11,21 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from crawlerproject.crawl.membership import Solo
+from crawlerproject.crawl.requests import LeaseRequests
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import Page
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.wire import Wire
 
@@ -154,3 +157,19 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
     )
     reason = more.pop("reason", Reason.FETCHED if status == 200 else Reason.HTTP_ERROR)
     return Page(lease, lease.row.url, reason, wire=wire, body=body, **more)
+
+
+class Answers:
+    """Callback and errback of a lease's request."""
+
+    async def answered(self, response: Any) -> Any:
+        """Any answer."""
+
+    async def on_error(self, failure: Any) -> Any:
+        """None."""
+
+
+def requests_of(bench: Bench) -> LeaseRequests:
+    """What makes the requests of a session's leases."""
+    poison = Poison(bench.folder, bench.now)
+    return LeaseRequests(bench.session, guard_of(bench.spider.crawler), poison, Answers(), Answers())
