@@ -30,7 +30,7 @@ from crawlerproject.stores.protocols import Changes
 from crawlerproject.wire import Wire
 
 HOST = "http://a.test"
-SETTINGS = {"CRAWLER_CONTACT": "you@example.org", "RENDER": "never", "NEVERCRAWL_FILE": "", "PACE": "own"}
+SETTINGS = {"CRAWLER_CONTACT": "you@example.org", "RENDER": "never", "NEVERCRAWL_FILE": ""}
 
 
 class Stats(Counter[str]):
