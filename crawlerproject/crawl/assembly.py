@@ -6,13 +6,13 @@ import logging
 import random
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import rest_limits_of
+from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.crawl.learned import Learned
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.frontier import Frontier
@@ -36,6 +36,7 @@ from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
+from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import rows_lost
@@ -45,6 +46,8 @@ from crawlerproject.stores.index.ranks import Linked
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.membership import Store
@@ -113,46 +116,47 @@ def gates_in(
     return gates_of(settings, scope, never_crawl, traps)
 
 
-def frontier_of(
+class Began(NamedTuple):
+    """The moment (epoch seconds) at which a session begins, and CLEAN_FACT as the one before it left it."""
+
+    at: float
+    clean: bytes | None  # b"0": it crashed; None: there was none
+
+
+def hosts_of(
     settings: BaseSettings,
-    folder: CrawlDir,
     store: FrontierStore,
-    gates: Gates,
-    ownership: HostOwnership | None,
-    now: float,
-    clean: bytes | None,
+    began: Began,
+    ownership: HostOwnership | None = None,
     holds: Holds | None = None,
-) -> Frontier:
-    """The frontier; ``clean``: b"0" after a crash, None when nobody ran before us."""
+) -> HostTable:
+    """The hosts and their clocks. Without ``ownership`` all of them are this process's."""
     ip_pause = settings.getfloat("PACE_IP_SECONDS")
     workbench = Workbench[Host](
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
-        ips_free_from=0.0 if clean is None else now + ip_pause,
+        ips_free_from=0.0 if began.clean is None else began.at + ip_pause,
         domain_of=bounded_domain,
     )
-    politeness = politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"))
-    hosts = HostTable(
-        store,
-        workbench,
-        Start(now, clean != b"0", _longest(settings)),
-        HostBounds(
-            politeness.start_delay_seconds,
-            settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
-            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
-        ),
-        ownership=ownership,
-        holds=holds,
+    bounds = HostBounds(
+        delay_seconds(preset_of(settings), ()),
+        settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
+        settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
     )
-    robots = RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
-    linked = folder.ranked_linked
+    start = Start(began.at, began.clean != b"0", _longest(settings))
+    return HostTable(store, workbench, start, bounds, ownership=ownership, holds=holds)
+
+
+def frontier_of(settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: Path) -> Frontier:
+    """The frontier; ``ranks`` is the file of all links by rank, which need not be there."""
+    robots = RobotsCache(hosts.store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
     return Frontier(
         FrontierState(hosts, robots),
         gates,
-        politeness,
-        _renders_of(settings, store, workbench),
+        politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
+        _renders_of(settings, hosts.store, hosts.workbench),
         random.Random(),
-        Linked(linked).less_important if linked.is_file() else None,
+        Linked(ranks).less_important if ranks.is_file() else None,
     )
 
 

@@ -117,10 +117,10 @@ class Member:
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
-        fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         for how, count in fleet.store.links.filter.told().items():
             run.stats.inc_value(f"links/{how}", count)
-        await fleet.turn(frontier, learned, idle=idle())
+        counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
+        await fleet.turn(frontier, learned, counts, idle=idle())
         return True
 
     def finished(self, idle: Callable[[], bool]) -> bool:

@@ -7,7 +7,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import orjson
@@ -68,7 +68,7 @@ class Fleet:
         self.doubt_seconds = _DOUBT_SECONDS
         self.outbox: list[DiscoveredUrl] = []
         self._answered: dict[int, int] = {}  # partition -> letters read, whose effects are in no commit yet
-        self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for those who look on
+        self._counts: Mapping[str, int] = {}  # pages, bytes, errors since the start, for inspection
         self._life_file = life_file
         self._lease_seconds = lease_seconds
         self._lease_ms = int(lease_seconds * 1000)
@@ -207,8 +207,12 @@ class Fleet:
         self.store.look_up([page for messages in read.values() for message in messages for page in _pages_of(message)])
         return read
 
-    async def turn(self, frontier: Frontier, learned: Kept, *, idle: bool) -> None:
-        """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now."""
+    async def turn(self, frontier: Frontier, learned: Kept, counts: Mapping[str, int], *, idle: bool) -> None:
+        """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now.
+
+        ``counts``: pages, bytes, errors since the start, for inspection.
+        """
+        self._counts = counts
         now = since_boot()
         if now - self._renewed_at >= self._lease_seconds / _RENEW_SHARE:
             lost = await asyncio.to_thread(self.store.store.renew, self._lease_ms)
@@ -229,7 +233,7 @@ class Fleet:
         taken, self._taken = self._taken, []
         left, self._left = self._left, []
         info = orjson.dumps(
-            {"partitions": len(self._since), "quiet": quiet, "life": self._life, **self.counts}
+            {"partitions": len(self._since), "quiet": quiet, "life": self._life, **self._counts}
         ).decode()
         report = Report(quiet, self._activity, info, taken, left)
         try:

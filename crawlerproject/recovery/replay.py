@@ -128,7 +128,8 @@ class Replay:
         settings, store = self.settings, self.store
         traps = parts.traps_of(settings, store)
         gates = parts.gates_in(settings, store, self._resumed, never_crawl_of(settings), traps)
-        self.frontier = parts.frontier_of(settings, self.folder, store, gates, None, self._now, b"1")
+        hosts = parts.hosts_of(settings, store, parts.Began(self._now, b"1"))
+        self.frontier = parts.frontier_of(settings, hosts, gates, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
         self._announcements = Announcements(store, self.frontier, learned.hosts.revisits, recrawl=False)

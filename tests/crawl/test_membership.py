@@ -39,8 +39,9 @@ class Fleet:
         """The store's clock."""
         return 5000.0
 
-    async def turn(self, frontier: Any, learned: Any, *, idle: bool) -> None:
+    async def turn(self, frontier: Any, learned: Any, counts: dict[str, int], *, idle: bool) -> None:
         """Renew, report."""
+        self.counts = counts
         self.turned.append(idle)
 
 

@@ -88,28 +88,19 @@ class PageCompletion:
             self._run.lose(str(error))
 
     def _end(self, page: Page, written: Written | None) -> None:
-        frontier, learned, tallies, wire, lease = (
-            self._frontier,
-            self._learned,
-            self._run.tallies,
-            page.wire,
-            page.lease,
-        )
-        now = self._run.now()
         self._count(page)
-        if lease.is_render:
+        if page.lease.is_render:
             self.renders.end(page, written)
             return
+        wire, lease, now = page.wire, page.lease, self._run.now()
         if wire is not None and wire.ended_at:
-            if lease.host.answered_at:
-                tallies.paused(wire.started_at - lease.host.answered_at, lease.delay_seconds)
-            lease.host.answered_at = wire.ended_at
-            lease.host.busy_seconds += max(0.0, wire.ended_at - wire.started_at) + lease.host.delay_seconds
+            left_alone_seconds = lease.host.answered(wire.started_at, wire.ended_at)
+            if left_alone_seconds is not None:
+                self._run.tallies.paused(left_alone_seconds, lease.delay_seconds)
         if page.status:
-            tallies.answered(page.status, wire.ttfb_seconds if wire else None)
-        digest = written.digest if written else b""
+            self._run.tallies.answered(page.status, wire.ttfb_seconds if wire else None)
         self._records.log(_attempt(page, written, now), now)
-        ending = FetchOutcome(
+        outcome = FetchOutcome(
             page.reason,
             None if page.unusable else page.status,
             wire.ttfb_seconds if wire else None,
@@ -119,13 +110,17 @@ class PageCompletion:
             stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
             render=self.renders.place(page, written),
         )
-        visit = _visit(page, digest)
+        self._decide(page, outcome, _visit(page, written.digest if written else b""), now)
+
+    def _decide(self, page: Page, outcome: FetchOutcome, visit: Visit, now: float) -> None:
+        """The fate of the page and of its host, and what the visit teaches."""
+        lease, learned = page.lease, self._learned
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
-            frontier.finish(lease, ending, PageRecord(page.url, page.reason, 0, now), b"", now)
+            self._frontier.finish(lease, outcome, PageRecord(page.url, page.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
             return
         record = learned.revisits.learn(visit, now)
-        frontier.finish(lease, ending, record, page.body, now)
+        self._frontier.finish(lease, outcome, record, page.body, now)
         if page.reason not in GOOD:
             self._troubles.ended(page, now)
         learned.learn(visit, now)
