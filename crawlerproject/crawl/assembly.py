@@ -1,4 +1,4 @@
-"""The parts of a crawl, as its settings have them."""
+"""Builds the parts of a session from the settings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 def archive_of(
     settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
 ) -> Archive:
-    """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
+    """The archive, cut back to the last commit; what had to be repaired is logged, and queued again when ``alone``."""
 
     def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
         return rows_lost(store, folder.log, rows, kept, clock(), count_rows)
@@ -74,12 +74,12 @@ def archive_of(
         unpack_open(store.fact(ARCHIVE_FACT)),
         prefix=settings["WARC_PREFIX"],
         max_bytes=settings.getint("WARC_MAX_BYTES"),
-        # Workers on one machine have names of their own, so that their files may lie in one folder one day.
+        # Workers on one machine have names of their own, so that their files can be put into one folder.
         host_name=socket.gethostname() if alone else worker_name(settings),
         keep_days=settings.getint("LOG_KEEP_DAYS"),
         description=_description(settings, folder.resolve().name),
         clock=clock,
-        # In a fleet the pages may be another worker's: what is lost is said, and not queued again.
+        # In a fleet the pages may be another worker's: what is lost is logged, and not queued again.
         lost=lost if alone else None,
     )
     for message in archive.messages:
@@ -108,7 +108,7 @@ def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
 def gates_in(
     settings: BaseSettings, store: FrontierStore, resumed: Resumed, never_crawl: NeverCrawl, traps: TrapModel
 ) -> Gates:
-    """The gates of the crawl that goes on, its scope widened by redirects of seeds."""
+    """The crawl's gates, its scope widened by redirects of seeds."""
     hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
     scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
     for seed, place in moves_of(store):
@@ -161,7 +161,7 @@ def frontier_of(settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: P
 
 
 def _longest(settings: BaseSettings) -> Longest:
-    """How long a host may be put off, by these settings."""
+    """The longest time for which these settings can put a host off."""
     rests = rest_limits_of(settings)
     return Longest(
         max(rests.max_seconds, rests.retry_after_max_seconds),
@@ -197,13 +197,13 @@ def learned_of(
 
 
 def contents_of(settings: BaseSettings, store: ContentStore) -> DuplicateIndex:
-    """What knows payloads and texts that were met before."""
+    """The index of archived payloads and texts."""
     reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
     return DuplicateIndex(store, reach)
 
 
 def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
-    """What knows how often pages change."""
+    """What is known of how often pages change."""
     return Revisits(
         store,
         random.Random(),
@@ -213,7 +213,7 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
 
 
 def subscriptions_of(settings: BaseSettings, store: FrontierStore, frontier: Frontier) -> Subscriptions | None:
-    """Who pushes to us; None unless hubs can reach us."""
+    """The subscriptions to hubs; None unless hubs can reach this crawl."""
     port = settings.getint("WEBSUB_PORT")
     if not port:
         return None

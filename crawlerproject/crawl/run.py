@@ -28,7 +28,7 @@ class Run:
         self.stats = stats
         self.rejoins = rejoins
         self.tallies = Tallies()
-        self.paused = ""  # why nothing is leased; "" while it goes on
+        self.paused = ""  # why nothing is leased; "" while the crawl runs
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
         self.closed = False
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def halted(self) -> str:
-        """Why nothing is leased, in words: a full disk, an absent Redis, the operator; "" while it goes on."""
+        """Why nothing is leased, in words: a full disk, an absent Redis, the operator; "" while the crawl runs."""
         return self.paused or (f"by the operator, {self.pauses.crawl}" if self.pauses.crawl else "")
 
     def pause(self, why: str) -> None:
@@ -61,7 +61,7 @@ class Run:
         self.paused = why
 
     def go_on(self) -> None:
-        """The reason for the pause is over."""
+        """End the pause."""
         logger.warning("The crawl goes on.")
         self.paused = ""
 

@@ -1,6 +1,6 @@
-"""The answers to sub-requests of pages in the browser, which passed the same chain as any request of the engine's.
+"""Answers to the sub-requests of pages in the browser.
 
-An answer goes to the page that waits for it and, as a Page like any other, into the archive and the log.
+An answer goes to the page that waits for it and, as a Page, into the archive and the log.
 """
 
 from __future__ import annotations

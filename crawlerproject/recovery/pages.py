@@ -1,4 +1,4 @@
-"""An attempt of a crawl's as the Page that it was: read again from the archive, as the spider read it."""
+"""Turns an attempt back into its Page: read from the archive as the spider read it from the network."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from crawlerproject.recovery.attempts import Attempt, Capture
     from crawlerproject.recovery.placed_store import PlacedStore
 
-# What an answer can be called that was read; any other reason is why it was not.
+# Reasons of answers that were read; any other says why one was not.
 _READ = (
     Reason.FETCHED,
     Reason.REDIRECT,
@@ -50,7 +50,7 @@ _RENDERED_TYPE = "text/html; charset=utf-8"
 
 
 class Unreadable(Exception):
-    """Why nothing can be made of an attempt, in a word for the counts."""
+    """An attempt that cannot be read; the text is its key in the counts."""
 
 
 class Answers:
@@ -194,7 +194,7 @@ class Answers:
 
 
 def _failed(lease: Lease, attempt: Attempt) -> Page:
-    """Nobody answered."""
+    """A page without an answer."""
     try:
         reason = Reason(attempt.told("reason"))
     except ValueError:
@@ -208,7 +208,7 @@ def _failed(lease: Lease, attempt: Attempt) -> Page:
 
 
 def _failure(attempt: Attempt) -> Reason | None:
-    """Why an answer was not read, if the log says so: it broke off within."""
+    """Why the answer was not read, by the log; None when it was."""
     told = attempt.told("reason")
     return Reason(told) if told in _FAILURES else None
 

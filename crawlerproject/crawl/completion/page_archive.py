@@ -86,7 +86,7 @@ class PageArchive:
 def remember(
     page: Page, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
 ) -> None:
-    """Let later pages refer to this one, from the next commit on."""
+    """Let later pages refer to this one."""
     row, changes = page.lease.row, frontier.state.changes
     if page.payload and original is None:
         duplicates.add_payload(written.digest, Original(written.record_id, page.url, written.date), changes)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PageCompletion:
-    """Ends pages of a crawl, one call each of ``finish`` or ``put_back``."""
+    """Ends the pages of a session: one call of ``finish`` or ``put_back`` for each."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class PageCompletion:
         self._unwritten: list[Page] = []
 
     def finish(self, page: Page) -> None:
-        """Archive and log a page and end its lease; without room on the disk it is kept until there is."""
-        if self._run.lost:  # the page is another worker's now, whatever came of it here
+        """Archive and log a page and end its lease; without room on the disk it is kept until there is some."""
+        if self._run.lost:  # another worker has the page now
             self.put_back(page)
             return
         try:
@@ -60,7 +60,7 @@ class PageCompletion:
         self._end_or_lose(page, written)
 
     def put_back(self, page: Page) -> None:
-        """Return a page whose end failed through a fault of ours, unless it did end."""
+        """Return the lease of a page whose completion failed by an error of our own, unless it has ended."""
         if not page.lease.ended:
             self._frontier.put_back(page.lease, self._run.now())
 
@@ -73,12 +73,12 @@ class PageCompletion:
                 raise StorageError(self._run.lost)
 
     def forget(self) -> None:
-        """Return the pages that found no room: they are another worker's now."""
+        """Return the leases of pages that found no room: another worker has them now."""
         while self._unwritten:
             self.put_back(self._unwritten.pop())
 
     def _end_or_lose(self, page: Page, written: Written | None) -> None:
-        """End a page; when Redis does not tell what that takes, what is half ended here is left to the next life."""
+        """End a page. When Redis fails meanwhile, the session is lost with what is half ended."""
         try:
             self._end(page, written)
         except StorageError as error:
@@ -113,7 +113,7 @@ class PageCompletion:
         self._decide(page, outcome, _visit(page, written.digest if written else b""), now)
 
     def _decide(self, page: Page, outcome: FetchOutcome, visit: Visit, now: float) -> None:
-        """The fate of the page and of its host, and what the visit teaches."""
+        """Decide the fate of the page and of its host, and learn from the visit."""
         lease, learned = page.lease, self._learned
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             self._frontier.finish(lease, outcome, PageRecord(page.url, page.reason, 0, now), b"", now)
@@ -146,7 +146,7 @@ class PageCompletion:
 
 
 def _visit(page: Page, digest: bytes) -> Visit:
-    """What is learned from; by position, for speed."""
+    """The page as the learners see it; by position, for speed."""
     return Visit(
         page.lease.row,
         page.reason,

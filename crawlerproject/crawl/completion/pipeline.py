@@ -1,7 +1,4 @@
-"""The end of every Page, by our own steps: no setting, and no pipeline of a project's, comes between.
-
-A project's items go through ITEM_PIPELINES, in which no step of ours stands.
-"""
+"""The steps that complete every Page. They are called directly: no setting and no item pipeline comes between."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ class PagePipeline:
         under_way: UnderWay,
         count_error: Callable[[], None],
     ) -> None:
-        """``count_error`` is called after each fault of ours."""
+        """``count_error`` is called after each error of our own."""
         self._comparison = comparison
         self._intake = intake
         self._completion = completion
@@ -47,7 +44,7 @@ class PagePipeline:
         self.long = LongPages(self, intake)
 
     async def complete(self, page: Page) -> None:
-        """Compare, archive and end a Page. A fault of ours leaves its row queued; many in a row stop the crawl."""
+        """Compare, archive and end a Page. An error of our own leaves its row queued; many in a row stop the crawl."""
         self._under_way.answered(page.lease)
         try:
             await self._comparison.compare(page)
@@ -80,17 +77,17 @@ class PagePipeline:
         self._under_way.over(page.lease)
 
     def put_back(self, page: Page) -> None:
-        """End the lease of a page that could not be archived through a fault of ours; it will be tried again."""
+        """End the lease of a page that could not be completed; it will be tried again."""
         self._completion.put_back(page)
         self._under_way.over(page.lease)
 
     def fail(self, page: Page) -> None:
-        """As ``put_back``, for an error that counts as ours."""
+        """As ``put_back``, and count an error of our own."""
         self.put_back(page)
         self.count_error()
 
     async def complete_replaced(self, known: Container[Request]) -> None:
-        """End the leases whose request the engine let go without an answer: a middleware put another in its place.
+        """End the leases whose request left the engine without an answer: a middleware replaced it.
 
         ``known``: the requests that the engine has or will have.
         """

@@ -1,4 +1,4 @@
-"""How a crawl stands at one moment."""
+"""The figures of the progress line, computed from the hosts in memory."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _ABOUT_TO = {
     Stage.IN_FLIGHT: "in_flight",
 }
 _STAGES = [_ABOUT_TO.get(stage, "") for stage in Stage]
-# A host that only keeps its pause and is asked again so soon needs no explanation (ours).
+# A host that only keeps its pause and is asked again so soon needs no explanation (our choice).
 _SOON_SECONDS = 10.0
 # Hosts whose limits are worked out in one look: 50 ms.
 _HOSTS_A_LOOK = 20_000
 
 
 class Allowed:
-    """What politeness allows to all hosts: with very many each look works it out for another part of them."""
+    """The rate that politeness allows. With very many hosts each look computes it for another part of them."""
 
     def __init__(self) -> None:
         self._parts: list[Limits | None] = [None]
         self._part = 0
 
     def turn(self, hosts: int) -> tuple[int, int]:
-        """Which part it is now, and of how many; hosts at one address are in the same."""
+        """The next part's number and how many there are; hosts at one address are in the same part."""
         parts = -(-hosts // _HOSTS_A_LOOK) or 1
         if parts != len(self._parts):
             self._parts = [None] * parts
@@ -99,7 +99,7 @@ def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed)
 
 
 def _look(hosts: Iterable[Host], now: float, part: int, parts: int) -> _Look:
-    """What is called here for each host is called a hundred thousand times."""
+    """Count the hosts. The loop runs a hundred thousand times."""
     counts: Counter[str] = Counter()
     queues: list[Queue] = []
     quiet: list[Host] = []
@@ -119,7 +119,7 @@ def _look(hosts: Iterable[Host], now: float, part: int, parts: int) -> _Look:
 
 
 def _waits(host: Host, now: float) -> str:
-    """Of a host that is neither asked nor about to be."""
+    """The state of a host that is neither in flight nor about to be."""
     if host.rest_until > now or host.closed_until > now:
         return "resting"
     if host.next_free > now:
@@ -128,7 +128,7 @@ def _waits(host: Host, now: float) -> str:
 
 
 def _with_disk(per_second: float | None, hosts: int, more: int) -> float | None:
-    """Of hosts on disk nothing is known here but that their pauses are as long as the others', on average."""
+    """The rate with hosts on disk included, whose pauses are assumed to be the average of the others'."""
     if per_second is None or not hosts:
         return per_second or None
     return per_second * (hosts + more) / hosts
