@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.hooks.delivery import Delivery, Hook, hook_of
 from crawlerproject.hooks.watch import Look, Watch
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Hooks:
 
     def engine_started(self) -> None:
         """Begin to look, if the frontier is the scheduler."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is not None:
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
@@ -60,7 +60,7 @@ class Hooks:
         """The last word: why the crawl has ended. Waits for its delivery, never for ever."""
         if self._task is not None:
             self._task.cancel()
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is not None:
             self._look(scheduler)
         last = self._event(scheduler, "ended", reason) if scheduler is not None else None

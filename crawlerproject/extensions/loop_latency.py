@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ class LoopLatency:
             raise NotConfigured  # no crawl of ours, as in the shell: without a word
 
         def closed() -> bool:
-            scheduler = scheduler_of(crawler)
+            scheduler = services_of(crawler).get(FrontierScheduler)
             return scheduler is not None and scheduler.crawl.run.closed
 
         extension = cls(crawler.stats, closed)

@@ -11,16 +11,16 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlerproject.crawl.orders import obey, take_in
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +53,13 @@ class Orders:
 
     def engine_started(self) -> None:
         """Begin to look, if the frontier is the scheduler."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is not None:
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def spider_closed(self) -> None:
         """What is said from now on is the next start's; what stays queued for the operator's sake is said."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         for why, hosts in scheduler.crawl.session.frontier.hosts.held.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
@@ -68,7 +68,7 @@ class Orders:
 
     def spider_idle(self) -> None:
         """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None or self._stopping or not scheduler.crawl.session.member.alone:
             return
         if scheduler.crawl.control.added():
