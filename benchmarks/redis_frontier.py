@@ -105,7 +105,7 @@ def crawl(store: BufferedStore | RocksStore, web: Web, pages: int, beats: RedisS
                 changes.pages.append((row.key, record))
                 changes.hosts.append((name, states[name].pack()))
         if isinstance(store, BufferedStore) and beats is not None:
-            for partition, messages in store.messages(list(beats.held), _LETTERS).items():
+            for partition, messages in store.outbox.unread(list(beats.held), _LETTERS).items():
                 store.outbox.messages_read(partition, len(messages))
             for _ in hosts:
                 store.outbox.post(web.rng.randrange(PARTITIONS), message)

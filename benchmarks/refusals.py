@@ -88,7 +88,7 @@ def fill(folder: Path, web: Arena, cause: Cause, rows: int) -> None:
     record = RobotsRecord(200, cause.rules, now, now + _DAY_SECONDS, "fetched")
     yields = HostYields()
     for number in range(60 if cause.spent else 0):
-        yields.heard(f"{origin}/item/{number}", new=False)
+        yields.learn(f"{origin}/item/{number}", new=False)
     store = RocksStore(folder / "frontier")
     for first in range(0, rows, _AT_A_TIME):
         queued = [

@@ -79,7 +79,11 @@ class SimulatedLink(RedisLink):
 
 
 class Nothing:
-    """A frontier, and traps, of a worker that fetches nothing."""
+    """The frontier, its hosts and the learners of a worker that fetches nothing."""
+
+    @property
+    def hosts(self) -> Nothing:
+        return self
 
     def take_up(self, hosts: object) -> None: ...
 

@@ -24,9 +24,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from benchmarks.real_pages.site import PACKAGES, install
-from crawlerproject.rules.archive.warc_records import Context, Exchange, capture, warcinfo
+from crawlerproject.rules.archive.warc_records import Context, Exchange, capture
 from crawlerproject.stores.archive.archive import Archive
-from crawlerproject.stores.archive.warc_writer import WarcFiles, new_record_id
+from crawlerproject.stores.archive.warc_writer import WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.web.ports import free_port
 from tests.web.running import measured, start
@@ -85,7 +85,7 @@ def samples(pages: int, root: Path) -> list[Sample]:
 
 def ours(pages: list[Sample], folder: Path) -> None:
     """Records and file."""
-    files = WarcFiles(folder, prefix="bench", max_bytes=10**9, host_name="host", warcinfo=_warcinfo, clock=time.time)
+    files = WarcFiles(folder, WarcSeries("bench", "host", 10**9, _SOFTWARE), time.time)
     for page in pages:
         made = capture(page.exchange, page.context, warcinfo_id=files.warcinfo_id, new_id=new_record_id)
         files.append(made.members)
@@ -95,10 +95,8 @@ def ours(pages: list[Sample], folder: Path) -> None:
 
 def ours_indexed(pages: list[Sample], folder: Path) -> None:
     """Records, file, and the sorted CDXJ of the closed file."""
-    archive = Archive(
-        CrawlDir(folder), None, prefix="bench", max_bytes=10**9, host_name="host", keep_days=1, description=_SOFTWARE,
-        clock=time.time,
-    )  # fmt: skip
+    series = WarcSeries("bench", "host", 10**9, _SOFTWARE)
+    archive = Archive(CrawlDir(folder), None, series, keep_days=1, clock=time.time)
     for page in pages:
         archive.write(page.exchange, page.context)
     archive.sync()
@@ -126,10 +124,6 @@ def warcios(pages: list[Sample], folder: Path) -> None:
                 page.url, "metadata", payload=io.BytesIO(fields), length=len(fields), warc_content_type=kind
             )
             writer.write_record(metadata)
-
-
-def _warcinfo(filename: str, record_id: str, now: float) -> bytes:
-    return warcinfo(_SOFTWARE, filename=filename, record_id=record_id, now=now)
 
 
 def in_process(write: Callable[[list[Sample], Path], None], pages: list[Sample], scratch: Path) -> tuple[float, int]:

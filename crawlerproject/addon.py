@@ -1,8 +1,8 @@
 """The crawler for another Scrapy project, by one line: ``ADDONS = {"crawlerproject.addon.PoliteCrawl": 100}``.
 
-A spider that derives from ``WebSpider`` gets the frontier, with every setting that this takes. Any other spider keeps
-Scrapy as Scrapy documents it, above a download handler that keeps robots.txt, NeverCrawl, address rules and pace. What
-is no promise is set at add-on priority: the project's own settings win.
+A spider that derives from ``WebSpider`` gets the frontier, with every setting that it needs. Any other spider keeps
+Scrapy as documented, above a download handler that enforces robots.txt, NeverCrawl, address rules and pace. What is not
+a promise is set at add-on priority, so that the project's own settings win.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrapy.utils.spider import DefaultSpider
 from crawlerproject import settings as ours
 from crawlerproject.config.identity import identity
 from crawlerproject.config.old_settings import warn_old_names
-from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard
+from crawlerproject.config.promised_settings import SCRAPY_HANDLER, keep_guard, leave_out
 from crawlerproject.config.values import let_in_flight
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 
 _ADDON = SETTINGS_PRIORITIES["addon"]
 _PROJECT = SETTINGS_PRIORITIES["project"]
-# What says which project this is, and what must be known before there is a crawler.
+# Settings that identify the project, and those that must be known before there is a crawler.
 _THEIRS = frozenset({"BOT_NAME", "SPIDER_MODULES", "NEWSPIDER_MODULE", "COMMANDS_MODULE", "LOG_LEVEL", "ADDONS"})
 _EARLY = ("TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP")
-# What Scrapy has by itself stays but for what works against ours or shows less than ours does.
+# Scrapy's own extensions stay, except for those that conflict with ours (``_OFF``).
 _KEPT = frozenset({"EXTENSIONS_BASE"})
 _OF_FRONTIER = tuple(
     name
@@ -44,29 +44,29 @@ _OF_FRONTIER = tuple(
 _OFF = ("throttle.AutoThrottle", "spiderstate.SpiderState", "logstats.LogStats")
 _EXTENSIONS: dict[str, int | None] = {f"scrapy.extensions.{name}": None for name in _OFF}
 
-# Ours obeys robots.txt below every middleware; Scrapy's own would only ask for it once more.
+# The guard obeys robots.txt below every middleware; Scrapy's own would only fetch it once more.
 _SCRAPYS_ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 _HOST_QUEUE = "crawlerproject.crawl.host_queue.HostPriorityQueue"
-# Each place is another host's by that queue, and most of the time it waits for its pause: 20 requests a second at 5 s.
-# An interrupted crawl waits for all of them, which takes no longer than one pause.
+# That queue gives each place to another host, and a place mostly waits for its pause: 20 requests a second at 5 s. An
+# interrupted crawl waits for all of them, which takes no longer than one pause.
 _CONCURRENT_REQUESTS = 100
-# DOWNLOAD_MAXSIZE = 0 is Scrapy's word for no bound.
+# Stands for DOWNLOAD_MAXSIZE = 0, which means no bound.
 _NO_BOUND_BYTES = 2**62
-# The name within a User-Agent: of "Mozilla/5.0 (compatible; foobot/2.1; +https://…)", or the first product.
+# The bot's name in a User-Agent: as in "Mozilla/5.0 (compatible; foobot/2.1; +https://…)", or the first product.
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][A-Za-z0-9_-]*)")
 _PRODUCT = re.compile(r"\s*([A-Za-z_-][A-Za-z0-9_-]*)")
 
 
 class Guarded:
-    """Our own project's: the last guard stays whatever a spider's ``custom_settings`` say.
+    """Our own project's add-on: keeps the guard in place, whatever a spider's ``custom_settings`` say.
 
-    Its settings are for crawls by the frontier; a warning names what they take from another spider.
+    The project's settings are for crawls by the frontier; a warning names what other spiders lose by them.
     """
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """By the crawler's spider."""
-        if not (_of_frontier(crawler) or issubclass(crawler.spidercls, DefaultSpider)):  # that is the shell's
+        """Warns of a spider that is neither a ``WebSpider`` nor the shell's."""
+        if not (_of_frontier(crawler) or issubclass(crawler.spidercls, DefaultSpider)):
             logger.warning(
                 "%s does not derive from WebSpider: in this project Scrapy's cookies, redirects, retries, "
                 "allowed_domains and DEPTH_LIMIT are off; the add-on leaves them to it in a project of its own.",
@@ -75,15 +75,16 @@ class Guarded:
         return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """After the spider's."""
+        """Runs after the spider's ``custom_settings`` are applied."""
         warn_old_names(settings)
         keep_guard(settings)
+        leave_out(settings)
 
 
 class PoliteCrawl:
     """Frontier, politeness and WARC output for spiders that derive from ``crawlerproject.spiders.web.WebSpider``.
 
-    Other spiders stay Scrapy's; robots.txt, NeverCrawl, the address rules and the pace hold for them too.
+    Other spiders run as in Scrapy; robots.txt, NeverCrawl, the address rules and the pace hold for them too.
     """
 
     def __init__(self, *, frontier: bool) -> None:
@@ -91,24 +92,24 @@ class PoliteCrawl:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """By the crawler's spider."""
+        """Whether the crawler's spider is a ``WebSpider``."""
         return cls(frontier=_of_frontier(crawler))
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Our spider beside the project's own, the event loop; and the guard, where a spider replaces ``ADDONS``."""
+        """Adds our spider and event loop, and the guard for spiders that replace ``ADDONS``."""
         modules = [*settings.getlist("SPIDER_MODULES"), *ours.SPIDER_MODULES]
         settings.set("SPIDER_MODULES", list(dict.fromkeys(modules)), _PROJECT)
-        if not is_reactor_installed():  # by a script, which has chosen its loop
+        if not is_reactor_installed():  # a script that has installed one has chosen its loop
             for name in _EARLY:
                 settings.set(name, getattr(ours, name), _ADDON)
         _defaults(settings)
-        # Nothing would keep robots.txt, NeverCrawl and pace for ftp; who wants it names a handler.
+        # Nothing would enforce robots.txt, NeverCrawl and pace for ftp; a project may name a handler.
         handlers = {"http": SCRAPY_HANDLER, "https": SCRAPY_HANDLER, "ftp": None}
         settings.set("DOWNLOAD_HANDLERS_BASE", settings.getdict("DOWNLOAD_HANDLERS_BASE") | handlers, _ADDON)
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Everything else."""
+        """Set our defaults, and what the kind of spider needs."""
         _defaults(settings)
         warn_old_names(settings)
         if self._frontier:
@@ -117,10 +118,11 @@ class PoliteCrawl:
         else:
             _set_for_scrapy(settings)
             keep_guard(settings, SCRAPY_HANDLER)
+        leave_out(settings)
 
 
 def _of_frontier(crawler: Crawler) -> bool:
-    from crawlerproject.spiders.web import WebSpider  # the event loop is not chosen yet where this module is imported
+    from crawlerproject.spiders.web import WebSpider  # late: this module is imported before the event loop is chosen
 
     return issubclass(crawler.spidercls, WebSpider)
 
@@ -132,13 +134,13 @@ def _defaults(settings: BaseSettings) -> None:
 
 
 def set_for_frontier(settings: BaseSettings) -> None:
-    """What of Scrapy's settings a crawl by the frontier needs otherwise, whatever the project says.
+    """Set what a crawl by the frontier needs of Scrapy's settings, whatever the project says.
 
-    Scrapy's template, for one, has a download delay, which would hold up all hosts at once.
+    Scrapy's project template, for one, has a download delay, which would hold up all hosts at once.
     """
     for name in _OF_FRONTIER:
         value: Any = getattr(ours, name)
-        if isinstance(value, dict) and not name.endswith("_BASE"):
+        if isinstance(value, dict):
             more: dict[str, int | None] = dict(_EXTENSIONS) if name == "EXTENSIONS" else {}
             value = settings.getdict(name) | value | more
         settings.set(name, value, _PROJECT)

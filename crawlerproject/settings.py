@@ -1,4 +1,4 @@
-"""Every knob, with its unit and its reason. What each means to an operator: docs/settings.md."""
+"""Every setting with its default. docs/settings.md explains each to the operator."""
 
 import os as _os
 from typing import Any as _Any
@@ -10,11 +10,11 @@ from crawlerproject.stores.operator_files.user_settings import read_user_setting
 # --- Ours: one default, one unit each -----------------------------------------------------------
 
 OURS = {
-    # Who we are. Without a way to reach the operator a crawl of public addresses refuses to start.
+    # Identity. A crawl of public addresses does not start without a way to reach the operator.
     "CRAWLER_NAME": "PoliteCrawler",
     "CRAWLER_INFO_URL": "",
     "CRAWLER_CONTACT": "",
-    # Where things go; empty means crawls/<spider name>.
+    # Empty: crawls/<spider name>.
     "CRAWL_DIR": "",
     # Pace.
     "PACE_PRESET": "default",
@@ -78,7 +78,7 @@ OURS = {
     "RECRAWL_RECENT_DAYS": 2,
     "RECRAWL_FULL_FETCH_SHARE": 0.02,
     "SITEMAPS": True,
-    # Where WebSub hubs push to; 0: nobody is subscribed to.
+    # Where WebSub hubs push to; 0: no subscriptions.
     "WEBSUB_PORT": 0,
     "WEBSUB_ADDRESS": "127.0.0.1",
     "WEBSUB_PUBLIC_URL": "",
@@ -100,10 +100,10 @@ OURS = {
     "LOG_KEEP_DAYS": 31,
     "PROGRESS_LOG_SECONDS": 30,
     "OWN_ERRORS_MAX_IN_A_ROW": 20,
-    # Watching live; 0: nobody listens.
+    # The live page; 0: none.
     "WATCH_PORT": 0,
     "WATCH_ADDRESS": "127.0.0.1",
-    # Who hears when the crawl pauses, errs, falls silent or ends; empty: nobody.
+    # What is called when the crawl pauses, errs, falls silent or ends; empty: nothing.
     "HOOK_COMMAND": "",
     "HOOK_URL": "",
     "HOOK_TIMEOUT_SECONDS": 10,
@@ -135,7 +135,7 @@ SPIDER_MODULES = ["crawlerproject.spiders"]
 NEWSPIDER_MODULE = "crawlerproject.spiders"
 COMMANDS_MODULE = "crawlerproject.commands"
 
-ADDONS = {"crawlerproject.addon.Guarded": 1000}  # the last, so after what others set
+ADDONS = {"crawlerproject.addon.Guarded": 1000}  # last, so that it sees what the others set
 
 SCHEDULER = "crawlerproject.crawl.scheduler.FrontierScheduler"
 DOWNLOAD_HANDLERS = {
@@ -145,13 +145,25 @@ DOWNLOAD_HANDLERS = {
     "s3": None,
 }
 
-# The chain, in the order a request meets it. Redirects, retries and robots.txt are the frontier's: Scrapy's own would
-# ask a host again at once, behind the workbench's back. Its list is empty, since Scrapy imports every entry, even one
-# that is None (cookies bring tldextract and requests, 0.05 s of each start).
-DOWNLOADER_MIDDLEWARES_BASE: dict[str, int] = {}
+# The chain, in the order in which a request passes it. Scrapy's redirects and retries would ask a host again at once,
+# past the workbench.
 DOWNLOADER_MIDDLEWARES = {
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
     "crawlerproject.middlewares.triage.TriageMiddleware": 50,
+    "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,
+    "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware": None,
+    "scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware": None,
+    "scrapy.downloadermiddlewares.useragent.UserAgentMiddleware": None,
+    "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+    "scrapy.downloadermiddlewares.cookies.CookiesMiddleware": None,
+    "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware": None,
+    "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
+    "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware": None,
 }
 SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,
@@ -160,30 +172,30 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
     "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
 }
-# Of Scrapy's own: the others only look and tell less than the progress line, or are replaced below, or are off; and
-# Scrapy imports every one in this list, switched off or not (remote control brings aiohttp, 0.1 s of each start).
+# Scrapy's other extensions report less than the progress line does, are replaced below, or are off; and Scrapy imports
+# every entry of this list, switched off or not (remote control brings aiohttp, 0.1 s of each start).
 EXTENSIONS_BASE = {
     "scrapy.extensions.corestats.CoreStats": 0,
     "scrapy.extensions.logcount.LogCount": 0,
     "scrapy.extensions.closespider.CloseSpider": 0,
 }
 EXTENSIONS = {
+    "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
+    "crawlerproject.extensions.loop_latency.LoopLatency": 20,
+    "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.commit_loop.CommitLoop": 100,
     "crawlerproject.extensions.orders.Orders": 110,
     "crawlerproject.extensions.progress.ProgressExtension": 500,
-    "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.status_file.StatusFile": 510,
     "crawlerproject.extensions.status_server.StatusServer": 520,
     "crawlerproject.extensions.websub_listener.WebSubListener": 530,
-    "crawlerproject.extensions.hooks.Hooks": 550,
     "crawlerproject.extensions.item_feeds.CrawlFeeds": 540,
-    "scrapy.extensions.feedexport.FeedExporter": None,  # in whose place that one stands
-    "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
-    "crawlerproject.extensions.loop_latency.LoopLatency": 20,
+    "scrapy.extensions.feedexport.FeedExporter": None,  # CrawlFeeds replaces it
+    "crawlerproject.extensions.hooks.Hooks": 550,
 }
 
-# One slot for everything: politeness is the workbench's alone, and a slot a host costs 1.4 KB. Another value of
-# FRONTIER_MAX_IN_FLIGHT becomes theirs when a crawl begins (setting_values.py).
+# One download slot for everything: the workbench paces hosts, and a slot a host costs 1.4 KB. Other values of
+# FRONTIER_MAX_IN_FLIGHT are copied to both when a crawl begins (config/values.py).
 CONCURRENT_REQUESTS = OURS["FRONTIER_MAX_IN_FLIGHT"]
 CONCURRENT_REQUESTS_PER_DOMAIN = OURS["FRONTIER_MAX_IN_FLIGHT"]
 DOWNLOAD_DELAY = 0
@@ -203,7 +215,7 @@ RETRY_ENABLED = False
 METAREFRESH_ENABLED = False
 REFERER_ENABLED = False
 HTTPERROR_ALLOW_ALL = True
-# Both execute Python for whoever reaches the port.
+# Both execute Python for anybody who reaches the port.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 DOWNLOADER_STATS = False
@@ -212,17 +224,17 @@ LOG_LEVEL = "INFO"
 LOG_FORMATTER = "crawlerproject.extensions.log_formatter.QuietLogFormatter"
 WARN_ON_GENERATOR_RETURN_VALUE = False
 
-# --- The operator's own, which stand above all of these (stores/operator_files/user_settings.py) -
+# --- The operator's own, which override all of these (stores/operator_files/user_settings.py) ----
 
 _USER = _read_user_settings(_os.environ)
 globals().update({renamed.get(name, name): value for name, value in _USER.items()} | dict(_USER.items()))
 
 
 def user() -> _UserSettings:
-    """What of them stands in the operator's file and environment."""
+    """The settings in the operator's own file and environment."""
     return _USER
 
 
 def given() -> dict[str, _Any]:
-    """Ours, with what the operator has set for all crawls: the defaults where a project's settings are not these."""
+    """Our settings as the operator has set them for all crawls: the defaults in another project."""
     return {name: globals()[name] for name in OURS}

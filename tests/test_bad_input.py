@@ -24,8 +24,8 @@ from crawlerproject.batch.commoncrawl_index import Filter, ForeignCapture, read_
 from crawlerproject.batch.plans import Broken, read_plan
 from crawlerproject.batch.remote_files import Distant
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.learned.subscriptions import Subscriptions
-from crawlerproject.parse.lists import MAX_FILES, Lists
+from crawlerproject.frontier.learned.subscriptions import Push, Subscriptions
+from crawlerproject.parse.lists import MAX_FILES, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import is_feed, read_feed
 from crawlerproject.rules.feeds.sitemaps import MAX_BYTES, MAX_INDEX_DEPTH, read_sitemap
 from crawlerproject.rules.url.priority import SEED
@@ -59,7 +59,7 @@ def urlset(*entries: str) -> bytes:
 
 def listed(body: bytes, hops: str = "M") -> Refused:
     """A sitemap as the crawl reads it."""
-    found = Lists().of_sitemap(row("http://a.test/map.xml", hops), body)
+    found = entries_of_sitemap(row("http://a.test/map.xml", hops), body)
     return Refused(found.flaw, [each.address.url for each in found.found])
 
 
@@ -107,7 +107,7 @@ def wrong_dates(_: Path) -> Refused:
     rows = "".join(f"<url><loc>{GOOD}</loc><lastmod>{date}</lastmod></url>" for date in dates)
     sitemap = read_sitemap(f"<urlset>{rows}</urlset>".encode())
     assert len(sitemap.entries) == len(dates)
-    assert not Lists().of_sitemap(row("http://a.test/map.xml"), f"<urlset>{rows}</urlset>".encode()).changed
+    assert not entries_of_sitemap(row("http://a.test/map.xml"), f"<urlset>{rows}</urlset>".encode()).changed
     return Refused(f"dates: {[entry.modified for entry in sitemap.entries if entry.modified]}", [GOOD])
 
 
@@ -184,13 +184,15 @@ def forged_push(_: Path) -> Refused:
     store = MemoryStore()
     subscriptions = Subscriptions(store, Bench(store).frontier, "http://127.0.0.1:1/")
     body = b'<feed><link rel="hub" href="http://hub.test/"/><entry><link href="/forged"/></entry></feed>'
-    assert subscriptions.met(row("http://a.test/feed", "L"), [], read_feed(body), 1000.0)
+    assert subscriptions.feed_read(row("http://a.test/feed", "L"), [], read_feed(body), 1000.0)
     (asked,) = store.head("hub.test", 10)
     assert asked.flags & FLAG_HUB
     token = subscriptions.form(asked).decode().partition("%2F%2F127.0.0.1%3A1%2F")[2].partition("&")[0]
     question = {"hub.mode": "subscribe", "hub.topic": "http://a.test/feed", "hub.challenge": "c"}
     assert subscriptions.verify(token, question | {"hub.lease_seconds": "600"}, 1000.0).body == "c"
-    answer, found, changed = subscriptions.push(token, body, "application/atom+xml", "sha256=" + "0" * 64, [], 1001.0)
+    answer, found, changed = subscriptions.push(
+        token, Push(body, "application/atom+xml", "sha256=" + "0" * 64, []), 1001.0
+    )
     assert (answer.status, changed) == (403, [])
     return Refused(answer.refused, [each.address.url for each in found])
 

@@ -23,12 +23,12 @@ MAY_IMPORT = {
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
         *("reading", "parse", "frontier.discovered", "frontier.lease", "rules"),
-        *("stores.protocols", "stores.poison"),
+        *("stores.protocols", "items", "reasons", "wire"),
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
     "middlewares": (
         *("middlewares", "reading", "parse", "guard", "frontier", "fetch", "config", "stores", "rules", "runtime"),
-        *("errors", "reasons", "render.rendered"),
+        *("items", "errors", "reasons"),
     ),
     # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
     "crawl": (
@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "guard": ("guard", "frontier", "fetch", "config", "stores", "rules", "runtime", "errors", "reasons"),
     # A crawl seen from outside.
     "inspection": (
-        *("inspection", "reports", "fleet", "frontier", "fetch", "config", "settings"),
+        *("inspection", "reports", "frontier", "fetch", "config", "settings"),
         *("stores", "rules", "terminal", "errors", "reasons", "wire"),
     ),
     "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),
@@ -58,7 +58,14 @@ SCRAPY = {"scrapy", "twisted"}
 # What a reading process imports.
 READING_PROCESS = ("reading/jobs.py", "reading/process.py")
 # Cores without input or output, in rooms that have it otherwise.
-PURE = ("fetch/http1.py", "frontier/workbench.py", "frontier/hosts/domain_turns.py", "inspection/progress.py")
+PURE = (
+    "fetch/http1.py",
+    "frontier/workbench.py",
+    "frontier/ip_clocks.py",
+    "frontier/timer_heap.py",
+    "frontier/hosts/domain_turns.py",
+    "inspection/progress.py",
+)
 
 FILES = sorted((ROOT / OURS).rglob("*.py"))
 

@@ -23,11 +23,15 @@ HEAVY = [
 START = """
 import json, sys
 from scrapy.utils.misc import load_object, walk_modules
+from scrapy.crawler import Crawler
 from scrapy.utils.project import get_project_settings
 
 settings = get_project_settings()
 for name in [settings["COMMANDS_MODULE"], *settings.getlist("SPIDER_MODULES")]:
     walk_modules(name)
+crawler = Crawler(load_object("crawlerproject.spiders.web.WebSpider"), settings)
+crawler.addons.load_settings(crawler.settings)
+settings = crawler.settings
 load_object(settings["SCHEDULER"])
 for name in ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES"):
     for component in settings.get_component_priority_dict_with_base(name):

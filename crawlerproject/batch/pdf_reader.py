@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pypdfium2 as pdfium
-import pypdfium2.raw as raw
+from pypdfium2 import raw
 
 #: What is read of one document (ours): a book has 500 pages and a million letters; a link every line is no text.
 MAX_PAGES = 500

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
-from crawlerproject.inspection.crawl_view import InspectCommand
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.seed_rules import BadOption
 from crawlerproject.rules.url.seeds import seeds_of
@@ -23,13 +23,10 @@ _LOOK_SECONDS = 0.1
 class Command(InspectCommand):
     """Once it has ended well, the seeds are the crawl's: no crash loses them, and none is taken in twice."""
 
+    arguments = "URL [URL ...] [--file FILE] [--json]"
+    summary = "Add seeds to a crawl, while it runs or for its next start"
+
     example = "scrapy add https://example.org/ 'https://example.com/blog/ scope=path'"
-
-    def syntax(self) -> str:
-        return "URL [URL ...] [--file FILE] [--json]"
-
-    def short_desc(self) -> str:
-        return "Add seeds to a crawl, while it runs or for its next start"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -9,13 +9,10 @@ from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
-
+from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked_of
-from crawlerproject.rules.printable import printable_line
-from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
 from crawlerproject.terminal import say, say_json
@@ -26,33 +23,20 @@ if TYPE_CHECKING:
 _EXIT_VIOLATIONS = 1
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Exit status 0: all kept; 1: violations; 2: what was given cannot be judged."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False, **given()}
-
-    def syntax(self) -> str:
-        """The arguments."""
-        return "[options] CRAWL_DIR | FILE..."
-
-    def short_desc(self) -> str:
-        """For the list of commands."""
-        return "Check the pauses in a crawl's request logs against those promised"
-
-    def long_desc(self) -> str:
-        """For the help."""
-        return (
-            "Recomputes from the request logs of CRAWL_DIR (with those of all its workers, or from log files given "
-            "one by one, compressed or not) the pause before every request, from the end of the last answer of the "
-            "same host and of the same IP address, and compares it with the promised one: delay_seconds of its line "
-            "for the host, --ip-seconds for the address. Prints each violation. Exit status: 0 when there is none, "
-            "1 when there is one, 2 when the logs cannot be judged. Example: scrapy audit crawls/web"
-        )
+    arguments = "[options] CRAWL_DIR | FILE..."
+    summary = "Check the pauses in a crawl's request logs against those promised"
+    details = (
+        "Recomputes from the request logs of CRAWL_DIR (with those of all its workers, or from log files given "
+        "one by one, compressed or not) the pause before every request, from the end of the last answer of the "
+        "same host and of the same IP address, and compares it with the promised one: delay_seconds of its line "
+        "for the host, --ip-seconds for the address. Prints each violation. Exit status: 0 when there is none, "
+        "1 when there is one, 2 when the logs cannot be judged. Example: scrapy audit crawls/web"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Ours, after Scrapy's."""
         super().add_options(parser)
         parser.add_argument(
             "--ip-seconds",
@@ -61,7 +45,7 @@ class Command(ScrapyCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Judge, print, and set the exit status."""
         logs = list(_logs(args))
         audit, unreadable = Audit(self._ip_seconds(args, opts)), 0
@@ -73,12 +57,11 @@ class Command(ScrapyCommand):
                 audit.add(asked)
         audit.close()
         if not audit.requests:
-            raise UsageError(f"There is no request in {', '.join(args)} that reached a server.", print_help=False)
+            raise OperatorError(f"There is no request in {', '.join(args)} that reached a server.")
         if audit.late_lines:
-            raise UsageError(
+            raise OperatorError(
                 f"{audit.late_lines:,} lines are out of order by more than ten minutes, so that pauses cannot be told; "
                 "give the files in the order of their days.",
-                print_help=False,
             )
         if opts.json:
             say_json(_json(audit, unreadable))
@@ -90,9 +73,8 @@ class Command(ScrapyCommand):
     def _ip_seconds(self, args: list[str], opts: argparse.Namespace) -> float | None:
         if opts.ip_seconds is not None:
             if not 0 <= opts.ip_seconds < float("inf"):
-                raise UsageError("--ip-seconds must be a number of 0 or more.", print_help=False)
+                raise OperatorError("--ip-seconds must be a number of 0 or more.")
             return float(opts.ip_seconds)
-        assert self.settings is not None
         settings: BaseSettings = self.settings
         if args and _is_crawl(CrawlDir(args[0])):  # what was promised is what the crawl was started with
             settings = settings.copy()
@@ -109,7 +91,7 @@ def _is_crawl(folder: CrawlDir) -> bool:
 def _logs(args: list[str]) -> Iterator[list[Path]]:
     """The files of each log, in the order of their days: of a folder, of each worker in it, or as they are given."""
     if not args:
-        raise UsageError("Which crawl? Give its CRAWL_DIR, or log files.")
+        raise OperatorError("Which crawl? Give its CRAWL_DIR, or log files.")
     given = [path for path in map(Path, args) if not path.is_dir()]
     if given:
         yield given
@@ -117,7 +99,7 @@ def _logs(args: list[str]) -> Iterator[list[Path]]:
         places = (folder.log, folder, *(CrawlDir(below).log for below in sorted(folder.iterdir())))
         found = [files for files in map(log_files, places) if files]
         if not found:
-            raise _refusal(f"There is no request log in {folder}: neither log/ nor requests-*.jsonl.")
+            raise OperatorError(f"There is no request log in {folder}: neither log/ nor requests-*.jsonl.")
         yield from found
 
 
@@ -134,13 +116,9 @@ def _read(files: Iterable[Path]) -> Iterator[Asked | None]:
                 except (KeyError, ValueError, TypeError):
                     yield None
         except OSError as error:
-            raise _refusal(f"{path} cannot be read: {error.strerror or error}.") from None
+            raise OperatorError(f"{path} cannot be read: {error.strerror or error}.") from None
         except ValueError as error:
-            raise _refusal(f"{error}; without all of it nothing can be proved.") from None
-
-
-def _refusal(sentence: str) -> UsageError:
-    return UsageError(printable_line(sentence), print_help=False)
+            raise OperatorError(f"{error}; without all of it nothing can be proved.") from None
 
 
 def _ended(asked: Asked | None) -> float:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from scrapy.settings import BaseSettings
 
 from crawlerproject.config.crawl_dir import crawl_folder
-from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.settings import given
+from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import console, say
 
@@ -25,38 +21,6 @@ if TYPE_CHECKING:
 _LINE_SECONDS = 10.0
 
 
-class OnFolder:
-    """Mixed into commands on one crawl folder; no ScrapyCommand, or Scrapy would list it."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings: dict[str, Any] = {"LOG_ENABLED": False, **given()}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "[FOLDER]"
-
-
-@contextmanager
-def one_sentence() -> Iterator[None]:
-    """Say what the operator, or the disk, got wrong in one sentence, with exit status 2 and without a traceback."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever read has seen enough, as ``head`` does
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # or Python complains when it flushes at its end
-        raise SystemExit(0) from None
-    except (OperatorError, StorageError) as error:
-        raise SystemExit(_refused(str(error))) from None
-    except OSError as error:
-        raise SystemExit(_refused(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))) from None
-
-
-def _refused(sentence: str) -> int:
-    say(sentence, error=True)
-    return 2
-
-
 def folder_of(args: list[str], settings: BaseSettings) -> CrawlDir:
     """The crawl folder: the first argument, or CRAWL_DIR. Raises OperatorError when it holds no WARC file."""
     folder = CrawlDir(args[0]) if args else crawl_folder(settings)
@@ -65,13 +29,6 @@ def folder_of(args: list[str], settings: BaseSettings) -> CrawlDir:
     if not folder.has_archive():
         raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")
     return folder
-
-
-def only(args: list[str], what: str, example: str) -> str:
-    """The only argument. Raises OperatorError, with an example, when there is none or more."""
-    if len(args) != 1:
-        raise OperatorError(f"Give one {what}, for example: {example}")
-    return args[0]
 
 
 class Bytes:

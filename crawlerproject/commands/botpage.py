@@ -8,7 +8,7 @@ from pathlib import Path
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import InspectCommand
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.reports.bot_page import Bot, bot_page
 from crawlerproject.terminal import say
 
@@ -16,13 +16,10 @@ from crawlerproject.terminal import say
 class Command(InspectCommand):
     """Put the page where CRAWLER_INFO_URL leads."""
 
+    arguments = "[FILE] [--address IP] [--purpose TEXT]"
+    summary = "Write the bot's information page (HTML) from the settings"
+
     example = "scrapy botpage bot.html --address 192.0.2.7 -s CRAWLER_CONTACT=you@example.org"
-
-    def syntax(self) -> str:
-        return "[FILE] [--address IP] [--purpose TEXT]"
-
-    def short_desc(self) -> str:
-        return "Write the bot's information page (HTML) from the settings"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -35,7 +32,6 @@ class Command(InspectCommand):
         if len(args) > 1 or opts.json:
             raise OperatorError(f"Give one file or none (then the page is printed), for example: {self.example}")
         settings = self.settings
-        assert settings is not None
         who = identity(settings)
         contact = settings["CRAWLER_CONTACT"]
         if not contact:

@@ -6,13 +6,11 @@ import argparse
 import os
 from datetime import UTC, datetime
 
-from scrapy.commands import ScrapyCommand
-
-from crawlerproject.commands.base import one_sentence
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.index.cdxj import CdxjFiles
@@ -21,33 +19,20 @@ from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, open_fron
 from crawlerproject.terminal import say
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Imports an index, and on request the records that it names."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "INDEX ... [--domain D] [--prefix URL] [--fetch-records --base PLACE]"
-
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Make a crawl know the pages of Common Crawl's index"
-
-    def long_desc(self) -> str:
-        """What ``scrapy commoncrawl -h`` says."""
-        return (
-            "Read Common Crawl's columnar index or CDXJ (files, folders, HTTP addresses, or lists of paths) and make "
-            "its pages known to the crawl in CRAWL_DIR, with digest and time: a crawl then fetches other pages only, "
-            "and -a mode=recrawl asks whether they changed since. --fetch-records also takes the records themselves, "
-            "by byte range, into warc/. Run again, it goes on. Exit status 0, or 1 when records were refused. "
-            "Example: scrapy commoncrawl cc-index.paths.gz --base https://data.commoncrawl.org/ --domain example.org"
-        )
+    arguments = "INDEX ... [--domain D] [--prefix URL] [--fetch-records --base PLACE]"
+    summary = "Make a crawl know the pages of Common Crawl's index"
+    details = (
+        "Read Common Crawl's columnar index or CDXJ (files, folders, HTTP addresses, or lists of paths) and make "
+        "its pages known to the crawl in CRAWL_DIR, with digest and time: a crawl then fetches other pages only, "
+        "and -a mode=recrawl asks whether they changed since. --fetch-records also takes the records themselves, "
+        "by byte range, into warc/. Run again, it goes on. Exit status 0, or 1 when records were refused. "
+        "Example: scrapy commoncrawl cc-index.paths.gz --base https://data.commoncrawl.org/ --domain example.org"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The options of this command."""
         super().add_options(parser)
         parser.add_argument("--base", default="", help="folder or HTTP address that relative names are below")
         parser.add_argument("--domain", action="append", default=[], help="only pages of this domain or host")
@@ -60,45 +45,43 @@ class Command(ScrapyCommand):
         parser.add_argument("--fetch-records", action="store_true", help="take the records into our archive as well")
         parser.add_argument("--pause", type=float, default=1.0, help="seconds between two HTTP requests (default: 1)")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Import, and say how much."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.commoncrawl_import import Records, counted, import_captures
         from crawlerproject.batch.commoncrawl_index import Filter, read_captures
         from crawlerproject.batch.remote_files import Distant
 
-        assert self.settings is not None
-        with one_sentence():
-            if not args:
-                raise OperatorError("Give an index to read, for example: scrapy commoncrawl index.cdxj --domain a.org")
-            wanted = Filter(
-                frozenset(opts.domain),
-                tuple(opts.prefix),
-                frozenset(opts.language),
-                opts.status,
-                _day(opts.since),
-                _day(opts.until),
-            )
-            apply_of_folder(self.settings)
-            distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
-            folder = crawl_folder(self.settings, "web")
-            lock = take_lock(folder)
-            folder.warc.mkdir(parents=True, exist_ok=True)
-            store = open_frontier(folder)
-            try:
-                store.apply(Changes(facts=[(IMPORTED_FACT, b"1")]))
-                records = None
-                if opts.fetch_records:
-                    records = Records(distant, folder.warc, CdxjFiles(folder.index, parquet_of(folder)).rebuild)
-                captures = (capture for source in args for capture in read_captures(source, distant, wanted))
-                done = import_captures(counted(captures, opts.limit), store, records)
-            finally:
-                store.close()
-                os.close(lock)
-            for problem in done.refused:
-                say(f"Refused: {problem}", error=True)
-            say(f"{done.pages:,} pages are known now, {done.known:,} were before, {done.records:,} records taken")
-            self.exitcode = 1 if done.refused else 0
+        if not args:
+            raise OperatorError("Give an index to read, for example: scrapy commoncrawl index.cdxj --domain a.org")
+        wanted = Filter(
+            frozenset(opts.domain),
+            tuple(opts.prefix),
+            frozenset(opts.language),
+            opts.status,
+            _day(opts.since),
+            _day(opts.until),
+        )
+        apply_of_folder(self.settings)
+        distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
+        folder = crawl_folder(self.settings, "web")
+        lock = take_lock(folder)
+        folder.warc.mkdir(parents=True, exist_ok=True)
+        store = open_frontier(folder)
+        try:
+            store.apply(Changes(facts=[(IMPORTED_FACT, b"1")]))
+            records = None
+            if opts.fetch_records:
+                records = Records(distant, folder.warc, CdxjFiles(folder.index, parquet_of(folder)).rebuild)
+            captures = (capture for source in args for capture in read_captures(source, distant, wanted))
+            done = import_captures(counted(captures, opts.limit), store, records)
+        finally:
+            store.close()
+            os.close(lock)
+        for problem in done.refused:
+            say(f"Refused: {problem}", error=True)
+        say(f"{done.pages:,} pages are known now, {done.known:,} were before, {done.records:,} records taken")
+        self.exitcode = 1 if done.refused else 0
 
 
 def _day(text: str | None) -> float | None:

@@ -13,7 +13,7 @@ from crawlerproject.config.pace import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 from crawlerproject.rules.readable import counted, human_seconds
@@ -101,13 +101,10 @@ def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
 class Command(InspectCommand):
     """Sends nothing to any host; needs no crawl folder."""
 
+    arguments = "[SEEDS] [--pages N] [--resolve] [--json] | --recrawl [--budget N]"
+    summary = "How long politeness alone will take, before the first request"
+
     example = "scrapy forecast seeds.txt --pages 500"
-
-    def syntax(self) -> str:
-        return "[SEEDS] [--pages N] [--resolve] [--json] | --recrawl [--budget N]"
-
-    def short_desc(self) -> str:
-        return "How long politeness alone will take, before the first request"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -124,7 +121,6 @@ class Command(InspectCommand):
             return
         known = [self.crawl_file.seeds] if self.crawl_file is not None and self.crawl_file.seeds else []
         text = one_argument(args or known, "a file of seeds, or URLs separated by commas", self.example)
-        assert self.settings is not None
         addresses, _ = seeds_and_scope(text, "any")
         never = never_crawl_of(self.settings).current(0.0)
         excluded = sum(never.excludes(host_name(seed.host)) for seed in addresses)
@@ -162,7 +158,6 @@ class Command(InspectCommand):
         from crawlerproject.fetch.name_addresses import known_addresses, resolved_addresses
 
         settings = self.settings
-        assert settings is not None
         names = {host_name(host) for host in hosts}
         addresses = (resolved_addresses if resolve else known_addresses)(sorted(names), settings)
         base, paces = preset_of(settings), HostPaceFile(settings.get("HOST_PACE_FILE"))
@@ -173,7 +168,6 @@ class Command(InspectCommand):
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.recrawl_forecast import forecast, known_beliefs
 
-        assert self.settings is not None
         folder = crawl_folder(self.settings, "web")
         check_known(self.settings)
         with FrontierView(folder.frontier) as view:

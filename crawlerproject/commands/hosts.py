@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable, Mapping
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import InspectCommand
 from crawlerproject.inspection.host_table import HostRow, host_rows
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.inspection.progress import NOTHING_LEFT
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.readable import human_seconds
@@ -25,13 +25,10 @@ ELLIPSIS = "…"
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
+    arguments = "[--sort COLUMN] [--state STATE] [--limit N] [--json]"
+    summary = "A table of all hosts: queue, done, pace, rest, failures, ETA"
+
     example = "scrapy hosts --sort queued --limit 20"
-
-    def syntax(self) -> str:
-        return "[--sort COLUMN] [--state STATE] [--limit N] [--json]"
-
-    def short_desc(self) -> str:
-        return "A table of all hosts: queue, done, pace, rest, failures, ETA"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -5,40 +5,33 @@ from __future__ import annotations
 import argparse
 import os
 
-from scrapy.commands import ScrapyCommand
-
-from crawlerproject.commands.base import Bytes, OnFolder, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.terminal import say
 
 
-class Command(OnFolder, ScrapyCommand):
+class Command(OperatorCommand):
     """Reads every closed WARC file once."""
 
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Make the CDXJ and Parquet index again from the WARC files"
+    arguments = "[FOLDER]"
+    summary = "Make the CDXJ and Parquet index again from the WARC files"
+    details = (
+        "Write index/*.cdxj and index/parquet/ anew from the closed WARC files of a crawl folder (default: "
+        "CRAWL_DIR). The WARC files themselves are not changed. Exit status 0, or 1 when a file is damaged: "
+        "its records up to the damage are indexed then. Example: scrapy index crawls/web"
+    )
 
-    def long_desc(self) -> str:
-        """What ``scrapy index -h`` says."""
-        return (
-            "Write index/*.cdxj and index/parquet/ anew from the closed WARC files of a crawl folder (default: "
-            "CRAWL_DIR). The WARC files themselves are not changed. Exit status 0, or 1 when a file is damaged: "
-            "its records up to the damage are indexed then. Example: scrapy index crawls/web"
-        )
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Rebuild, and say what was odd."""
-        assert self.settings is not None
-        with one_sentence():
-            folder = folder_of(args, self.settings)
-            lock = take_lock(folder)
-            try:
-                self._rebuild(CdxjFiles(folder.index, parquet_of(folder)), folder)
-            finally:
-                os.close(lock)
+        folder = folder_of(args, self.settings)
+        lock = take_lock(folder)
+        try:
+            self._rebuild(CdxjFiles(folder.index, parquet_of(folder)), folder)
+        finally:
+            os.close(lock)
 
     def _rebuild(self, index: CdxjFiles, folder: CrawlDir) -> None:
         warcs = folder.closed_warcs()

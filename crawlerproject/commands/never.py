@@ -13,7 +13,8 @@ from typing import Any
 from crawlerproject.config.crawl_dir import CRAWLS, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.exclusion import Exclusion
@@ -33,13 +34,10 @@ _LIST_MODE = 0o644  # who was promised what is no secret, and a crawl of another
 class Command(InspectCommand):
     """Waits until the running crawls that read the same list have taken it up."""
 
+    arguments = "HOST --why TEXT [--remove] [--no-wait] [--json] | --list [--json]"
+    summary = "Exclude a domain from all crawls, now, and show that running crawls took it up"
+
     example = 'scrapy never example.org --why "asked by their webmaster"'
-
-    def syntax(self) -> str:
-        return "HOST --why TEXT [--remove] [--no-wait] [--json] | --list [--json]"
-
-    def short_desc(self) -> str:
-        return "Exclude a domain from all crawls, now, and show that running crawls took it up"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -92,7 +90,6 @@ class Command(InspectCommand):
 
     def _wait(self, paths: list[Path], settings: Any, quiet: bool) -> Iterator[dict[str, Any]]:
         """Each running crawl, once it has read these versions or the time is over."""
-        assert self.settings is not None
         versions = {str(path): path.stat().st_mtime_ns for path in paths}
         patience = settings.getfloat("NEVERCRAWL_RELOAD_SECONDS") + _PATIENCE_SECONDS
         began = time.monotonic()

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.rules.readable import human_seconds, moment
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
@@ -23,13 +24,10 @@ _LOOK_SECONDS = 0.1
 class Command(InspectCommand):
     """Durable: a pause holds over restarts. Waits until the running crawl has taken it up."""
 
+    arguments = "[HOST ...] [--why TEXT] [--list] [--json]"
+    summary = "Pause the crawl, or single hosts, until scrapy resume"
+
     example = 'scrapy pause example.org --why "asked by their webmaster"'
-
-    def syntax(self) -> str:
-        return "[HOST ...] [--why TEXT] [--list] [--json]"
-
-    def short_desc(self) -> str:
-        return "Pause the crawl, or single hosts, until scrapy resume"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

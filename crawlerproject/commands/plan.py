@@ -7,59 +7,44 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
-
 from crawlerproject.batch.plans import write_plan
-from crawlerproject.commands.base import one_sentence
 from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Makes what ``scrapy crawl plan`` crawls."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "OUT.jsonl.gz [--seeds FILE] [--known FOLDER] [--sitemap FILE] [--index FILE]"
-
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Make a plan: the pages that a batch crawl visits"
-
-    def long_desc(self) -> str:
-        """What ``scrapy plan -h`` says."""
-        return (
-            "Write a plan, gzip-compressed JSON lines of id, domain and urls, from seeds, from the pages that a crawl "
-            "knows, from sitemap files and from index files (CDXJ or Parquet); each may be given several times. Ids "
-            "are drawn by chance (--random N draws the same again) and give the order. Example: scrapy plan "
-            "plan.jsonl.gz --seeds seeds.txt --known crawls/web; scrapy crawl plan -a plan=plan.jsonl.gz"
-        )
+    arguments = "OUT.jsonl.gz [--seeds FILE] [--known FOLDER] [--sitemap FILE] [--index FILE]"
+    summary = "Make a plan: the pages that a batch crawl visits"
+    details = (
+        "Write a plan, gzip-compressed JSON lines of id, domain and urls, from seeds, from the pages that a crawl "
+        "knows, from sitemap files and from index files (CDXJ or Parquet); each may be given several times. Ids "
+        "are drawn by chance (--random N draws the same again) and give the order. Example: scrapy plan "
+        "plan.jsonl.gz --seeds seeds.txt --known crawls/web; scrapy crawl plan -a plan=plan.jsonl.gz"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The options of this command."""
         super().add_options(parser)
         parser.add_argument("--seeds", action="append", default=[], help="a file of URLs, or URLs")
-        parser.add_argument("--known", action="append", default=[], type=Path, help="a crawl's folder")
+        parser.add_argument("--known", action="append", default=[], type=CrawlDir, help="a crawl's folder")
         parser.add_argument("--sitemap", action="append", default=[], type=Path, help="a sitemap file, as fetched")
         parser.add_argument("--index", action="append", default=[], type=Path, help="a CDXJ or Parquet index file")
         parser.add_argument("--random", type=int, default=None, help="draw the ids by this number")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Gather, write, say how much."""
-        with one_sentence():
-            if len(args) != 1:
-                raise OperatorError("Give the plan's file, for example: scrapy plan plan.jsonl.gz --seeds seeds.txt")
-            if not (opts.seeds or opts.known or opts.sitemap or opts.index):
-                raise OperatorError("There is nothing to plan; give --seeds, --known, --sitemap or --index.")
-            domains, pages = write_plan(_addresses(opts), Path(args[0]), random.Random(opts.random))
-            say(f"{args[0]}: {pages:,} pages of {domains:,} domains")
+        if len(args) != 1:
+            raise OperatorError("Give the plan's file, for example: scrapy plan plan.jsonl.gz --seeds seeds.txt")
+        if not (opts.seeds or opts.known or opts.sitemap or opts.index):
+            raise OperatorError("There is nothing to plan; give --seeds, --known, --sitemap or --index.")
+        domains, pages = write_plan(_addresses(opts), Path(args[0]), random.Random(opts.random))
+        say(f"{args[0]}: {pages:,} pages of {domains:,} domains")
 
 
 def _addresses(opts: argparse.Namespace) -> Iterator[Address]:

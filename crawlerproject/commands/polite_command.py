@@ -1,6 +1,6 @@
-"""What ``scrapy shell``, ``fetch``, ``parse`` and ``view`` share here: the polite rules, and refusals of one line.
+"""What ``scrapy shell``, ``fetch``, ``parse`` and ``view`` share: every polite rule, and refusals of one line.
 
-They open no crawl's files: Scrapy's own scheduler serves them, and the downloader middlewares keep the rules.
+They open no crawl's files: Scrapy's own scheduler serves them, and the download handler enforces the rules.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ else:
 
 _PROJECT = SETTINGS_PRIORITIES["project"]
 _REDIRECTS = "crawlerproject.middlewares.redirects.ShellRedirects"
-# Behind the gates (up to 40): each hop is a request of its own and meets them all.
+# Below the gates of the chain: each hop is a request of its own and passes them all.
 _REDIRECTS_AT = 600
 
 
@@ -46,12 +46,12 @@ class PoliteCommandMixin(_Command):
     default_settings: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
-        """Our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
+        """Add our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
         super().__init_subclass__()
         cls.default_settings = {**cls.default_settings, **given()}
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Quiet unless asked otherwise; redirects are followed, hop by hop through every gate."""
+        """Check our settings; log warnings only, unless LOG_LEVEL is given; follow redirects through every gate."""
         super().process_options(args, opts)
         settings = self.settings
         assert settings is not None
@@ -67,38 +67,38 @@ class PoliteCommandMixin(_Command):
             raise UsageError(printable_line(str(error)), print_help=False) from None
         if (settings.getpriority("LOG_LEVEL") or 0) <= _PROJECT:
             settings.set("LOG_LEVEL", "WARNING", "project")
-            # It warns of what is off outside a crawl, which is as it should be. (A level would be reset.)
+            # It warns of extensions that are off outside a crawl, as intended. (A level would be reset.)
             logging.getLogger("scrapy.middleware").addFilter(lambda record: record.levelno > logging.WARNING)
         settings.set("REDIRECT_ENABLED", True, "project")
         chain = dict(settings.getdict("DOWNLOADER_MIDDLEWARES")) | {_REDIRECTS: _REDIRECTS_AT}
         settings.set("DOWNLOADER_MIDDLEWARES", chain, "project")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Say refusals and failures in one line each on standard error; any of them gives exit status 1."""
-        # Scrapy's own parse command wraps callbacks so; nobody here can change that.
+        """Print each refusal and failure as one line on standard error; any of them makes the exit status 1."""
+        # Scrapy's own parse command wraps callbacks in this way.
         warnings.filterwarnings("ignore", "(?s).*returned a Deferred", ScrapyDeprecationWarning)
-        told = _RefusalPrinter()
+        printer = _RefusalPrinter()
         for name in ("crawlerproject.guard.refusal", "crawlerproject.fetch.handler"):
-            logging.getLogger(name).addHandler(told)
+            logging.getLogger(name).addHandler(printer)
         super().run(args, opts)  # type: ignore[safe-super]  # the command it is mixed into has one
-        if told.count:
+        if printer.count:
             self.exitcode = 1
 
 
 class _RefusalPrinter(logging.Handler):
-    """Prints each refusal, whatever LOG_LEVEL is."""
+    """Prints refusals on standard error, whatever LOG_LEVEL is."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self.count = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
+        """Print the message as one line, and count it."""
         self.count += 1
         say(" ".join(record.getMessage().split()), error=True)
 
 
 def web_spider_unless_named(opts: Any) -> None:
-    """``--spider web`` is what these commands mean in this project."""
+    """Make ``--spider web`` the default of a command."""
     if not opts.spider:
         opts.spider = "web"

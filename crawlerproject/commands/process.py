@@ -6,63 +6,47 @@ import argparse
 import os
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
-
-from crawlerproject.commands.base import Bytes, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, folder_of
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.terminal import say
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Text, title, language and links of every archived page."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat]"
-
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Read text, titles, languages and links out of the WARC files into Parquet"
-
-    def long_desc(self) -> str:
-        """What ``scrapy process -h`` says."""
-        return (
-            "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, "
-            "time, title, text, language, ...) and processed/links (source, target, text, rel, position), one file "
-            "each a WARC. A WARC that is done is not read again, so that the command may be stopped and run again at "
-            "any time. Exit status 0, or 1 when a WARC was damaged or could not be processed; the others are. "
-            "Example: scrapy process crawls/web --workers 2 --wet"
-        )
+    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat]"
+    summary = "Read text, titles, languages and links out of the WARC files into Parquet"
+    details = (
+        "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, "
+        "time, title, text, language, ...) and processed/links (source, target, text, rel, position), one file "
+        "each a WARC. A WARC that is done is not read again, so that the command may be stopped and run again at "
+        "any time. Exit status 0, or 1 when a WARC was damaged or could not be processed; the others are. "
+        "Example: scrapy process crawls/web --workers 2 --wet"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The options of this command."""
         super().add_options(parser)
         parser.add_argument("--out", type=Path, help="where results go (default: processed/ in the folder)")
         parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
         parser.add_argument("--wet", action="store_true", help="also WET files: plain text")
         parser.add_argument("--wat", action="store_true", help="also WAT files: facts as JSON")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process, and say what went wrong."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.process import process_all
         from crawlerproject.batch.warc_extract import Wanted
 
-        assert self.settings is not None
-        with one_sentence():
-            if opts.workers < 1:
-                raise OperatorError(f"--workers is {opts.workers}; give 1 or more.")
-            folder = folder_of(args, self.settings)
-            warcs = folder.closed_warcs()
-            if not warcs:
-                raise OperatorError(f"{folder} has no closed WARC file yet; let the crawl end first.")
-            with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
-                wanted = Wanted(opts.wet, opts.wat)
-                outcomes = process_all(warcs, opts.out or folder.processed, wanted, opts.workers, progress.advance)
-            for outcome in outcomes:
-                say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
-            self.exitcode = 1 if any(outcome.problem for outcome in outcomes) else 0
+        if opts.workers < 1:
+            raise OperatorError(f"--workers is {opts.workers}; give 1 or more.")
+        folder = folder_of(args, self.settings)
+        warcs = folder.closed_warcs()
+        if not warcs:
+            raise OperatorError(f"{folder} has no closed WARC file yet; let the crawl end first.")
+        with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
+            wanted = Wanted(opts.wet, opts.wat)
+            outcomes = process_all(warcs, opts.out or folder.processed, wanted, opts.workers, progress.advance)
+        for outcome in outcomes:
+            say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
+        self.exitcode = 1 if any(outcome.problem for outcome in outcomes) else 0

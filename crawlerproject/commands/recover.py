@@ -8,16 +8,14 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
-
-from crawlerproject.commands.base import Bytes, OnFolder, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, folder_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.reports.warc_check import is_ours
-from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.archive.lost_captures import LostCapture, fetch_again, places_of, rows_lost, try_again
+from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import recover
 from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import first_member
@@ -32,27 +30,22 @@ from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
 
 
-class Command(OnFolder, ScrapyCommand):
+class Command(OperatorCommand):
     """Changes the archive, and keeps whatever it cuts out."""
 
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Mend damaged WARC files, rebuild index and frontier, fetch again what was lost"
-
-    def long_desc(self) -> str:
-        """What ``scrapy recover -h`` says."""
-        return (
-            "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both "
-            "indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
-            "this: the next start of the crawl mends what it left. A frontier that is damaged or gone is made again "
-            "from the WARC files and the request log, beside the old one, which is kept. Exit status 0 when scrapy "
-            "verify finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages "
-            "over which the process died another chance, and nothing else. A worker that never comes back: "
-            "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
-        )
+    arguments = "[FOLDER]"
+    summary = "Mend damaged WARC files, rebuild index and frontier, fetch again what was lost"
+    details = (
+        "Cut out of a stopped crawl's WARC files what is not good and keep it in torn/; make both "
+        "indexes again; put pages whose captures are gone back into the frontier. A crash needs none of "
+        "this: the next start of the crawl mends what it left. A frontier that is damaged or gone is made again "
+        "from the WARC files and the request log, beside the old one, which is kept. Exit status 0 when scrapy "
+        "verify finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages "
+        "over which the process died another chance, and nothing else. A worker that never comes back: "
+        "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """``--frontier`` and ``--poison``."""
         super().add_options(parser)
         parser.add_argument(
             "--frontier", action="store_true", help="make the frontier again, though it can be read to its end"
@@ -63,28 +56,26 @@ class Command(OnFolder, ScrapyCommand):
             help="give pages that are set aside as poison another chance; nothing else is done",
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Mend, say what was done, and look again."""
-        assert self.settings is not None
-        with one_sentence():
-            folder = folder_of(args, self.settings)
-            lock = take_lock(folder)
-            if opts.poison:
-                try:
-                    self._poison(folder)
-                finally:
-                    os.close(lock)
-                return
+        folder = folder_of(args, self.settings)
+        lock = take_lock(folder)
+        if opts.poison:
             try:
-                made = self._mended(folder, again=opts.frontier)
-                with Bytes("Verifying", _size(folder)) as progress:
-                    found = Verification(folder, progress.advance).run()
+                self._poison(folder)
             finally:
                 os.close(lock)
-            for problem in found.problems:
-                say(f"Left as it is: {problem}", error=True)
-            say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
-            self.exitcode = 0 if made and not found.problems else 1
+            return
+        try:
+            made = self._mended(folder, again=opts.frontier)
+            with Bytes("Verifying", _size(folder)) as progress:
+                found = Verification(folder, progress.advance).run()
+        finally:
+            os.close(lock)
+        for problem in found.problems:
+            say(f"Left as it is: {problem}", error=True)
+        say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
+        self.exitcode = 0 if made and not found.problems else 1
 
     def _mended(self, folder: CrawlDir, *, again: bool) -> bool:
         """Mend archive, index and frontier; False when the frontier cannot be made ``again``."""
@@ -121,7 +112,6 @@ class Command(OnFolder, ScrapyCommand):
     def _rebuilt(self, folder: CrawlDir) -> bool:
         from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending
 
-        assert self.settings is not None
         try:
             with Bytes("Making the frontier", _size(folder)) as progress:
                 made = rebuild(self.settings, folder, progress.advance)
@@ -143,7 +133,7 @@ class Command(OnFolder, ScrapyCommand):
         count = 0
         if folder.has_frontier():
             with closing(RocksStore(folder.frontier)) as store:
-                count = try_again(store, folder.log, time.time(), count_rows)
+                count = LostPages(store, folder.log, time.time(), count_rows).poisoned()
                 store.sync()
             if poison_of(folder):
                 write_poison(folder.poison, {})
@@ -172,7 +162,6 @@ class Command(OnFolder, ScrapyCommand):
     def _committed(self, folder: CrawlDir) -> OpenFile | None:
         if not _is_workers(folder):
             return _committed(folder)
-        assert self.settings is not None
         return unpack_open(fact_of_worker(folder, str(self.settings["STATE_URL"]), ARCHIVE_FACT))
 
     def _open_file(self, folder: CrawlDir) -> None:
@@ -190,11 +179,8 @@ class Command(OnFolder, ScrapyCommand):
             return
         with closing(RocksStore(folder.frontier)) as store:
             committed = unpack_open(store.fact(ARCHIVE_FACT))
-
-            def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
-                return rows_lost(store, folder.log, rows, kept, time.time(), count_rows)
-
-            recovery = recover(folder.warc, committed, index, lost)
+            lost = LostPages(store, folder.log, time.time(), count_rows)
+            recovery = recover(folder.warc, committed, index, lost.rows_lost)
         for message in recovery.messages:
             say(message)
 
@@ -218,8 +204,7 @@ class Command(OnFolder, ScrapyCommand):
             closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
             facts = [(ARCHIVE_FACT, b"")] if closed else []
             lost = [LostCapture(record.url, record.digest) for record in look.lost]
-            places = places_of(folder.log, (page.url for page in lost))
-            count = fetch_again(store, lost, places, time.time(), facts, count_rows)
+            count = LostPages(store, folder.log, time.time(), count_rows).fetch_again(lost, facts)
             store.sync()
         if count:
             say(f"{count:,} pages whose captures are gone wait in the frontier again")

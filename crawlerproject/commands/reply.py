@@ -10,7 +10,8 @@ from crawlerproject.commands.requests import iso
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.gates import never_crawl_of
-from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, bare_host, host_story
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.terminal import say
@@ -19,13 +20,10 @@ from crawlerproject.terminal import say
 class Command(InspectCommand):
     """A draft: read it before you send it."""
 
+    arguments = "HOST [--since TIME] [--until TIME]"
+    summary = "Draft the answer to a site's owner from the request log"
+
     example = "scrapy reply example.org --since 2026-01-31"
-
-    def syntax(self) -> str:
-        return "HOST [--since TIME] [--until TIME]"
-
-    def short_desc(self) -> str:
-        return "Draft the answer to a site's owner from the request log"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

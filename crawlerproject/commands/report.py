@@ -9,8 +9,9 @@ from typing import Any
 
 from crawlerproject.commands.requests import iso
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, View
+from crawlerproject.inspection.crawl_view import CrawlView, View
 from crawlerproject.inspection.host_table import host_rows, outlook
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.reports.crawl_report import crawl_report
 from crawlerproject.reports.report_page import page
 from crawlerproject.rules.traps.strangers import Strangers
@@ -22,13 +23,10 @@ from crawlerproject.terminal import say, say_json
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
+    arguments = "[FILE] [--since TIME] [--until TIME] [--json]"
+    summary = "Write a page with plots and tables on the crawl (default: report.html)"
+
     example = "scrapy report report.html"
-
-    def syntax(self) -> str:
-        return "[FILE] [--since TIME] [--until TIME] [--json]"
-
-    def short_desc(self) -> str:
-        return "Write a page with plots and tables on the crawl (default: report.html)"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

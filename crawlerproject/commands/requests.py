@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import InspectCommand, one_argument
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import HostStory, RobotsVersion, bare_host, host_story
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.terminal import say, say_json
@@ -19,13 +19,10 @@ _LINES = 40
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
+    arguments = "HOST [--since TIME] [--until TIME] [--subdomains] [--json]"
+    summary = "What was asked of a host: times, URLs, answers, pauses kept, robots.txt then and now"
+
     example = "scrapy requests example.org --since 2026-01-31"
-
-    def syntax(self) -> str:
-        return "HOST [--since TIME] [--until TIME] [--subdomains] [--json]"
-
-    def short_desc(self) -> str:
-        return "What was asked of a host: times, URLs, answers, pauses kept, robots.txt then and now"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -6,7 +6,7 @@ import argparse
 
 from crawlerproject.commands.pause import known_hosts, order, paused_lines, taken_up
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import InspectCommand
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.reports.host_history import bare_host
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.terminal import say, say_json
@@ -15,13 +15,10 @@ from crawlerproject.terminal import say, say_json
 class Command(InspectCommand):
     """Waits until the running crawl has taken it up."""
 
+    arguments = "[HOST ...] [--all] [--json]"
+    summary = "Let the crawl, or single hosts, go on after scrapy pause"
+
     example = "scrapy resume example.org"
-
-    def syntax(self) -> str:
-        return "[HOST ...] [--all] [--json]"
-
-    def short_desc(self) -> str:
-        return "Let the crawl, or single hosts, go on after scrapy pause"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

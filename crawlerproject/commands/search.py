@@ -3,64 +3,47 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
-
-from crawlerproject.commands.base import one_sentence
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say, say_json
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Asks the full-text index."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "WORDS [--folder FOLDER] [--limit N] [--json]"
-
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Search the loaded pages"
-
-    def long_desc(self) -> str:
-        """What ``scrapy search -h`` says."""
-        return (
-            "Print the pages that answer a query best, with a snippet in which the words stand between *. Words, "
-            '"a phrase", +must, -not and title:word are understood. Exit status 1 when nothing is found. '
-            'Example: scrapy search "write ahead log" --limit 5'
-        )
+    arguments = "WORDS [--folder FOLDER] [--limit N] [--json]"
+    summary = "Search the loaded pages"
+    details = (
+        "Print the pages that answer a query best, with a snippet in which the words stand between *. Words, "
+        '"a phrase", +must, -not and title:word are understood. Exit status 1 when nothing is found. '
+        'Example: scrapy search "write ahead log" --limit 5'
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The options of this command."""
         super().add_options(parser)
-        parser.add_argument("--folder", type=Path, help="the crawl's folder (default: CRAWL_DIR)")
+        parser.add_argument("--folder", type=CrawlDir, help="the crawl's folder (default: CRAWL_DIR)")
         parser.add_argument("--limit", type=int, default=10, help="answers at most (default: 10)")
         parser.add_argument("--json", action="store_true", help="a JSON object a line")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Ask and print."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.fulltext import search
 
-        assert self.settings is not None
-        with one_sentence():
-            if not args:
-                raise OperatorError('Give the words to search for, for example: scrapy search "robots exclusion"')
-            if opts.limit < 1:
-                raise OperatorError(f"--limit is {opts.limit}; give 1 or more.")
-            folder = opts.folder or crawl_folder(self.settings)
-            hits = search(folder.search, " ".join(args), opts.limit)
-            for hit in hits:
-                if opts.json:
-                    say_json([hit._asdict()], lines=True)
-                else:
-                    say(hit.title or hit.url, f"  {hit.url}", f"  {hit.snippet}", "")
-            if not hits and not opts.json:
-                say("Nothing found.")
-            self.exitcode = 0 if hits else 1
+        if not args:
+            raise OperatorError('Give the words to search for, for example: scrapy search "robots exclusion"')
+        if opts.limit < 1:
+            raise OperatorError(f"--limit is {opts.limit}; give 1 or more.")
+        folder = opts.folder or crawl_folder(self.settings)
+        hits = search(folder.search, " ".join(args), opts.limit)
+        for hit in hits:
+            if opts.json:
+                say_json([hit._asdict()], lines=True)
+            else:
+                say(hit.title or hit.url, f"  {hit.url}", f"  {hit.snippet}", "")
+        if not hits and not opts.json:
+            say("Nothing found.")
+        self.exitcode = 0 if hits else 1

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands.shell import Command as ScrapyShell
 from scrapy.exceptions import UsageError
 
-from crawlerproject.commands.base import folder_of, one_sentence, only
+from crawlerproject.commands.base import folder_of
 from crawlerproject.commands.polite_command import PoliteCommandMixin
 from crawlerproject.inspection.archived_response import archived
+from crawlerproject.inspection.operator_command import one_argument, one_sentence
 from crawlerproject.parse.page_view import PageView
 from crawlerproject.render.request import rendered
 from crawlerproject.terminal import say, unguard_streams
@@ -63,7 +64,7 @@ class Command(PoliteCommandMixin, ScrapyShell):
             raise UsageError("--at chooses among captures: give --archived with it.", print_help=False)
         if opts.archived:
             with one_sentence():
-                url = only(args, "URL", "scrapy shell --archived https://example.org/")
+                url = one_argument(args, "one URL", "scrapy shell --archived https://example.org/")
                 if not self._take(url, opts.at or ""):
                     return
             args = []

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scrapy.commands import ScrapyCommand
-
-from crawlerproject.commands.base import folder_of, one_sentence, only
+from crawlerproject.commands.base import folder_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
+from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
 from crawlerproject.rules.archive.http_heads import content_encoding
 from crawlerproject.stores.archive.captures import Captures, nearest
 from crawlerproject.terminal import say
@@ -18,59 +17,44 @@ from crawlerproject.terminal import say
 _MAX_BODY_BYTES = 1 << 30
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Reads one record, also of the file that a running crawl still writes."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "URL [--time T] [--raw]"
-
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Print the stored headers and body of a URL"
-
-    def long_desc(self) -> str:
-        """What ``scrapy show -h`` says."""
-        return (
-            "Print the stored headers and body of a URL's latest capture, or of the one nearest to a time, also while "
-            "the crawl runs. A body that was sent compressed is unpacked; --raw prints the bytes as they are stored. "
-            "Example: scrapy show https://example.org/ --time 2026-11-21 -s CRAWL_DIR=crawls/web"
-        )
+    arguments = "URL [--time T] [--raw]"
+    summary = "Print the stored headers and body of a URL"
+    details = (
+        "Print the stored headers and body of a URL's latest capture, or of the one nearest to a time, also while "
+        "the crawl runs. A body that was sent compressed is unpacked; --raw prints the bytes as they are stored. "
+        "Example: scrapy show https://example.org/ --time 2026-11-21 -s CRAWL_DIR=crawls/web"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The options of this command."""
         super().add_options(parser)
         parser.add_argument("--time", metavar="T", help="the capture nearest to this UTC time: 2026, 20261121, ...")
         parser.add_argument("--raw", action="store_true", help="leave the Content-Encoding on the body")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print bytes."""
-        assert self.settings is not None
-        with one_sentence():
-            url = only(args, "URL", "scrapy show https://example.org/")
-            captures = Captures(folder_of([], self.settings))
-            found = captures.of_url(url)
-            if not found:
-                say(f"There is no capture of {url}.", error=True)
-                self.exitcode = 1
-                return
-            member = captures.record(nearest(found, opts.time) if opts.time else found[-1])
-            head, separator, body = member.block.partition(b"\r\n\r\n")
-            coded_by = head
-            if member.kind == "revisit":
-                original = captures.original(member)
-                if original is None:
-                    raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
-                say(f"The body is that of {original.row.url} at {original.row.timestamp}.", error=True)
-                coded_by, _, body = captures.record(original).block.partition(b"\r\n\r\n")
-            if not opts.raw:
-                decoded = decode(body, content_encoding(coded_by), _MAX_BODY_BYTES)
-                if decoded.flag:
-                    say(f"The body is not what its Content-Encoding says ({decoded.flag}).", error=True)
-                body = decoded.body
-            sys.stdout.buffer.write(head + separator + body)
-            sys.stdout.buffer.flush()
+        url = one_argument(args, "one URL", "scrapy show https://example.org/")
+        captures = Captures(folder_of([], self.settings))
+        found = captures.of_url(url)
+        if not found:
+            say(f"There is no capture of {url}.", error=True)
+            self.exitcode = 1
+            return
+        member = captures.record(nearest(found, opts.time) if opts.time else found[-1])
+        head, separator, body = member.block.partition(b"\r\n\r\n")
+        coded_by = head
+        if member.kind == "revisit":
+            original = captures.original(member)
+            if original is None:
+                raise OperatorError(f"{url} was not new, and the capture that has its body is not in this archive.")
+            say(f"The body is that of {original.row.url} at {original.row.timestamp}.", error=True)
+            coded_by, _, body = captures.record(original).block.partition(b"\r\n\r\n")
+        if not opts.raw:
+            decoded = decode(body, content_encoding(coded_by), _MAX_BODY_BYTES)
+            if decoded.flag:
+                say(f"The body is not what its Content-Encoding says ({decoded.flag}).", error=True)
+            body = decoded.body
+        sys.stdout.buffer.write(head + separator + body)
+        sys.stdout.buffer.flush()

@@ -6,13 +6,11 @@ import argparse
 import os
 from urllib.parse import urlsplit
 
-from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings
 
-from crawlerproject.commands.base import one_sentence
 from crawlerproject.errors import OperatorError
-from crawlerproject.settings import given
-from crawlerproject.stores.copy.compare import Copied
+from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
@@ -22,40 +20,26 @@ from crawlerproject.terminal import say
 _EXAMPLE = "scrapy state copy crawls/web redis://localhost:6379/0"
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Changes TO only."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False, **given()}
+    arguments = "copy FROM TO"
+    summary = "Copy a stopped crawl's frontier from its folder to Redis, or back"
+    details = (
+        "One of FROM and TO is a crawl's folder, the other a Redis (the crawl is called FLEET_CRAWL there). An "
+        "interrupted copy goes on with the same command; at the end everything is counted on both sides and some "
+        f"pages and hosts are compared. WARC files and logs stay where they are. Example: {_EXAMPLE}"
+    )
 
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "copy FROM TO"
-
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Copy a stopped crawl's frontier from its folder to Redis, or back"
-
-    def long_desc(self) -> str:
-        """What ``scrapy state -h`` says."""
-        return (
-            "One of FROM and TO is a crawl's folder, the other a Redis (the crawl is called FLEET_CRAWL there). An "
-            "interrupted copy goes on with the same command; at the end everything is counted on both sides and some "
-            f"pages and hosts are compared. WARC files and logs stay where they are. Example: {_EXAMPLE}"
-        )
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Copy, and say what both sides hold now."""
-        assert self.settings is not None
-        with one_sentence():
-            if len(args) != 3 or args[0] != "copy" or (_is_redis(args[1]) == _is_redis(args[2])):
-                raise OperatorError(f"Give copy, a crawl's folder and a Redis, in either order: {_EXAMPLE}")
-            copied = _into_redis(self.settings, args) if _is_redis(args[2]) else _into_folder(self.settings, args)
-            for what, count in copied.counts.items():
-                say(f"{count:>15,} {what}")
-            target = without_password(args[2])
-            say(f"{target} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
+        if len(args) != 3 or args[0] != "copy" or (_is_redis(args[1]) == _is_redis(args[2])):
+            raise OperatorError(f"Give copy, a crawl's folder and a Redis, in either order: {_EXAMPLE}")
+        copied = _into_redis(self.settings, args) if _is_redis(args[2]) else _into_folder(self.settings, args)
+        for what, count in copied.counts.items():
+            say(f"{count:>15,} {what}")
+        target = without_password(args[2])
+        say(f"{target} holds all of it; {copied.looked_at:,} pages and hosts were compared whole.")
 
 
 def _is_redis(place: str) -> bool:
@@ -74,8 +58,8 @@ def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
             )
         run = folder.run
         stamp = f"{folder.resolve()} {run.stat().st_mtime_ns if run.exists() else 0}"
-        crawl, partitions = str(settings["FLEET_CRAWL"]), settings.getint("FLEET_PARTITIONS")
-        return to_redis(folder.frontier, stamp, args[2], crawl, partitions, _say)
+        target = RedisCrawl(args[2], str(settings["FLEET_CRAWL"]), settings.getint("FLEET_PARTITIONS"))
+        return to_redis(folder.frontier, stamp, target, _say)
     finally:
         os.close(lock)
 
@@ -84,7 +68,7 @@ def _into_folder(settings: BaseSettings, args: list[str]) -> Copied:
     folder = CrawlDir(args[2])
     lock = take_lock(folder)
     try:
-        return to_rocks(args[1], str(settings["FLEET_CRAWL"]), folder.frontier, _say)
+        return to_rocks(RedisCrawl(args[1], str(settings["FLEET_CRAWL"])), folder.frontier, _say)
     finally:
         os.close(lock)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from crawlerproject.commands.pause import paused_lines
 from crawlerproject.errors import OperatorError
-from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand
+from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
+from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.stores.poison import poison_of
@@ -24,13 +25,10 @@ _SILENT_SECONDS = 60.0
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
+    arguments = "[--json]"
+    summary = "How the crawl stands, what it is bound by, and an honest ETA"
+
     example = "scrapy status"
-
-    def syntax(self) -> str:
-        return "[--json]"
-
-    def short_desc(self) -> str:
-        return "How the crawl stands, what it is bound by, and an honest ETA"
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:

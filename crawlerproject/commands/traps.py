@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
-
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
-from crawlerproject.rules.printable import printable_line
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
@@ -19,53 +16,33 @@ from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.terminal import say, say_json
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Looks at the frontier as of its last commit; changes nothing, also beside a running crawl."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """The arguments."""
-        return "[options] [HOST...]"
-
-    def short_desc(self) -> str:
-        """For the list of commands."""
-        return "List the traps that the crawl has found, with the reason"
-
-    def long_desc(self) -> str:
-        """For the help."""
-        return (
-            "Lists, host by host, the templates of URLs whose budget is spent, the links that were refused for "
-            "their shape, sitemaps that name nothing new, and domains that name URLs of others' hosts (@DOMAIN); then "
-            "the domains (*.DOMAIN) that have more hosts than are taken up. HOST is a host key as "
-            "the request log has it, or a domain; none lists all. A line's host and template, put into "
-            "TRAP_ALLOW_FILE, say that this is no trap. "
-            "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
-        )
+    arguments = "[options] [HOST...]"
+    summary = "List the traps that the crawl has found, with the reason"
+    details = (
+        "Lists, host by host, the templates of URLs whose budget is spent, the links that were refused for "
+        "their shape, sitemaps that name nothing new, and domains that name URLs of others' hosts (@DOMAIN); then "
+        "the domains (*.DOMAIN) that have more hosts than are taken up. HOST is a host key as "
+        "the request log has it, or a domain; none lists all. A line's host and template, put into "
+        "TRAP_ALLOW_FILE, say that this is no trap. "
+        "Example: scrapy traps -s CRAWL_DIR=crawls/web example.org"
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Ours, after Scrapy's."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object a line")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print what there is."""
-        assert self.settings is not None
+        kinds = ((HostFact.TRAPS, _rows), (HostFact.STRANGERS, _rows_of_strangers), (HostFact.DOMAIN, _domain_rows))
         try:
             with CrawlView(self.settings).store() as view:
-                rows = [row for name, packed in view.facts(HostFact.TRAPS) for row in _rows(name, packed, args)]
-                strangers = view.facts(HostFact.STRANGERS)
-                rows += [row for name, packed in strangers for row in _rows_of_strangers(name, packed, args)]
-                rows.sort(key=lambda row: str(row["host"]))
-                rows += [
-                    row for name, packed in view.facts(HostFact.DOMAIN) for row in _domain_rows(name, packed, args)
-                ]
-        except (OperatorError, StorageError) as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
+                rows = [row for kind, of in kinds for fact in view.facts(kind) for row in of(*fact, args)]
         except ValueError as error:
-            raise UsageError(f"What the frontier keeps of traps cannot be read: {error}.", print_help=False) from None
+            raise OperatorError(f"What the frontier keeps of traps cannot be read: {error}.") from None
+        rows.sort(key=lambda row: (str(row["host"]).startswith("*."), str(row["host"])))
         if opts.json:
             say_json(rows, lines=True)
             return

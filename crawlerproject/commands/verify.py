@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
-
-from crawlerproject.commands.base import Bytes, folder_of, one_sentence
+from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification, not_ours
 from crawlerproject.reports.warc_check import check_file, is_ours
 from crawlerproject.stores.archive.warc_reader import first_member
@@ -17,46 +16,32 @@ from crawlerproject.terminal import say
 _SHOWN = 50
 
 
-class Command(ScrapyCommand):
+class Command(OperatorCommand):
     """Reads everything, changes nothing; works while the crawl runs."""
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
+    arguments = "[FOLDER | FILE.warc.gz ...]"
+    summary = "Check WARC files strictly, and against the index and the frontier"
+    details = (
+        "Read every record of a crawl folder (default: CRAWL_DIR): gzip members, lengths, digests, whether "
+        "request, response and metadata belong together; compare with the CDXJ and Parquet index and with the "
+        "frontier. Or read single WARC files. Nothing is changed, and a crawl may run meanwhile. Exit status 0 "
+        "when all is well, 1 when it is not. Example: scrapy verify crawls/web"
+    )
 
-    def syntax(self) -> str:
-        """What may follow the command's name."""
-        return "[FOLDER | FILE.warc.gz ...]"
-
-    def short_desc(self) -> str:
-        """One line for the list of commands."""
-        return "Check WARC files strictly, and against the index and the frontier"
-
-    def long_desc(self) -> str:
-        """What ``scrapy verify -h`` says."""
-        return (
-            "Read every record of a crawl folder (default: CRAWL_DIR): gzip members, lengths, digests, whether "
-            "request, response and metadata belong together; compare with the CDXJ and Parquet index and with the "
-            "frontier. Or read single WARC files. Nothing is changed, and a crawl may run meanwhile. Exit status 0 "
-            "when all is well, 1 when it is not. Example: scrapy verify crawls/web"
-        )
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print what was found; problems and notes on stderr."""
-        assert self.settings is not None
-        with one_sentence():
-            paths = [Path(arg) for arg in args]
-            if any(path.is_file() for path in paths):
-                self._verify_files(paths)
-                return
-            folder = folder_of(args, self.settings)
-            total = sum(path.stat().st_size for path in folder.warc.glob("*.warc.gz*") if path.suffix != ".torn")
-            with Bytes("Verifying", total) as progress:
-                found = Verification(folder, progress.advance).run()
-            self._say(found.problems, found.notes)
-            counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
-            pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
-            say(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
+        paths = [Path(arg) for arg in args]
+        if any(path.is_file() for path in paths):
+            self._verify_files(paths)
+            return
+        folder = folder_of(args, self.settings)
+        total = sum(path.stat().st_size for path in folder.warc.glob("*.warc.gz*") if path.suffix != ".torn")
+        with Bytes("Verifying", total) as progress:
+            found = Verification(folder, progress.advance).run()
+        self._say(found.problems, found.notes)
+        counted = f"{found.files:,} WARC files, {found.records:,} records, {found.captures:,} captures"
+        pages = f", {found.pages:,} answered pages of the frontier" if found.pages else ""
+        say(f"{folder}: {counted}{pages}: {_verdict(found.problems)}")
 
     def _verify_files(self, paths: list[Path]) -> None:
         problems: list[str] = []

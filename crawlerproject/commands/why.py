@@ -9,7 +9,8 @@ from typing import Any
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.archived_page import ArchivedPage
-from crawlerproject.inspection.crawl_view import CrawlView, InspectCommand, one_argument
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.inspection.url_state import Said, State, UrlState, for_programs, sentences
 from crawlerproject.inspection.why import Via
 from crawlerproject.rules.url.hosts import host_key
@@ -22,13 +23,10 @@ from crawlerproject.terminal import say, say_json
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
+    arguments = "URL|HOST [--via PAGE] [--json]"
+    summary = "Why a URL or a host is in the state it is in"
+
     example = "scrapy why https://example.org/page"
-
-    def syntax(self) -> str:
-        return "URL|HOST [--via PAGE] [--json]"
-
-    def short_desc(self) -> str:
-        return "Why a URL or a host is in the state it is in"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

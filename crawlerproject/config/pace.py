@@ -18,16 +18,11 @@ LARGEST = 1e10
 
 def preset_of(settings: BaseSettings) -> PacePreset:
     """``PACE_PRESET`` with the single numbers of ``PACE_*`` put in."""
-    window = number_of(settings, "PACE_WINDOW")
+    given = {name: number_of(settings, f"PACE_{name.upper()}") for name in PacePreset._fields}
+    if (window := given["window"]) is not None:
+        given["window"] = int(window)
     try:
-        return pace_preset(
-            settings.get("PACE_PRESET") or "default",
-            multiplier=number_of(settings, "PACE_MULTIPLIER"),
-            window=None if window is None else int(window),
-            min_seconds=number_of(settings, "PACE_MIN_SECONDS"),
-            max_seconds=number_of(settings, "PACE_MAX_SECONDS"),
-            start_seconds=number_of(settings, "PACE_START_SECONDS"),
-        )
+        return pace_preset(settings.get("PACE_PRESET") or "default", given)
     except ValueError as error:
         raise OperatorError(str(error)) from None
 

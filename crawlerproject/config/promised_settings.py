@@ -66,6 +66,18 @@ def keep_whole(settings: BaseSettings) -> None:
             _put(settings, name, whole)
 
 
+def leave_out(settings: BaseSettings) -> None:
+    """Removes components that are switched off with None: Scrapy imports those too, and cookies bring requests."""
+    for name in _CHAINS:
+        chain, base = settings.getdict(name), settings.getdict(f"{name}_BASE")
+        _put(settings, name, {path: order for path, order in chain.items() if order is not None})
+        _put(
+            settings,
+            f"{name}_BASE",
+            {path: order for path, order in base.items() if chain.get(path, order) is not None},
+        )
+
+
 def _only(settings: BaseSettings, name: str, wanted: str) -> None:
     """One class is possible; what a project's template says of it needs no word."""
     given = settings.get(name)

@@ -32,15 +32,14 @@ from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench
-from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.archive.archive import Archive
-from crawlerproject.stores.archive.lost_captures import rows_lost
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
+from crawlerproject.stores.archive.lost_captures import LostPages
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.ranks import Linked
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
@@ -65,22 +64,20 @@ def archive_of(
     settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
 ) -> Archive:
     """The archive, cut back to the last commit; what had to be repaired is logged, and queued again when ``alone``."""
-
-    def lost(rows: list[CdxjEntry], kept: OpenFile | None) -> int:
-        return rows_lost(store, folder.log, rows, kept, clock(), count_rows)
-
     archive = Archive(
         folder,
         unpack_open(store.fact(ARCHIVE_FACT)),
-        prefix=settings["WARC_PREFIX"],
-        max_bytes=settings.getint("WARC_MAX_BYTES"),
-        # Workers on one machine have names of their own, so that their files can be put into one folder.
-        host_name=socket.gethostname() if alone else worker_name(settings),
+        WarcSeries(
+            prefix=settings["WARC_PREFIX"],
+            # Workers on one machine have names of their own, so that their files can be put into one folder.
+            host_name=socket.gethostname() if alone else worker_name(settings),
+            max_bytes=settings.getint("WARC_MAX_BYTES"),
+            description=_description(settings, folder.resolve().name),
+        ),
         keep_days=settings.getint("LOG_KEEP_DAYS"),
-        description=_description(settings, folder.resolve().name),
         clock=clock,
-        # In a fleet the pages may be another worker's: what is lost is logged, and not queued again.
-        lost=lost if alone else None,
+        # In a fleet the pages may be another worker's: what is lost is reported, and not queued again.
+        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if alone else None,
     )
     for message in archive.messages:
         logger.warning(message)

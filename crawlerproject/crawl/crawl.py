@@ -17,6 +17,7 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.preflight import check_settings
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.stores.crawl_dir import take_lock
 from crawlerproject.stores.operator_files.control import Control
@@ -40,7 +41,7 @@ class Crawl:
         self._settings = settings
         self._spider = spider
         self.folder = crawl_folder(settings, spider.name)
-        self.run = Run(crawler.stats, rejoins=shared(settings))
+        self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
         self._allowed = Allowed()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
@@ -51,7 +52,7 @@ class Crawl:
             self.control = Control(of_all)
             siblings = [folder for folder in of_all.iterdir() if folder.is_dir()] if shared(settings) else []
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
-            self.reader = page_reader_of(crawler, self.poison)
+            self.reader = page_reader_of(settings, self.poison, crawler.stats)
             self.session: Session = self._opened()
         except BaseException:
             os.close(self._lock)

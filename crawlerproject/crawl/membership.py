@@ -103,15 +103,16 @@ class Member:
         """``fleet.begin`` has been called."""
         self._settings = settings
         self.store: Store = fleet.store
-        self.ownership: HostOwnership | None = fleet
+        self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
-        self.read, self.deliver, self.deliver_now = fleet.read, fleet.deliver, fleet.deliver_now
-        self.settle, self.reach, self.close = fleet.settle, fleet.store.reach, fleet.close
-        self.may_ask, self.ask_until = fleet.may_ask, fleet.ask_until
+        exchange, held = fleet.exchange, fleet.held
+        self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
+        self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
+        self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Keep what was found for the next commit, what is for this worker's own hosts as well."""
-        self._fleet.outbox.extend(found)
+        self._fleet.exchange.outbox.extend(found)
         return 0
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
@@ -119,8 +120,8 @@ class Member:
         fleet, done = self._fleet, run.tallies
         for how, count in fleet.store.links.filter.told().items():
             run.stats.inc_value(f"links/{how}", count)
-        counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
-        await fleet.turn(frontier, learned, counts, idle=idle())
+        fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
+        await fleet.turn(frontier, learned, idle=idle())
         return True
 
     def finished(self, idle: Callable[[], bool]) -> bool:
@@ -133,13 +134,12 @@ class Member:
         if not settings.getbool("PACE_PER_IP"):
             return None
         return IpReservations(
-            self._fleet.fleet,
+            self._fleet,
             hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
             rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
             granted=ends.granted,
             refused=ends.refused,
             failed=lambda error: run.pause(str(error)),
-            at_hand=self._fleet.store.at_hand,
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from crawlerproject.crawl.progress.tallies import Tallies
+from crawlerproject.frontier.gates import NeverCrawl
 from crawlerproject.runtime.clock import steady
 from crawlerproject.stores.operator_files.control import Pauses
 
@@ -23,9 +24,17 @@ class Stats(Protocol):
 class Run:
     """One process's part of a crawl. Sessions begin and end within it."""
 
-    def __init__(self, stats: Stats, *, rejoins: bool = False, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        stats: Stats,
+        never_crawl: NeverCrawl,
+        *,
+        rejoins: bool = False,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         """``rejoins``: another worker may take over what this one has not committed. ``clock`` gives epoch seconds."""
         self.stats = stats
+        self.never_crawl = never_crawl
         self.rejoins = rejoins
         self.tallies = Tallies()
         self.paused = ""  # why nothing is leased; "" while the crawl runs

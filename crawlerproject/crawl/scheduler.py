@@ -61,7 +61,7 @@ class FrontierScheduler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
-        """This one for a crawl with seeds; Scrapy's own for ``shell``, ``fetch``, ``parse`` and other spiders."""
+        """Build one for a crawl with seeds; Scrapy's own for ``shell``, ``fetch``, ``parse`` and other spiders."""
         if not crawler.crawling or getattr(crawler.spider, "seeds", None) is None:
             return Scheduler.from_crawler(crawler)
         return cls(crawler)

@@ -17,7 +17,6 @@ from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
-from crawlerproject.guard.guard import guard_of
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -97,7 +96,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     if not member.alone:
         refuse_sums(limits)
     traps = parts.traps_of(settings, store)
-    gates = parts.gates_in(settings, store, resumed, guard_of(spider.crawler).never_crawl, traps)
+    gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)

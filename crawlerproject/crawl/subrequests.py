@@ -1,6 +1,6 @@
-"""Answers to the sub-requests of pages in the browser.
+"""The answers to sub-requests of pages in the browser, which passed the same chain as any request of the engine's.
 
-An answer goes to the page that waits for it and, as a Page, into the archive and the log.
+An answer goes to the page that waits for it and, like that to a page, into the archive and the log.
 """
 
 from __future__ import annotations
@@ -8,13 +8,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from scrapy.exceptions import IgnoreRequest
-
-from crawlerproject.errors import FetchError, LeaseOver
-from crawlerproject.guard.refusal import Refused
-from crawlerproject.items import Page
+from crawlerproject.crawl.completion.failures import outcome_of_error
+from crawlerproject.errors import LeaseOver
+from crawlerproject.items import Ending, Outcome, failed
 from crawlerproject.middlewares.leased import lease_in, leased
-from crawlerproject.parse.response_page import REDIRECTS, header, page_by_middleware, page_of
+from crawlerproject.parse.response_page import REDIRECTS, header, page_of
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Base
 
@@ -41,38 +39,30 @@ class SubrequestAnswers:
         assert exchange is not None
         lease, wire = exchange.lease, exchange.wire
         if wire is None:
-            page = page_by_middleware(lease, "a downloader middleware answered")
-            _tell(lease, RuntimeError(page.error))
-            await self._pipeline.complete(page)
-            return
-        page = page_of(lease, response, wire)
-        if response.status in REDIRECTS:
-            target = Base(page.url).join(header(response.headers, b"Location"))
-            page.location = target.url if target is not None else ""
-        _tell(lease, response)
-        await self._pipeline.complete(page)
+            outcome: Outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware answered")
+            _tell(lease, RuntimeError(outcome.error))
+        else:
+            outcome = page_of(response, wire)
+            if response.status in REDIRECTS:
+                target = Base(lease.row.url).join(header(response.headers, b"Location"))
+                outcome = outcome._replace(location=target.url if target is not None else "")
+            _tell(lease, response)
+        await self._pipeline.complete(Ending.of(lease, outcome))
 
     async def on_error(self, failure: Failure) -> None:
         """Scrapy's errback: no usable answer."""
-        lease = lease_in(cast("Any", failure).request)
+        lease, error = lease_in(cast("Any", failure).request), failure.value
         assert lease is not None
-        error = failure.value
         assert error is not None
         _tell(lease, error)
-        page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
         if isinstance(error, LeaseOver):
-            self._pipeline.put_back(page)
+            self._pipeline.put_back(lease)
             return
-        if isinstance(error, FetchError):
-            page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)
-        elif isinstance(error, Refused):
-            page.reason = error.reason
-        elif isinstance(error, IgnoreRequest):
-            page.reason = Reason.MIDDLEWARE
-        else:
-            logger.error("unexpected failure of %s: %r", page.url, error)
+        outcome = outcome_of_error(lease, error)
+        if outcome.reason is Reason.INTERNAL_ERROR:
+            logger.error("unexpected failure of %s: %r", lease.row.url, error)
             self._pipeline.count_error()
-        await self._pipeline.complete(page)
+        await self._pipeline.complete(Ending.of(lease, outcome))
 
 
 def _tell(lease: Lease, outcome: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.learned.subscriptions import Push
 from crawlerproject.rules.feeds.websub import HubReply
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ class WebSub:
     def feed_met(self, lease: Lease, links: Iterable[str], feed: Feed) -> bool:
         """A feed was read: whether its hub is asked to push."""
         try:
-            return self._subscriptions is not None and self._subscriptions.met(lease.row, links, feed, self._run.now())
+            return self._subscriptions is not None and self._subscriptions.feed_read(
+                lease.row, links, feed, self._run.now()
+            )
         except StorageError as error:  # it is asked for when the feed is read again
             self._run.pause(str(error))
             return False
@@ -81,7 +84,7 @@ class WebSub:
         subscriptions = self._subscriptions
         if subscriptions is None or self._run.closed or self._run.paused:
             return _NOT_NOW
-        answer, found, changed = subscriptions.push(token, body, content_type, signature, links, self._run.now())
+        answer, found, changed = subscriptions.push(token, Push(body, content_type, signature, links), self._run.now())
         self._intake.changed(changed)  # before they are queued: what is new is not known to have changed
         self._intake.add(found)
         self._intake.wake()

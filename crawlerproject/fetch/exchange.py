@@ -1,4 +1,4 @@
-"""What a request of this crawler carries beside Scrapy's own meta keys: one object, under one key."""
+"""The one object that a request of this crawler carries in its meta, beside Scrapy's own keys."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ META_KEY = "crawlerproject"
 
 @dataclass(slots=True)
 class Exchange:
-    """One request on its way, and its answer. It belongs to one Request object alone.
+    """State of one request and its response. It belongs to one Request object.
 
-    Scrapy copies ``meta`` from request to request (redirects, retries, ``meta=response.meta``), values as they are. A
-    copy therefore finds an exchange that names another request as its owner, and inherits nothing of it. Pickled, an
-    exchange is empty.
+    Scrapy copies ``meta`` shallowly from request to request (redirects, retries, ``meta=response.meta``). The exchange
+    in a copy has another owner, so the copy inherits nothing of it. A pickled exchange is empty.
     """
 
     owner: Callable[[], Request | None]  # a weak reference
-    address: str = ""  # IP address to connect to, already checked; "": ask the resolver
+    address: str = ""  # IP address to connect to, checked before; "": ask the resolver
     delay_seconds: float = 0.0  # the pause that was promised before this request
     ask_until: float | None = None  # seconds since boot, by which the answer must be complete
-    error: FetchError | None = None  # known before anything was sent; the download handler raises it
+    error: FetchError | None = None  # known before anything is sent: the download handler raises it
     mark: Callable[[], AbstractContextManager[object]] = nullcontext  # entered while the body is decoded
     wire: Wire | None = None  # None until something was connected
 
@@ -39,7 +38,7 @@ class Exchange:
 
 
 def exchange_of(request: Request) -> Exchange:
-    """The request's own exchange; an empty one is put into its meta where there is none."""
+    """The request's own exchange; a new one if it has none."""
     found = request.meta.get(META_KEY)
     if isinstance(found, Exchange) and found.owner() is request:
         return found

@@ -68,13 +68,13 @@ class Resolver:
 
     def __init__(
         self,
-        hosts_file: str = "/etc/hosts",
+        hosts_file: str,
         servers: Sequence[str] = (),
         rules: Rules | None = None,
         *,
-        timeout_seconds: float = 10.0,
-        negative_ttl_seconds: float = 60.0,
-        max_per_second: float = 500.0,
+        timeout_seconds: float,
+        max_per_second: float,
+        negative_ttl_seconds: float = 60.0,  # ours: a name that is being set up is found within a minute
         clock: Callable[[], float] = steady,
     ) -> None:
         self._hosts = HostsFile(hosts_file)

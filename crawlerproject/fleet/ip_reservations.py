@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.stores.redis.membership import RedisFleet
 
 # An address that is another's now, or of which Redis says nothing, is asked about again after so long at least (ours).
 _AGAIN_SECONDS = 0.25
@@ -20,25 +20,23 @@ class IpReservations:
 
     def __init__(
         self,
-        fleet: RedisFleet,
+        fleet: Fleet,
         *,
         hold_seconds: float,
         rest_seconds: float,
         granted: Callable[[Lease, FetchError | None], None],
         refused: Callable[[Lease, float], None],
         failed: Callable[[StorageError], None],
-        at_hand: Callable[[Iterable[str]], None],
     ) -> None:
         """``hold_seconds``: no request takes longer; a worker that dies holds an address for as long.
 
-        ``refused`` is told after how many seconds to try again; ``at_hand`` makes sure, in a thread, that what the end
-        of a request will ask about these hosts needs no answer from Redis then.
+        ``refused(lease, seconds)``: it is to be tried again after so long.
         """
-        self._fleet = fleet
+        self._fleet, self._store = fleet.fleet, fleet.store
         self._hold_ms = int(hold_seconds * 1000)
         self._rest_seconds = rest_seconds
         self._again_seconds = max(rest_seconds, _AGAIN_SECONDS)
-        self._granted, self._refused, self._failed, self._at_hand = granted, refused, failed, at_hand
+        self._granted, self._refused, self._failed = granted, refused, failed
         self._wanted: list[Waiting] = []
         self._rested: list[tuple[str, str]] = []
         self._task: asyncio.Task[None] | None = None
@@ -57,7 +55,7 @@ class IpReservations:
         self._start()
 
     def rest(self, lease: Lease) -> None:
-        """The lease has ended: its address rests, then anyone may ask it."""
+        """The lease has ended: its address rests, then any worker may ask it."""
         if lease.mark:
             self._rested.append((lease.address, lease.mark))
             lease.mark = ""
@@ -80,7 +78,8 @@ class IpReservations:
             self._task = None
 
     def _reserve(self, leases: Sequence[Lease], rested: Sequence[tuple[str, str]]) -> list[float]:
-        self._at_hand({host for lease in leases for host in (lease.row.host, _asked_for(lease))})
+        # What the end of a request will ask about its hosts needs no answer from Redis then.
+        self._store.at_hand({host for lease in leases for host in (lease.row.host, _asked_for(lease))})
         marks = [(lease.address, lease.mark) for lease in leases]
         return self._fleet.addresses(marks, rested, self._hold_ms, int(self._rest_seconds * 1000))
 
@@ -91,7 +90,7 @@ class IpReservations:
             waits = await asyncio.to_thread(self._reserve, [lease for lease, _ in wanted], rested)
         except StorageError as error:
             self._failed(error)
-            waits = [self._again_seconds] * len(wanted)  # whoever may have it: on doubt wait
+            waits = [self._again_seconds] * len(wanted)  # unknown owner: wait and ask again
         for (lease, failure), wait in zip(wanted, waits, strict=True):
             if wait:
                 lease.mark = ""

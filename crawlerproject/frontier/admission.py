@@ -103,7 +103,7 @@ class Admission:
             if self._gates.refusal_known(item, now) is None and self._within_rules(item, now)
         ]
         for item, _ in allowed:
-            self._meet(item.address.host)
+            self._count_for_domain(item.address.host)
         rows = [self._row(item, now) for item, _ in allowed]
         pages = [(item.address.key, record) for item, record in allowed]
         return self._queue(Changes(queued=rows, pages=pages), 0, now) if rows else 0
@@ -116,7 +116,7 @@ class Admission:
             if row.host not in hosts:
                 host = hosts[row.host] = self._host(row.host)
                 if ":" in row.host and row.host in self._copies and not host.on_disk:
-                    self._hosts.ports.tell(host)
+                    self._hosts.ports.add(host)
         self._apply(changes, hosts, new, now)
         for row in rows:
             host = hosts[row.host]
@@ -199,7 +199,7 @@ class Admission:
             before = coming.get(name)
             if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
                 if before is None:
-                    self._meet(item.address.host)
+                    self._count_for_domain(item.address.host)
                 coming[name] = (before or 0) + (0 if item.flags & FLAG_STRANGER else 1)
                 new.append(admitted)
         return new
@@ -226,9 +226,9 @@ class Admission:
             return item._replace(priority=of_later_list(item.priority))
         return item
 
-    def _meet(self, name: str) -> None:
+    def _count_for_domain(self, name: str) -> None:
         """A URL of the host will be queued: the first of it counts for its domain."""
-        if not self._host(name).met and not self._hosts.ports.knows(name):
+        if not self._host(name).ever_queued and not self._hosts.ports.knows(name):
             self._domains.taken_up(name)
 
     def _within_rules(self, item: DiscoveredUrl, now: float, coming: int | None = None) -> bool:
@@ -256,7 +256,7 @@ class Admission:
     def _one_host_too_many(self, name: str, now: float, *, stranger: bool) -> bool:
         """Whether a URL is the first of its host, whose domain may have no host more."""
         known, domains = self._state.workbench.hosts.get(name), self._domains
-        if known is not None and known.met:
+        if known is not None and known.ever_queued:
             return False
         if not domains.full(name, stranger=stranger) or self._hosts.ports.knows(name):
             return False

@@ -33,7 +33,7 @@ class LeaseCompletion:
         self,
         state: FrontierState,
         politeness: HostPoliteness,
-        robots_answers: RobotsResponses,
+        robots_responses: RobotsResponses,
         renders: Renders,
         rng: random.Random,
     ) -> None:
@@ -41,7 +41,7 @@ class LeaseCompletion:
         self._hosts = state.hosts
         self._politeness = politeness
         self._renders = renders
-        self._robots_answers = robots_answers
+        self._robots_responses = robots_responses
         self._rng = rng
 
     def finish(self, lease: Lease, ending: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
@@ -65,7 +65,7 @@ class LeaseCompletion:
         if lease.is_hub and ending.reason not in UNSENT_FAILURES:
             verdict = replace(verdict, again=False)  # a POST, which may have done its work: never sent twice
         if lease.is_robots and not next_address:
-            self._robots_answers.answered(lease, ending, body, now)
+            self._robots_responses.answered(lease, ending, body, now)
         if lease.stored and verdict.again and (next_address or not lease.is_robots):
             self._state.queue_again(lease.row, host, now)
         elif lease.stored and ending.render:
@@ -78,7 +78,7 @@ class LeaseCompletion:
         self._settle(host, verdict, ending)
         self._start_clock(host, now)
         if ending.trouble or lease.is_robots or verdict.parked or host.delay_seconds > before:
-            # A promise that grew must survive even a crash within the next beat.
+            # A promise that grew must survive even a crash before the next commit.
             self._state.store_now(host)
 
     def _next_address(self, lease: Lease, ending: FetchOutcome) -> bool:
@@ -133,7 +133,8 @@ class LeaseCompletion:
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing; its address may be asked for again ``until`` then."""
         host = self._taken_back(lease)
-        self._state.workbench.defer(host, now, until, work=host.waiting_urls > 0 or not lease.stored)
+        work = host.waiting_urls > 0 or not lease.stored
+        self._state.workbench.release(host, now, max(now, until), work=work, ip_free=until)
 
     def _taken_back(self, lease: Lease) -> Host:
         self._state.leased -= 1

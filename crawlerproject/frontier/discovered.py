@@ -17,7 +17,7 @@ _KEPT = 4096
 
 
 class DiscoveredUrl(NamedTuple):
-    """A link, redirect target or seed that has met no gate yet."""
+    """A link, redirect target or seed before the gates."""
 
     address: Address
     depth: int  # links from a seed

@@ -1,7 +1,7 @@
 """The frontier: what waits, whose turn it is, and what becomes of a page. No Scrapy, no clock, no network.
 
-``intake`` takes URLs in, ``turns`` hands leases out, ``endings`` ends them (``robots_answers`` those of a
-robots.txt), ``books`` keeps what they share until it is stored.
+``admission`` takes URLs in, ``leasing`` hands leases out, ``completion`` ends them (``robots/responses`` those of a
+robots.txt); ``state`` and ``hosts/table`` keep what these share.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Frontier:
         domain_of = bounded_domain if isinstance(hosts.ownership, SoleOwner) else registered_domain
         self.domains = DomainHostCounts(state.store, gates.max_hosts_per_domain, domain_of)
         self._admission = Admission(state, gates, self.domains, less_important)
-        self._robots_answers = RobotsResponses(state, gates, politeness, rng)
-        self._issuer = LeaseIssuer(state, gates, renders, self.embeds, self._robots_answers.refused)
-        self._endings = LeaseCompletion(state, politeness, self._robots_answers, renders, rng)
+        self._robots_responses = RobotsResponses(state, gates, politeness, rng)
+        self._issuer = LeaseIssuer(state, gates, renders, self.embeds, self._robots_responses.refused)
+        self._completion = LeaseCompletion(state, politeness, self._robots_responses, renders, rng)
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
@@ -90,9 +90,9 @@ class Frontier:
         if isinstance(message, Links):
             self.add(message.found, now)
         elif isinstance(message, RobotsWanted):
-            self._robots_answers.wanted(message, now)
+            self._robots_responses.wanted(message, now)
         else:
-            self._robots_answers.given(message, now)
+            self._robots_responses.given(message, now)
 
     def add(self, found: Iterable[DiscoveredUrl], now: float) -> int:
         """Queue what is new and allowed, as one atomic change. Returns how many were queued."""
@@ -137,26 +137,26 @@ class Frontier:
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
         self.hosts.clock.now = now
-        self._endings.finish(lease, ending, record, body, now)
+        self._completion.finish(lease, ending, record, body, now)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
         """A render's end; what it asked for has ended for itself, or will."""
-        self._endings.finish_render(lease, now, again=again)
+        self._completion.finish_render(lease, now, again=again)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""
         if lease.embed is not None:
             lease.embed.refused(Reason.RENDER_PACE)
-        self._endings.put_back(lease, now)
+        self._completion.put_back(lease, now)
 
     def defer(self, lease: Lease, now: float, until: float) -> None:
         """End a lease that sent nothing, since another worker asks its address; it is tried again ``until`` then."""
         if lease.embed is not None:
             self.embeds.ask_again(lease.embed)
-        self._endings.defer(lease, now, until)
+        self._completion.defer(lease, now, until)
 
     def pause_hosts(self, paused: Mapping[str, str], now: float) -> None:
-        """The names and keys that are not asked from now on, with what is said of each; others go on. StorageError."""
+        """Host names and keys that are not asked from now on, each with its remark. Raises StorageError."""
         self.hosts.clock.now = now
         holds = self.hosts.holds
         before, holds.paused = holds.paused, dict(paused)

@@ -39,7 +39,7 @@ _KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB
 
 
 class NeverCrawl(Protocol):
-    """Whoever knows the exclusion list of this moment."""
+    """The exclusion list of this moment."""
 
     def current(self, now: float) -> Exclusion: ...
 

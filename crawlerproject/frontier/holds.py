@@ -18,7 +18,7 @@ LEFT_ALONE = {"": Reason.HOST_PARKED, PAUSED: Reason.PAUSED, LIMITED: Reason.HOS
 
 
 class Holds:
-    """Asked once a turn. ``paused``: host names, all ports of which are, with what is said of each."""
+    """Asked once a turn. ``paused``: host names (all of their ports) and keys, with the operator's remark."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Holds:
         return LIMITED if self.limit_of(host) else ""
 
     def pause_of(self, name: str) -> str | None:
-        """What is said of the pause of a host (its key); None when it is not paused."""
+        """The operator's remark on the pause of a host (its key); None when it is not paused."""
         return self.paused.get(host_name(name))
 
     def limit_of(self, host: Host) -> str:

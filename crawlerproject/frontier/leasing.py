@@ -51,7 +51,7 @@ class LeaseIssuer:
         embeds: Subrequests,
         robots_refused: Callable[[QueuedPage, float], None],
     ) -> None:
-        """``robots_refused`` is told of a robots.txt that was redirected to where it may not be asked for."""
+        """``robots_refused(row, now)`` is called for a robots.txt whose redirect led to where we may not ask."""
         self._state = state
         self._hosts = state.hosts
         self._embeds = embeds
@@ -82,7 +82,7 @@ class LeaseIssuer:
         if not left:
             host.dead_addresses, left = frozenset(), list(addresses)
         host.spare_addresses = len(left) - 1
-        return self._state.workbench.least_busy(left, host.address, now)
+        return self._state.workbench.ips.least_busy(left, host.address, now)
 
     def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
         """The resolver found the host; a lease when its address is free at once."""
@@ -175,7 +175,7 @@ class LeaseIssuer:
         return None
 
     def _embed(self, host: Host, address: str, now: float) -> Lease | None:
-        """This turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
+        """The turn's lease when a page in the browser waits for it: for its sub-request, or for robots.txt first."""
         while (embed := self._embeds.next(host, now)) is not None:
             scheme = embed.address.scheme
             until = host.robots_until(scheme)
@@ -193,7 +193,7 @@ class LeaseIssuer:
         return None
 
     def _rows(self, host: Host) -> Iterator[QueuedPage]:
-        """Rows in order that nobody has: the first, which nearly every turn is about, then some that follow."""
+        """Rows in order that are not leased: the first, which nearly every turn is about, then some that follow."""
         taken, store = host.taken, self._state.store
         before = len(taken)
         first = next((row for row in store.head(host.name, before + 1) if row.arrival not in taken), None)
@@ -222,7 +222,7 @@ class LeaseIssuer:
         self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
 
     def _pass_by(self, host: Host, now: float) -> None:
-        """It was given up while it stood in its address's line; else its partition goes, or may be gone."""
+        """The host was given up while it stood in its address's line, or its partition is being handed over."""
         again = now if host.given_up else now + _LEAVING_SECONDS
         self._state.workbench.release(host, now, again, work=not host.given_up)
 

@@ -14,22 +14,22 @@ class HostOwnership(Protocol):
     """What the frontier asks about a host that a page may name."""
 
     doubt_seconds: float
-    """By how much the clock of whoever stored a host's state may have been behind ours."""
+    """By how much the clock of the process that stored a host's state may have been behind ours."""
 
     def mine(self, host: str) -> bool:
         """Whether this worker decides about the host now."""
 
     def may_ask(self, host: str) -> bool:
-        """Whether an answer will surely come before anyone else may ask the host."""
+        """Whether an answer will surely come before another worker may ask the host."""
 
     def crowded(self) -> bool:
-        """Whether so much is decided and not yet stored that no more should be before the next beat."""
+        """Whether so much is decided and not stored that deciding more must wait for the next write."""
 
     def unsure_until(self, host: str) -> float:
-        """Before this moment (epoch seconds) someone may have asked the host without a trace; 0: nobody has."""
+        """Before this moment (epoch seconds) the host may have been asked without a trace; 0: it was not."""
 
     def send(self, host: str, message: Message) -> None:
-        """Tell whoever decides about the host; it arrives once this commit's beat counts, maybe twice."""
+        """Write to the worker that decides about the host; it arrives after this commit, maybe twice."""
 
 
 class SoleOwner:
@@ -45,7 +45,7 @@ class SoleOwner:
         return True
 
     def may_ask(self, host: str) -> bool:
-        """Nobody else asks."""
+        """There is no other worker."""
         return True
 
     def crowded(self) -> bool:
@@ -57,8 +57,8 @@ class SoleOwner:
         return self._unsure_until
 
     def send(self, host: str, message: Message) -> None:
-        """There is nobody else."""
-        raise AssertionError(f"nobody else decides about {host}")
+        """There is no other worker to write to."""
+        raise AssertionError(f"no other worker decides about {host}")
 
 
 def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:

@@ -1,6 +1,6 @@
 """How a host is treated after an answer: its pace, its rests, its retries and when it is left alone.
 
-Applies ``rules/pace`` and ``rules/backoff`` to a ``Host``; decides nothing that those rules can decide.
+Applies ``rules/politeness/pace`` and ``rules/politeness/backoff`` to a ``Host``.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ class Consequence:
 
 
 class Paces(Protocol):
-    """Whoever knows the hosts that have a pace of their own."""
+    """Hosts that have a pace of their own."""
 
     def preset(self, host: str, base: PacePreset, now: float) -> PacePreset: ...
 
 
 class HostPoliteness:
-    """One crawl's manners towards every host."""
+    """Applies one crawl's pace, rests and breaker to its hosts."""
 
     def __init__(self, preset: PacePreset, rests: RestLimits, *, max_failures: int, paces: Paces | None = None) -> None:
         self.preset = preset

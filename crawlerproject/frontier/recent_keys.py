@@ -1,4 +1,4 @@
-"""Keys of URLs that were met lately and are known: most links of a page lead where the page before led."""
+"""Keys of URLs that were found lately and are known: most links of a page repeat those of the page before."""
 
 from __future__ import annotations
 

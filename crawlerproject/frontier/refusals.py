@@ -110,13 +110,13 @@ class Refusals:
         self._queued.append(row._replace(priority=LAST, arrival=arrival, tries=row.tries + 1))
 
     def keep(self, row: QueuedPage) -> None:
-        """Nothing can be rendered in this run: it stays queued for the next, where it stands in nobody's way."""
+        """Nothing can be rendered in this run: it stays queued for the next, where no other row waits behind it."""
         self._removed.append(row)
         self._queued.append(row._replace(priority=LAST, arrival=row.arrival + _KEPT))
         self._kept += 1
 
     def store(self) -> int:
-        """Decide all of it; how many rows were kept. On StorageError nothing has changed: they are met again."""
+        """Decide all of it; how many rows were kept. On StorageError nothing has changed."""
         if self._removed:
             changes = Changes(queued=self._queued, removed=self._removed, pages=self._pages)
             self._state.decide_now(self._host, changes)

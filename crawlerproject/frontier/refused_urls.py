@@ -1,4 +1,4 @@
-"""URLs that met a gate: counted by reason; of seeds each is kept, to be named to the operator."""
+"""Refused URLs: counted by reason; seeds are kept by name, for the operator."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class FrontierState:
         self.hosts.dirty[host.name] = host
 
     def take(self, row: QueuedPage, host: Host) -> None:
-        """A row is leased, or waits for the next commit: nobody else gets it."""
+        """A row is leased, or waits for the next commit: it is handed out no more."""
         host.taken.add(row.arrival)
         self.hosts.waits(host, -1)
 
@@ -107,7 +107,7 @@ class FrontierState:
         self.hosts.waits(host, 1)
 
     def store_now(self, host: Host) -> None:
-        """Store what must survive even a crash within the next beat; without room it waits for the beat."""
+        """Store what must survive a crash before the next commit; without room it waits for that."""
         states = [(host.name, host.pack())]
         name = host_name(host.name)
         if (

@@ -10,20 +10,16 @@ it and its first host are). The ports of one name are hosts of their own with on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import IntEnum
-from heapq import heapify, heappop, heappush
-from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE, DomainTurns
+from crawlerproject.frontier.hosts.domain_turns import DomainTurns
+from crawlerproject.frontier.ip_clocks import IN_LINE, IpClocks
+from crawlerproject.frontier.timer_heap import TimerHeap
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.
 _LOOKED_THROUGH = 2_000
-# Entries among which the latest are looked for at a time: 5 ms.
-_LOOKED_AT = 25_000
-# How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
-_LEAST_PAUSE_SECONDS = 0.01
 
 
 class Stage(IntEnum):
@@ -89,10 +85,12 @@ class PortsClock(Generic[H]):
         "promised_seconds",
         "rest_until",
         "turn",
+        "waiting",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, waiting: TimerHeap[H]) -> None:
         self.name = name
+        self.waiting = waiting  # hosts that wait for their own moments
         self.hosts: dict[H, float] = {}  # those in memory, and when each was asked last
         self.numbers: set[int] = set()  # every other port than the default that was ever taken up
         self.known = 0  # URLs ever accepted, of all ports
@@ -125,17 +123,30 @@ class PortsClock(Generic[H]):
         self.last = host
         self.promised_seconds = next_free - ended
 
+    def takes_turn(self, host: H, now: float) -> bool:
+        """Whether no other port of the name is asked now; else the host waits for that one's end or the name's pace."""
+        if self.turn is not None:
+            self.line.append(host)
+            return False
+        if (free_at := self.free_at(host)) > now:
+            host.next_free = free_at
+            self.waiting.push(host, free_at)
+            return False
+        if self.goes_before(host, now):
+            self.line.append(host)
+            return False
+        self.turn = host
+        return True
 
-class _IpClock(Generic[H]):
-    __slots__ = ("back_at", "busy", "line", "name", "next_free", "serial")
-
-    def __init__(self, name: str, next_free: float) -> None:
-        self.name = name
-        self.next_free = next_free
-        self.busy = False
-        self.line: deque[H] = deque()
-        self.serial = 0
-        self.back_at = 0.0  # when the last of those comes back that found no place in the line
+    def turn_over(self, host: H) -> None:
+        """Hosts that waited for this turn go before the host itself, in the order in which they came."""
+        if self.turn is host:
+            self.turn = None
+        while self.line and self.turn is None:
+            other = self.line.popleft()
+            if other.stage == Stage.WAITING and not other.serial:
+                other.next_free = max(other.next_free, self.free_at(other))
+                self.waiting.push(other, other.next_free)
 
 
 class Turn(NamedTuple, Generic[H]):
@@ -160,24 +171,12 @@ class Workbench(Generic[H]):
         self.hosts: dict[str, H] = {}
         self.names: dict[str, PortsClock[H]] = {}  # by host name: those of which other ports are known
         self.in_flight = 0
-        self._per_ip = per_ip
-        self._ip_pause_seconds = ip_pause_seconds
-        # What an earlier process asked of an address is unknown: after a start every address rests once.
-        self._ips_free_from = ips_free_from
-        self._ips: dict[str, _IpClock[H]] = {}
+        self.waiting: TimerHeap[H] = TimerHeap()  # for their own moments
+        # Addresses wait in a heap of their own: behind hosts that are long overdue they would neither be served nor
+        # forgotten. What an earlier process asked of one is unknown: after a start every address rests once.
+        self.ips: IpClocks[H] = IpClocks(ip_pause_seconds if per_ip else None, ips_free_from)
         self._domains: DomainTurns[H] | None = DomainTurns(domain_of) if domain_of is not None else None
-        self._heap: list[tuple[float, int, H]] = []
-        # Of their own: behind hosts that are long overdue, addresses would neither be served nor forgotten.
-        self._ip_heap: list[tuple[float, int, _IpClock[H]]] = []
-        self._serial = 0
         self.waited: deque[H] | None = None  # hosts that began to wait, the last last; None: they are not recorded
-        self._looked_to = 0  # in the heap, by ``latest``
-        self._dropped = 0  # since the heap was rid of what is stale
-
-    @property
-    def ip_pause_seconds(self) -> float | None:
-        """Between two requests to an address; None when addresses have no clock."""
-        return self._ip_pause_seconds if self._per_ip else None
 
     def add(self, host: H) -> None:
         """Take in a host (or learn that a known one has work again)."""
@@ -186,29 +185,24 @@ class Workbench(Generic[H]):
         if host.stage == Stage.IDLE:
             host.stage = Stage.WAITING
             if not host.serial:
-                self._push(host, host.next_free)
+                self.waiting.push(host, host.next_free)
 
     def take(self, now: float) -> Turn[H] | None:
         """The next host that is free now, already marked as looked up or in flight; None when none is.
 
         None as well when very many were looked through in vain: ``wake_at`` is not in the future then.
         """
-        heap, ips = self._heap, self._ip_heap
+        waiting, ips = self.waiting, self.ips
         for _ in range(_LOOKED_THROUGH):
-            if ips and ips[0][0] <= now:
-                _, serial, ip = heappop(ips)
-                if ip.serial != serial:
-                    continue
-                ip.serial = 0
-                turn = self._serve(ip, now)
-            elif heap and heap[0][0] <= now:
-                _, serial, host = heappop(heap)
-                if host.serial != serial:
-                    continue
-                host.serial = 0
-                turn = self._free(host, now)
-            else:
+            turn = None
+            if ips.waiting.due(now):
+                if (host := ips.serve()) is not None:
+                    self._step_on(host)
+                    turn = self._start(host)
+            elif not waiting.due(now):
                 return None
+            elif (host := waiting.pop()) is not None:
+                turn = self._free(host, now)
             if turn is not None:
                 return turn
         return None
@@ -216,17 +210,6 @@ class Workbench(Generic[H]):
     def first_turn(self, host: H, now: float) -> float:
         """When a new host for which memory has no room is due."""
         return now if self._domains is None else self._domains.first_turn(host, now)
-
-    def least_busy(self, addresses: Sequence[str], current: str, now: float) -> str:
-        """The address with the fewest hosts in its line, then the one that is free first; ``current`` when equal."""
-
-        def load(address: str) -> tuple[int, float, bool]:
-            ip = self._ips.get(address)
-            if ip is None:
-                return 0, now, address != current
-            return len(ip.line) + ip.busy, max(ip.next_free, now), address != current
-
-        return min(addresses, key=load) if len(addresses) > 1 else addresses[0]
 
     def found(self, host: H, address: str, address_until: float, now: float) -> Turn[H] | None:
         """The resolver's answer. A turn when the address is free at once, else the host stands in its line."""
@@ -238,12 +221,8 @@ class Workbench(Generic[H]):
 
     def ended(self, host: H, now: float, next_free: float, *, work: bool) -> None:
         """The answer (or failure) of the host's request has ended: start its clock and its address's."""
-        self.in_flight -= 1
-        if self._per_ip and (ip := self._ips.get(host.address)) is not None:
-            ip.busy = False
-            ip.next_free = now + self._ip_pause_seconds
-            self._push_ip(ip, ip.next_free)
-        self.wait(host, next_free, work=work)
+        pause = self.ips.pause_seconds
+        self.release(host, now, next_free, work=work, ip_free=None if pause is None else now + pause)
 
     def wait(self, host: H, next_free: float, *, work: bool) -> None:
         """Let a host that was handed out (or is waiting) wait until ``next_free``."""
@@ -251,8 +230,8 @@ class Workbench(Generic[H]):
         host.work = work = work or host.embeds > 0
         host.stage = Stage.WAITING if work else Stage.IDLE
         if host.ports is not None:
-            self._turn_over(host, host.ports)
-        self._push(host, next_free)
+            host.ports.turn_over(host)
+        self.waiting.push(host, next_free)
         if self.waited is not None:
             self.waited.append(host)
 
@@ -260,7 +239,7 @@ class Workbench(Generic[H]):
         """Let a host share the clock of its name's ports from now on."""
         clock = self.names.get(name)
         if clock is None:
-            clock = self.names[name] = PortsClock(name)
+            clock = self.names[name] = PortsClock(name, self.waiting)
         host.ports = clock
         clock.hosts.setdefault(host, 0.0)
         if host.stage not in (Stage.IDLE, Stage.WAITING, Stage.BEHIND):
@@ -272,31 +251,19 @@ class Workbench(Generic[H]):
         self.wait(host, now, work=False)
         self._step_on(host)
 
-    def release(self, host: H, now: float, next_free: float, *, work: bool) -> None:
-        """A turn that was taken but sent nothing: its address is free again at once."""
+    def release(self, host: H, now: float, next_free: float, *, work: bool, ip_free: float | None = None) -> None:
+        """A turn is over. ``ip_free``: when its address may be asked again; None: nothing was sent, so at once."""
         self.in_flight -= 1
-        if self._per_ip and (ip := self._ips.get(host.address)) is not None:
-            ip.busy = False
-            self._push_ip(ip, max(now, ip.next_free))
+        self.ips.ended(host.address, ip_free, now)
         self.wait(host, next_free, work=work)
 
-    def defer(self, host: H, now: float, until: float, *, work: bool) -> None:
-        """A turn that was taken but sent nothing, since someone else asks its address, ``until`` then at least."""
-        self.in_flight -= 1
-        if self._per_ip and (ip := self._ips.get(host.address)) is not None:
-            ip.busy = False
-            ip.next_free = until
-            self._push_ip(ip, until)
-        self.wait(host, max(now, until), work=work)
-
     def drop(self, host: H) -> None:
-        """Forget a host that is not in flight: it is somebody else's from now on."""
+        """Forget a host that is not in flight: it waits on disk, or for another worker."""
         del self.hosts[host.name]
-        self._dropped += 1
-        host.serial = 0
+        self.waiting.drop(host)
         host.work = False
         if host.stage == Stage.IN_LINE:
-            self._ips[host.address].line.remove(host)
+            self.ips.leave(host)
         if host.stage in (Stage.IN_LINE, Stage.LOOKED_UP):
             self._step_on(host)
         elif host.stage == Stage.BEHIND and self._domains is not None:
@@ -304,48 +271,12 @@ class Workbench(Generic[H]):
         host.stage = Stage.IDLE
         self._leave(host)
 
-    def tidy(self) -> None:
-        """Forget what the heap holds of hosts that were dropped, once that is half of it."""
-        if self._dropped > len(self._heap) // 2:
-            self._dropped = 0
-            self._heap = [entry for entry in self._heap if entry[2].serial == entry[1]]
-            heapify(self._heap)
-
-    def latest(self, count: int, later_than: float) -> list[H]:
-        """Some ``count`` hosts that wait for their own moment, later than ``later_than``.
-
-        They are the latest of a part of all, another part each time: empty while there may be some in other parts.
-        """
-        start = self._looked_to if self._looked_to < len(self._heap) else 0
-        self._looked_to = start + _LOOKED_AT
-        found = [
-            entry
-            for entry in self._heap[start : start + _LOOKED_AT]
-            if entry[0] > later_than and entry[2].serial == entry[1]
-        ]
-        found.sort(key=itemgetter(0), reverse=True)
-        return [host for _, _, host in found[:count]]
-
     def wake_at(self) -> float | None:
         """The next moment at which ``take`` may have something; None when nothing waits for time."""
-        heap, ips = self._heap, self._ip_heap
-        while heap and heap[0][2].serial != heap[0][1]:
-            heappop(heap)
-        while ips and ips[0][2].serial != ips[0][1]:
-            heappop(ips)
-        if not heap or not ips:
-            return heap[0][0] if heap else ips[0][0] if ips else None
-        return min(heap[0][0], ips[0][0])
-
-    def _push(self, host: H, at: float) -> None:
-        self._serial += 1
-        host.serial = self._serial
-        heappush(self._heap, (at, self._serial, host))
-
-    def _push_ip(self, ip: _IpClock[H], at: float) -> None:
-        self._serial += 1
-        ip.serial = self._serial
-        heappush(self._ip_heap, (at, self._serial, ip))
+        first, ip_first = self.waiting.wake_at(), self.ips.waiting.wake_at()
+        if first is None or ip_first is None:
+            return ip_first if first is None else first
+        return min(first, ip_first)
 
     def _free(self, host: H, now: float) -> Turn[H] | None:
         if not host.work:
@@ -354,7 +285,7 @@ class Workbench(Generic[H]):
                 del self.hosts[host.name]
                 self._leave(host)
             return None
-        if host.ports is not None and not self._takes_turn(host, host.ports, now):
+        if host.ports is not None and not host.ports.takes_turn(host, now):
             return None
         if not host.address or host.address_until <= now:
             return self._look_up(host, now)
@@ -374,7 +305,7 @@ class Workbench(Generic[H]):
         if back_at:
             self._come_back(host, back_at)
         elif host.ports is not None:
-            self._turn_over(host, host.ports)
+            host.ports.turn_over(host)
         return None
 
     def _step_on(self, host: H) -> None:
@@ -383,42 +314,17 @@ class Workbench(Generic[H]):
             return
         for following in self._domains.leaves(host):
             following.stage = Stage.WAITING
-            self._push(following, following.next_free)
+            self.waiting.push(following, following.next_free)
 
     def _come_back(self, host: H, at: float) -> None:
         """There is no place for the host now."""
         host.stage = Stage.WAITING
         host.next_free = max(host.next_free, at)
         if host.ports is not None:
-            self._turn_over(host, host.ports)
-        self._push(host, host.next_free)
+            host.ports.turn_over(host)
+        self.waiting.push(host, host.next_free)
         if self.waited is not None:
             self.waited.append(host)
-
-    def _takes_turn(self, host: H, clock: PortsClock[H], now: float) -> bool:
-        """Whether no other port of the name is asked now; else the host waits for that one's end or the name's pace."""
-        if clock.turn is not None:
-            clock.line.append(host)
-            return False
-        if (free_at := clock.free_at(host)) > now:
-            host.next_free = free_at
-            self._push(host, free_at)
-            return False
-        if clock.goes_before(host, now):
-            clock.line.append(host)
-            return False
-        clock.turn = host
-        return True
-
-    def _turn_over(self, host: H, clock: PortsClock[H]) -> None:
-        """Those who waited for this turn go before the host itself, in the order in which they came."""
-        if clock.turn is host:
-            clock.turn = None
-        while clock.line and clock.turn is None:
-            other = clock.line.popleft()
-            if other.stage == Stage.WAITING and not other.serial:
-                other.next_free = max(other.next_free, clock.free_at(other))
-                self._push(other, other.next_free)
 
     def _leave(self, host: H) -> None:
         """A host that is forgotten shares no clock; the last one takes it along."""
@@ -426,40 +332,19 @@ class Workbench(Generic[H]):
         if clock is None:
             return
         clock.hosts.pop(host, None)
-        self._turn_over(host, clock)
+        clock.turn_over(host)
         if not clock.hosts:
             del self.names[clock.name]
 
     def _line_up(self, host: H, now: float) -> Turn[H] | None:
-        if not self._per_ip:
+        place = self.ips.line_up(host, now)
+        if place is None:
             return self._start(host)
-        ip = self._ips.get(host.address)
-        if ip is None:
-            ip = self._ips[host.address] = _IpClock(host.address, self._ips_free_from)
-        if len(ip.line) >= LINE:
-            # No sooner than the address could serve them, and before its line is empty.
-            pause = max(self._ip_pause_seconds, _LEAST_PAUSE_SECONDS)
-            ip.back_at = max(ip.back_at, now + max(LINE // 2 * pause, BACK_AFTER_SECONDS)) + pause
-            self._come_back(host, ip.back_at)
-            return None
-        if ip.busy or ip.next_free > now or ip.line:
+        if place == IN_LINE:
             host.stage = Stage.IN_LINE
-            ip.line.append(host)
-            if not ip.busy and not ip.serial:
-                self._push_ip(ip, ip.next_free)
-            return None
-        ip.busy = True
-        ip.serial = 0
-        return self._start(host)
-
-    def _serve(self, ip: _IpClock[H], now: float) -> Turn[H] | None:
-        if not ip.line:
-            del self._ips[ip.name]
-            return None
-        ip.busy = True
-        host = ip.line.popleft()
-        self._step_on(host)
-        return self._start(host)
+        else:
+            self._come_back(host, place)
+        return None
 
     def _start(self, host: H) -> Turn[H]:
         host.stage = Stage.IN_FLIGHT

@@ -93,7 +93,7 @@ def archived(folder: CrawlDir, url: str, at: str = "") -> Archived | None:
         member, original, since = original, None, date
         date = member.field("warc-date")
     if (render := _render(folder, chosen, found)) is not None:
-        shown = _of_render(chosen.row.url, render)
+        shown = rendered_response(chosen.row.url, render)
         return Archived(_asked(shown, render), render.field("warc-date"), True)
     shown = archived_response(chosen.row.url, archived_wire(member, original), _MAX_BODY_BYTES, original)
     return Archived(_asked(shown, member), date, False, since)
@@ -139,7 +139,8 @@ def _record(folder: Path, line: dict[str, Any]) -> Member | None:
     return None
 
 
-def _of_render(url: str, render: Member) -> Response:
+def rendered_response(url: str, render: Member) -> Response:
+    """The response of a page as the browser showed it; ``render`` is its record."""
     headers = {"Content-Type": "text/html; charset=utf-8"}
     return HtmlResponse(url, headers=headers, body=render.block, encoding="utf-8", flags=["rendered"])
 

@@ -5,19 +5,15 @@ The base of the commands that answer questions (``why``, ``hosts``, ``status`` .
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from crawlerproject.config.crawl_dir import whole_crawl
-from crawlerproject.config.crawl_file import CrawlFile, apply, apply_of_folder, read_crawl_file
+from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.config.fleet import shared
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
@@ -30,18 +26,15 @@ from crawlerproject.inspection.why import Why
 from crawlerproject.inspection.worker_folders import together, workers_below
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import limits_of
-from crawlerproject.rules.printable import printable_line
 from crawlerproject.rules.url.globs import globs
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seed_rules import host_limits
-from crawlerproject.settings import given
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.redis.view import RedisView
 from crawlerproject.stores.rocks.view import FrontierView
-from crawlerproject.terminal import guard_streams
 
 View = FrontierView | RedisView
 
@@ -180,51 +173,3 @@ def _is_anothers(folder: CrawlDir) -> bool:
     """Whether what a crawl keeps for its owner is there and cannot be read."""
     kept = (folder.frontier, folder.run)
     return any(path.exists() and not os.access(path, os.R_OK) for path in kept)
-
-
-class InspectCommand(ScrapyCommand):
-    """A command that answers in text, or with ``--json`` for programs; what the operator can mend is one sentence."""
-
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False, **given()}
-    example = ""
-    crawl_file: CrawlFile | None = None  # of the crawl that CRAWL_DIR names
-
-    def __init__(self) -> None:
-        super().__init__()
-        # Scrapy makes one of every command at each start: this one guards what all of them print, also Scrapy's own.
-        guard_streams()
-
-    def long_desc(self) -> str:
-        return f"{self.short_desc()}. Example: {self.example} (-s CRAWL_DIR=DIR for another crawl than crawls/web)"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="for programs: JSON instead of text")
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        try:
-            self.crawl_file = apply_of_folder(self.settings)
-            self.answer(args, opts)
-        except OperatorError as error:
-            raise UsageError(printable_line(str(error)), print_help=False) from None
-        except BrokenPipeError:  # `| head` has seen enough
-            sys.stderr.close()
-
-    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        """What the command does."""
-        raise NotImplementedError
-
-    def look(self) -> CrawlView:
-        """A look at the crawl that the settings name."""
-        assert self.settings is not None
-        return CrawlView(self.settings)
-
-
-def one_argument(args: list[str], what: str, example: str) -> str:
-    """The only argument; OperatorError with an example when it is missing or not alone."""
-    if len(args) != 1:
-        raise OperatorError(f"Give {what}, for example: {example}")
-    return args[0]

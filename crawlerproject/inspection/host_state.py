@@ -11,7 +11,8 @@ LEFT_ALONE = f"robots.txt asks for a pause beyond {LEAVE_ALONE_SECONDS / 86_400:
 
 def host_state(host: Host, now: float, *, leased: bool = False) -> str:
     """``in-flight``, ``paused``, ``limited``, ``parked``, ``left-alone``, ``resting``, ``waiting`` (for its pace),
-    ``free`` or ``done``."""
+    ``free`` or ``done``.
+    """
     if leased:
         return "in-flight"
     if host.held and host.rows:

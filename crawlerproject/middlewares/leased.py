@@ -1,4 +1,4 @@
-"""What a request that the frontier leased carries through Scrapy, from the scheduler to the spider."""
+"""The exchange of a leased request: what it carries from the scheduler to the spider."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.items import Rendered
     from crawlerproject.reading.jobs import ReadPage
-    from crawlerproject.render.rendered import Rendered
 
 
 @dataclass(slots=True, kw_only=True)
 class LeasedExchange(Exchange):
-    """An exchange under a lease."""
+    """The exchange of a request that the frontier leased."""
 
     lease: Lease
-    rendered: Rendered | None = None  # of a lease to render, once the browser has shown the page
-    page: ReadPage | None = None  # None until the answer has been read
+    rendered: Rendered | None = None  # of a page to render, once the browser has shown it
+    page: ReadPage | None = None  # None until the response has been read
     to_render: bool = False  # the triage middleware sends the page to the browser
 
 
 def leased(request: Request) -> LeasedExchange | None:
-    """The exchange of a leased request; None for any other, a copy of a leased one included."""
+    """The exchange of a leased request; None for others, copies of a leased one included."""
     found = request.meta.get(META_KEY)
     return found if isinstance(found, LeasedExchange) and found.owner() is request else None
 

@@ -1,4 +1,4 @@
-"""Redirects for the shell and its kin: followed hop by hop, each through every gate, and without a Referer."""
+"""Redirects in ``scrapy shell``, ``fetch``, ``parse`` and ``view``: each hop passes every gate, without a Referer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scrapy.downloadermiddlewares.redirect import RedirectMiddleware
 
 
 class ShellRedirects(RedirectMiddleware):
-    """Scrapy's own; a crawl follows redirects as links of its frontier instead."""
+    """Scrapy's own. A crawl queues a redirect's target as a link instead."""
 
     def _engine_started(self) -> None:
-        """Nothing to look for: no Referer is sent, as in a crawl (Scrapy's own would warn that it finds no sender)."""
+        """Scrapy's would look for the Referer middleware, and warn that there is none: none is sent, as in a crawl."""

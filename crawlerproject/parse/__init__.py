@@ -1,1 +1,1 @@
-"""From an answer to what the crawl wants of it: a ``Page``, its links, the URLs of sitemaps and feeds."""
+"""From a response to what the crawl uses of it: its headers, links, and the URLs of sitemaps and feeds."""

@@ -1,4 +1,4 @@
-"""Where an answer leads: its links, a redirect's target, where scripts wanted to go."""
+"""Where a page leads: its links, the target of a redirect, the targets of its scripts."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from crawlerproject.rules.url.priority import priority
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SEED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
 
-# Fetch (WHATWG) stops at 20; Heritrix's maxTransHops and ours stop sooner: a chain grows new addresses for ever.
+# Fetch (WHATWG) allows 20. Like Heritrix's maxTransHops ours is lower, since a chain may invent new URLs for ever.
 MAX_REDIRECTS = 10
 HOP_REDIRECT = "R"
-# Heritrix keeps as many letters of a discovery path.
+# Letters of a discovery path that are kept, as in Heritrix.
 _MAX_HOPS = 50
 
 
 def hops_to(row: QueuedPage, kind: str) -> str:
-    """The discovery path of what a page leads to, by this letter."""
+    """The discovery path of a URL that a page leads to; ``kind`` is its last letter."""
     return (row.hops + kind)[-_MAX_HOPS:]
 
 
 def redirected_enough(row: QueuedPage) -> bool:
-    """Whether the way to a page ends in as many redirects as are followed."""
+    """Whether the page was reached by as many redirects in a row as are followed."""
     return row.hops.endswith(HOP_REDIRECT * MAX_REDIRECTS)
 
 
 def redirected(row: QueuedPage, target: Address) -> DiscoveredUrl:
-    """The target of a redirect: what the page was, it is; in another domain it is named by the one that redirects."""
+    """The target of a redirect. It keeps the page's depth and flags; another domain is named by this page's."""
     flags, note = row.flags & (FLAG_SEED | FLAG_SITEMAP), row.note
     if not flags & FLAG_SEED:
         more, domain = _named_by(row, target)
@@ -39,19 +39,19 @@ def redirected(row: QueuedPage, target: Address) -> DiscoveredUrl:
 
 
 def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
-    """The flags of a page's other address, and the domain that is its inventor where ``via`` will not say so."""
+    """The flags of the URL that replaces a page's, and the domain that invented it where ``via`` does not show it."""
     if strangers(target.host, row.host):
         return FLAG_STRANGER, ""
     return row.flags & (FLAG_STRANGER | FLAG_LISTED), inventor(row.host, row.via, row.flags, row.note)
 
 
 def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
-    """The links of a page; none when it asks for nofollow."""
+    """The links of a page; none if the page asks for nofollow."""
     found: list[DiscoveredUrl] = []
     if facts.nofollow:
         return found
     depth, host, url = row.depth + 1, row.host, row.url
-    ways: dict[str, tuple[str, int]] = {}  # the same for hundreds of links
+    ways: dict[str, tuple[str, int]] = {}  # computed once for hundreds of links
     for address, kind in facts.links:
         way = ways.get(kind)
         if way is None:
@@ -62,7 +62,7 @@ def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
 
 
 def navigated(row: QueuedPage, urls: Iterable[str]) -> list[DiscoveredUrl]:
-    """Where scripts wanted to go: a redirect in all but name."""
+    """The targets of scripts that navigated: redirects in all but name."""
     if redirected_enough(row):
         return []
     base, hops = Base(row.url), hops_to(row, HOP_REDIRECT)

@@ -1,4 +1,4 @@
-"""What robots.txt files, sitemaps and feeds name, as URLs on their way into the frontier."""
+"""The URLs that robots.txt files, sitemaps and feeds list, on their way into the frontier."""
 
 from __future__ import annotations
 
@@ -13,66 +13,66 @@ from crawlerproject.rules.url.priority import SEED, priority
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
 
-# Sitemap files that one file names; an index of 50,000 is allowed, but nobody has them (ours).
+# Sitemaps taken from one file; the protocol allows 50,000, which no site has (ours).
 MAX_FILES = 5000
-# Before links: a sitemap tells of many pages at once.
+# Ahead of links: one sitemap lists many pages.
 _SITEMAP_PRIORITY = SEED + 1
 _HOP = "M"
 
 
 @dataclass(slots=True)
 class Listed:
-    """What one list brought."""
+    """The result of reading one list."""
 
     found: list[DiscoveredUrl] = field(default_factory=list)
-    changed: list[tuple[Address, float]] = field(default_factory=list)  # since when, epoch seconds
-    foreign: int = 0  # entries of hosts that this list may not speak for
+    changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages, and when (epoch seconds)
+    foreign: int = 0  # entries of hosts for which this list may not speak
     flaw: str = ""
 
 
-class Lists:
-    """Reads lists; how many of those that they name are fetched is the frontier's to decide."""
+def sitemaps_of_robots(row: QueuedPage, rules: RobotsRules) -> Listed:
+    """The sitemaps that an origin's robots.txt names; ``row`` is the robots.txt's."""
+    base = Base(row.url)
+    named = [address for line in rules.sitemaps if (address := base.join(line)) is not None]
+    return _sitemaps(named, row, row.note, _HOP)
 
-    def of_robots(self, row: QueuedPage, rules: RobotsRules) -> Listed:
-        """The sitemaps that an origin's robots.txt names; ``row`` is the robots.txt's."""
-        base = Base(row.url)
-        named = [address for line in rules.sitemaps if (address := base.join(line)) is not None]
-        return self._sitemaps(named, row, row.note, _HOP)
 
-    def of_sitemap(self, row: QueuedPage, body: bytes) -> Listed:
-        """The sitemaps or pages that a sitemap lists."""
-        sitemap = read_sitemap(body)
-        addresses = [(address, entry) for entry in sitemap.entries if (address := _absolute(entry.url)) is not None]
-        if sitemap.index:
-            if row.hops.count(_HOP) > MAX_INDEX_DEPTH:
-                return Listed(flaw=f"a sitemap index deeper than {MAX_INDEX_DEPTH}")
-            listed = self._sitemaps([address for address, _ in addresses], row, row.note, row.hops + _HOP)
-        else:
-            listed = _pages(addresses, row)
-        listed.flaw = listed.flaw or sitemap.flaw
-        return listed
+def entries_of_sitemap(row: QueuedPage, body: bytes) -> Listed:
+    """The sitemaps or pages that a sitemap lists."""
+    sitemap = read_sitemap(body)
+    addresses = [(address, entry) for entry in sitemap.entries if (address := _absolute(entry.url)) is not None]
+    if sitemap.index:
+        if row.hops.count(_HOP) > MAX_INDEX_DEPTH:
+            return Listed(flaw=f"a sitemap index deeper than {MAX_INDEX_DEPTH}")
+        listed = _sitemaps([address for address, _ in addresses], row, row.note, row.hops + _HOP)
+    else:
+        listed = _pages(addresses, row)
+    listed.flaw = listed.flaw or sitemap.flaw
+    return listed
 
-    def of_feed(self, row: QueuedPage, feed: Feed, hops: str) -> Listed:
-        """The entries of a feed: links like any other, but sooner."""
-        base = Base(row.url)
-        listed = Listed(flaw=feed.flaw)
-        depth = row.depth + 1
-        for entry in feed.entries:
-            address = base.join(entry.url)
-            if address is not None:
-                flags = FLAG_STRANGER if strangers(address.host, row.host) else FLAG_LISTED
-                listed.found.append(DiscoveredUrl(address, depth, hops, row.url, priority(depth, "E"), flags))
-                if entry.modified and not flags & FLAG_STRANGER:  # of others' pages it knows nothing
-                    listed.changed.append((address, entry.modified))
-        return listed
 
-    def _sitemaps(self, addresses: list[Address], row: QueuedPage, origin: str, hops: str) -> Listed:
-        listed = Listed(flaw=f"more than {MAX_FILES:,} sitemaps" if len(addresses) > MAX_FILES else "")
-        speaks_for = origin.partition("://")[2] or row.host
-        for address in addresses[:MAX_FILES]:
-            flags = FLAG_SITEMAP | (FLAG_STRANGER if strangers(address.host, speaks_for) else 0)
-            listed.found.append(DiscoveredUrl(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
-        return listed
+def entries_of_feed(row: QueuedPage, feed: Feed, hops: str) -> Listed:
+    """The entries of a feed: links like any other, but sooner."""
+    base = Base(row.url)
+    listed = Listed(flaw=feed.flaw)
+    depth = row.depth + 1
+    for entry in feed.entries:
+        address = base.join(entry.url)
+        if address is not None:
+            flags = FLAG_STRANGER if strangers(address.host, row.host) else FLAG_LISTED
+            listed.found.append(DiscoveredUrl(address, depth, hops, row.url, priority(depth, "E"), flags))
+            if entry.modified and not flags & FLAG_STRANGER:  # of others' pages it knows nothing
+                listed.changed.append((address, entry.modified))
+    return listed
+
+
+def _sitemaps(addresses: list[Address], row: QueuedPage, origin: str, hops: str) -> Listed:
+    listed = Listed(flaw=f"more than {MAX_FILES:,} sitemaps" if len(addresses) > MAX_FILES else "")
+    speaks_for = origin.partition("://")[2] or row.host
+    for address in addresses[:MAX_FILES]:
+        flags = FLAG_SITEMAP | (FLAG_STRANGER if strangers(address.host, speaks_for) else 0)
+        listed.found.append(DiscoveredUrl(address, row.depth, hops, row.url, _SITEMAP_PRIORITY, flags, origin))
+    return listed
 
 
 def _pages(addresses: list[tuple[Address, Entry]], row: QueuedPage) -> Listed:

@@ -1,9 +1,11 @@
-"""One answer as this crawler's reader sees it, for the shell: nothing is fetched, queued or written by looking."""
+"""One response as the crawler reads it, for ``page`` in the shell. Reading it fetches, queues and writes nothing."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy import Request
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.frontier.gates import gates_of, scope_of
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SeenLink(NamedTuple):
-    """One link and the gate it would meet; ``refusal`` "" when every gate that is known lets it in."""
+    """One link; ``refusal`` is the gate that would refuse it, "" if none of those known here would."""
 
     url: str
     hop: str
@@ -45,11 +47,11 @@ class SeenLinks(list[SeenLink]):
 
 
 class Pace(NamedTuple):
-    """How the host is treated: the pause after an answer, and how long until it may be asked again."""
+    """A host's pause after each response, and the time until its next request."""
 
     delay_seconds: float
     free_in_seconds: float | None  # None: a request is in flight
-    floor_seconds: float  # what robots.txt asks for
+    floor_seconds: float  # from robots.txt
 
 
 class PageView:
@@ -89,7 +91,7 @@ class PageView:
 
     @property
     def links(self) -> SeenLinks:
-        """The links that a crawl would find here, each with the gate it would meet as a link of a seed."""
+        """The links that a crawl would find here, each with the gate that would refuse it as a link of a seed."""
         settings = self._crawler.settings
         gates = gates_of(settings, scope_of(settings, "any", []), self._guard.never_crawl)
         return SeenLinks(
@@ -98,17 +100,17 @@ class PageView:
 
     @property
     def triage(self) -> Triage | None:
-        """Whether the page needs a browser, with the signals; None when it is no HTML."""
+        """Whether the page needs a browser, and the signals for it; None if it is not HTML."""
         return triage(self._body, self._kind) if self.is_html else None
 
     @property
     def fingerprint(self) -> int | None:
-        """SimHash of the text, which tells near-duplicates; None when there is too little text."""
+        """SimHash of the text, for near-duplicates; None for too little text."""
         return text_fingerprint(self.facts.text)
 
     @property
     def robots(self) -> str:
-        """What robots.txt says of this page, in words."""
+        """The verdict of robots.txt on this page, in words."""
         rules = self._rules(self.url)
         if rules is None:
             return "robots.txt is not known"
@@ -156,6 +158,24 @@ class PageView:
             return self._guard.robots.rules(origin(url))
         except UrlRefused:
             return None
+
+
+def shown_page(page: PageView) -> list[Any]:
+    """What ``scrapy parse`` shows: the page's facts as one item, and a Request for each link that no gate refuses."""
+    facts = {
+        "url": page.url,
+        "status": page.status,
+        "title": page.title,
+        "words": page.words,
+        "encoding": page.facts.encoding,
+        "canonical": page.canonical,
+        "noindex": page.facts.noindex,
+        "nofollow": page.facts.nofollow,
+        "triage": str(page.triage or ""),
+        "robots": page.robots,
+        "links": {link.url: link.refusal or "open" for link in page.links},
+    }
+    return [facts, *(Request(link.url) for link in page.links if not link.refusal)]
 
 
 def _pace_text(pace: Pace) -> str:

@@ -1,4 +1,4 @@
-"""One body to be read, and what was read in it; pure work, done in the reading process."""
+"""The job of a reading process: one body in, a ``ReadPage`` out. Pure work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.parse.links import hops_to, linked
-from crawlerproject.parse.lists import Listed, Lists
+from crawlerproject.parse.lists import Listed, entries_of_feed, entries_of_sitemap
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.page.links import HOP_LINK
@@ -20,7 +20,7 @@ from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import QueuedPage
 
 LINKS_A_PART = 500
-"""Taken out of a pickle in half a millisecond, and queued in five."""
+"""Unpickled in half a millisecond, queued in five."""
 
 
 class Kind(StrEnum):
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 class Job(NamedTuple):
-    """One body of the page in ``row``."""
+    """One body to read, of the page in ``row``."""
 
     kind: Kind
     row: QueuedPage
@@ -44,7 +44,7 @@ class Job(NamedTuple):
 
 @dataclass(slots=True)
 class ReadPage:
-    """What an answer says, whichever process has read it; all defaults for an answer that is not read."""
+    """The content of a response, whichever process has read it. All defaults: the response is not read."""
 
     facts: PageFacts | None = None  # of HTML; from another process without links and text
     links: int = 0  # of HTML, those that are not to be followed left out
@@ -63,7 +63,7 @@ class ReadPage:
 
 
 def read(job: Job, body: bytes) -> Iterator[tuple[str, object]]:
-    """Parts ("found" or "changed", a list each), and in the end ("page", a ReadPage that lacks these)."""
+    """Parts: ("found", links) and ("changed", pages) as often as needed, then ("page", a ReadPage without these)."""
     page = READERS[job.kind](job, body)
     if page.facts is not None:
         page.fingerprint, page.fingerprinted = text_fingerprint(page.facts.text), True
@@ -77,7 +77,7 @@ def read(job: Job, body: bytes) -> Iterator[tuple[str, object]]:
 
 
 def read_facts(job: Job, facts: PageFacts, body: bytes) -> ReadPage:
-    """What an HTML page comes to whose facts are at hand."""
+    """The ``ReadPage`` of HTML that has been parsed."""
     links = len(facts.links)
     whole = facts.unparsed or looks_whole(facts.words, links + facts.nofollow_links)
     return ReadPage(
@@ -95,12 +95,12 @@ def _html(job: Job, body: bytes) -> ReadPage:
 
 
 def _sitemap(job: Job, body: bytes) -> ReadPage:
-    return _listed(Lists().of_sitemap(job.row, body))
+    return _listed(entries_of_sitemap(job.row, body))
 
 
 def _feed(job: Job, body: bytes) -> ReadPage:
     feed = read_feed(body)
-    page = _listed(Lists().of_feed(job.row, feed, hops_to(job.row, HOP_LINK)))
+    page = _listed(entries_of_feed(job.row, feed, hops_to(job.row, HOP_LINK)))
     page.feed = replace(feed, entries=[])
     return page
 

@@ -1,9 +1,10 @@
-"""Reads what an answer says, once: the triage middleware and the spider both work with the ``ReadPage`` made here."""
+"""Reads each response once: the triage middleware and the spider both work with the resulting ``ReadPage``."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, read_facts
@@ -14,47 +15,75 @@ from crawlerproject.rules.rendering.challenge import HEADERS, challenge
 from crawlerproject.stores.protocols import FLAG_SITEMAP
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Mapping
 
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.statscollectors import StatsCollector
+    from scrapy.settings import BaseSettings
 
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.rules.page.page import PageFacts
-    from crawlerproject.stores.poison import Poison
+    from crawlerproject.stores.protocols import QueuedPage
 
 logger = logging.getLogger(__name__)
 
 _WALL_HEADERS = [(name, name.title().encode()) for name in HEADERS]
-# Of a sitemap or feed: 500 entries, 10 ms. One that is compressed may hold a thousand times its size.
+# Sitemaps and feeds up to this size are read in place: 500 entries, 10 ms. Compressed ones may hold a thousand times
+# their size.
 _LIGHT_LIST_BYTES = 64 * 1024
 _LIGHT_GZIP_BYTES = 256
 _GZIP = b"\x1f\x8b"
 _UNREAD = ReadPage()
 
 
-class PageReader:
-    """Reads pages at once where that is quick, else in a reading process; the page is marked meanwhile.
+class Marks(Protocol):
+    """Knows which pages have ended a process, and which page is being read."""
 
-    Suspects (``stores/poison.py``) are always read in a process of their own.
+    @property
+    def suspects(self) -> Mapping[bytes, object]:
+        """Pages that may have ended one, by key."""
+
+    def reading(self, row: QueuedPage) -> AbstractContextManager[object]:
+        """Mark the page until the ``with`` is left."""
+
+
+class Unmarked:
+    """``Marks`` where nothing is at stake."""
+
+    suspects: Mapping[bytes, object] = {}
+
+    def reading(self, row: QueuedPage) -> AbstractContextManager[object]:
+        """Mark nothing."""
+        return nullcontext()
+
+
+class Stats(Protocol):
+    """Scrapy's statistics, as far as reading needs them."""
+
+    def inc_value(self, key: str, count: int = 1) -> None: ...
+
+
+class PageReader:
+    """Reads a response in place if that is quick, else in a reading process.
+
+    A page that is read in place is marked (``stores/poison.py``) for that time; a page that may have killed a process
+    before is never read in place.
     """
 
-    def __init__(self, processes: Reader, poison: Poison, token: str, stats: StatsCollector) -> None:
+    def __init__(self, processes: Reader, marks: Marks, token: str, stats: Stats) -> None:
         self._processes = processes
-        self._poison = poison
+        self._marks = marks
         self._token = token
         self._stats = stats
 
     def read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
-        """What an answer to a lease says; to be awaited when another process reads it.
+        """Read the response to a lease; the result is awaitable if another process reads it.
 
-        An answer that is not a page (a redirect, a robots.txt, a sub-request's, a hub's) comes back unread.
+        Redirects, robots.txt files and the responses to sub-requests and hubs are not read.
         """
         if lease.is_robots or lease.is_hub or lease.embed is not None or response.status in REDIRECTS:
             return _UNREAD
         try:
-            with self._poison.reading(lease.row):
+            with self._marks.reading(lease.row):
                 return self._read(lease, response)
         except Exception:
             logger.exception("could not read %s", lease.row.url)
@@ -66,13 +95,13 @@ class PageReader:
         kind = _kind(lease, content_type, body) if response.status == 200 else None
         if kind is not None:
             job = Job(kind, row, response.url, content_type, _x_robots(response), self._token)
-            suspect = bool(self._poison.suspects) and row.key in self._poison.suspects
+            suspect = bool(self._marks.suspects) and row.key in self._marks.suspects
             light = None if suspect else _read_light(job, body)
             if light is None:
                 return self._read_apart(job, response)
             page = light
         if body and is_html(content_type, body):
-            # A sitemap that is no XML may be a wall, or a page that speaks of walls: its words tell.
+            # HTML in place of a sitemap may be a wall, or a page that mentions one: the word count tells them apart.
             facts = _light_facts(job, body) if kind is Kind.SITEMAP else page.facts
             page.challenge = _wall(response, facts)
         return page
@@ -90,23 +119,21 @@ class PageReader:
             self._stats.inc_value("reading/failed")
             logger.warning("%r: %s; it is archived, and its links are not followed", job.row.url, error)
         if job.kind is Kind.HTML:
-            with self._poison.reading(job.row):
+            with self._marks.reading(job.row):
                 page.challenge = _wall(response, page.facts)
         return page
 
 
-def page_reader_of(crawler: Crawler, poison: Poison) -> PageReader:
-    """The reader of a crawl, as the READ_* settings have it."""
-    settings, stats = crawler.settings, crawler.stats
-    assert stats is not None
+def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageReader:
+    """The reader of a crawl, by the READ_* settings."""
     processes = Reader(
         seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
     )
-    return PageReader(processes, poison, settings["CRAWLER_NAME"], stats)
+    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats)
 
 
 def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
-    """How a body is read; None for one that is only archived."""
+    """How to read a body; None: it is archived only."""
     if lease.row.flags & FLAG_SITEMAP and not lease.is_render:
         return Kind.SITEMAP
     if not lease.is_render and is_feed(content_type or "", body):
@@ -115,7 +142,7 @@ def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
 
 
 def _read_light(job: Job, body: bytes) -> ReadPage | None:
-    """The page, when reading it takes no longer than other work can wait."""
+    """The page; None if reading it in place would hold up other work."""
     if job.kind is not Kind.HTML:
         quick = len(body) <= (_LIGHT_GZIP_BYTES if body.startswith(_GZIP) else _LIGHT_LIST_BYTES)
         return READERS[job.kind](job, body) if quick else None
@@ -132,6 +159,6 @@ def _x_robots(response: Response) -> list[str]:
 
 
 def _wall(response: Response, facts: PageFacts | None) -> str:
-    """Whose anti-bot wall an HTML answer is; "" for a page."""
+    """The vendor whose anti-bot wall an HTML response is; "" for a page."""
     headers = {name: value for name, known_as in _WALL_HEADERS if (value := header(response.headers, known_as))}
     return challenge(response.status, headers, response.body, facts.words if facts else None)

@@ -1,7 +1,7 @@
-"""``python -m crawlerproject.reading.process BYTES SECONDS``: reads bodies, each within this memory and processor time.
+"""``python -m crawlerproject.reading.process BYTES SECONDS``: reads bodies within these limits of memory and CPU time.
 
-On standard input a job is a head of two lengths, a pickled ``Job``, and the body; on standard output each part is a
-length and a pickle. The process ends with its crawl, which closes its input.
+A job on standard input is a head of two lengths, a pickled ``Job`` and the body; a part on standard output is a length
+and a pickle. The process ends when the crawl closes its input.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ import time
 from typing import BinaryIO
 
 HEAD = struct.Struct(">II")
-"""Of a job: bytes of the pickle, bytes of the body."""
+"""The head of a job: bytes of the pickle, bytes of the body."""
 LENGTH = struct.Struct(">I")
-"""Of a part."""
+"""The head of a part: bytes of the pickle."""
 
-# Ours: a process has 90 MB to begin with, and does not give back what a large page took.
+# A process above this is replaced, since it keeps the memory that a large page took (ours; it starts with 90 MB).
 _MOST_KEPT_BYTES = 512 * 1024 * 1024
 
 
 def main() -> None:
-    """The process."""
+    """Read jobs until the input ends."""
     from crawlerproject.reading.jobs import read
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the crawl
     most_bytes, most_seconds = int(sys.argv[1]), float(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     jobs, parts = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # what some library prints is no part
+    sys.stdout = sys.stderr  # keep the prints of libraries out of the parts
     while head := jobs.read(HEAD.size):
         job_bytes, body_bytes = HEAD.unpack(head)
         job, body = pickle.loads(jobs.read(job_bytes)), jobs.read(body_bytes)
-        # The kernel ends what takes longer (SIGXCPU), even where Python has no say and the crawl is gone.
+        # The kernel enforces the limit (SIGXCPU) even inside a C extension, and when the crawl is gone.
         until = math.ceil(time.process_time() + most_seconds)
         resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
         try:

@@ -1,4 +1,4 @@
-"""The crawl's end of the reading processes: who waits, for how long, and what becomes of a process that hangs."""
+"""Runs the reading processes: queues their jobs, bounds their time, and replaces those that hang or die."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from crawlerproject.rules.url.scope import registered_domain
 
 logger = logging.getLogger(__name__)
 
-PROCESSES = 2  # ours: while one hangs until its deadline the other goes on
-_MOST_WAIT_SECONDS = 30.0  # for a free process; as long as a request may take
+PROCESSES = 2  # ours: one may hang until its deadline while the other works
+_MOST_WAIT_SECONDS = 30.0  # for a free process: as long as a request may take
 _MOST_WAITING_BYTES = 128 * 1024 * 1024  # of bodies in memory; 25 of FETCH_MAX_BYTES
-_MOST_STRIKES = 10_000  # domains whose pages could not be read: what is kept of them
-_WALL = 3.0  # seconds by the clock for one of the processor, which others may need as well
-_START_SECONDS = 20.0  # what a process may take to start on a busy machine; half a second on a free one
+_MOST_STRIKES = 10_000  # domains with unreadable pages that are remembered
+_WALL = 3.0  # wall-clock seconds allowed per second of CPU time, which the process shares with others
+_START_SECONDS = 20.0  # to start on a busy machine; an idle one needs half a second
 
 
 class NotRead(Exception):
-    """Why a body could not be read, in words."""
+    """A body could not be read; the message is the reason."""
 
 
 class Reader:
-    """Reads bodies in other processes, which are started when they are needed first.
+    """Reads bodies in other processes, which start with the first job.
 
-    Pages of a registered domain whose pages could not be read before wait behind all others.
+    Pages of a registered domain with unreadable pages wait behind all others.
     """
 
     def __init__(self, *, seconds: float, memory_bytes: int) -> None:
@@ -51,7 +51,7 @@ class Reader:
         self._closed = False
 
     async def read(self, job: Job, body: bytes) -> ReadPage:
-        """Read one body; NotRead when that fails or takes too long."""
+        """Read one body. Raises NotRead when that fails or takes too long."""
         domain = registered_domain(job.row.host)
         process = await self._turn(self._strikes[domain], len(body))
         self._working.add(process)
@@ -70,7 +70,7 @@ class Reader:
             self._strike(domain)
             raise
         except BaseException:
-            process.kill()  # it is in the middle of an answer
+            process.kill()  # it is in the middle of a job
             raise
         finally:
             self._working.discard(process)
@@ -85,7 +85,7 @@ class Reader:
         return f"could not be read in {self._seconds:g} s"
 
     def close(self) -> None:
-        """End the processes, and with them what they read."""
+        """End the processes, and the jobs that they work on."""
         self._closed = True
         for process in (*self._idle, *self._working):
             process.kill()
@@ -113,13 +113,13 @@ class Reader:
                 await place
         except TimeoutError:
             if place.done() and not place.cancelled():
-                return  # at the same moment
+                return  # granted at the same moment
             raise NotRead(f"no reader was free in {_MOST_WAIT_SECONDS:g} s") from None
         finally:
             self._waiting_bytes -= body_bytes
 
     def _next(self) -> None:
-        """The first in line takes the place that became free."""
+        """Give the free places to the first in line."""
         while self._line and self._busy < PROCESSES:
             place = heapq.heappop(self._line)[2]
             if not place.done():
@@ -143,7 +143,7 @@ class _Process:
         self._jobs: asyncio.StreamWriter | None = None
 
     async def read(self, job: Job, body: bytes) -> ReadPage:
-        """One job; OSError or EOFError when the process dies over it."""
+        """Read one body. Raises OSError or EOFError when the process dies, NotRead when it reports a failure."""
         if self._jobs is None:
             await self._start()
         assert self._jobs is not None
@@ -166,35 +166,35 @@ class _Process:
                     self.kill()
                 return page
             parts[name] += part
-            await asyncio.sleep(0)  # others in between: a page may have a hundred thousand links
+            await asyncio.sleep(0)  # yield to other work: a page may have a hundred thousand links
 
     async def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        # Not asyncio's own: under Twisted's reactor the end of its processes is not always seen.
+        # Not asyncio's subprocesses: under Twisted's reactor their end is not always noticed.
         paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "crawlerproject.reading.process", *map(str, self._limits)],
-                # numpy's threads would take address space by the number of processors, for nothing.
+                # numpy's threads would reserve address space for each processor.
                 env={**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
-                start_new_session=True,  # Ctrl-C is for the crawl, which may still need it
+                start_new_session=True,  # Ctrl-C is meant for the crawl, which may still need the process
             )
         ours.setblocking(False)
         self._parts, self._jobs = await asyncio.open_unix_connection(sock=ours)
 
     def kill(self) -> int | None:
-        """End it at once, whatever it does; the status that it ended with, as ``subprocess`` has it."""
+        """End the process at once; its return code, as ``subprocess`` defines it, if it is known."""
         self.ended = True
         if self._jobs is not None:
             self._jobs.close()
         if self._process is None:
             return None
         if self._jobs is not None and self._parts is not None and self._parts.at_eof():
-            with suppress(subprocess.TimeoutExpired):  # it has ended by itself: how, is known in a moment
+            with suppress(subprocess.TimeoutExpired):  # it ended by itself: its status follows in a moment
                 self._process.wait(0.02)
         self._process.kill()
-        with suppress(subprocess.TimeoutExpired):  # memory of gigabytes may take longer: Popen collects it later
+        with suppress(subprocess.TimeoutExpired):  # freeing gigabytes may take longer: Popen reaps it later
             self._process.wait(0.02)
         return self._process.returncode

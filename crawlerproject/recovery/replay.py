@@ -23,7 +23,7 @@ from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.workbench import Stage
-from crawlerproject.reading.reader import Reader
+from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.url.hosts import host_key
@@ -32,14 +32,14 @@ from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import Page
+    from crawlerproject.items import Ending
     from crawlerproject.recovery.attempts import Attempt
     from crawlerproject.recovery.placed_store import PlacedStore
     from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
@@ -67,12 +67,12 @@ class _Archived:
         self.written: Written | None = None  # the capture of the page that ends next
         self.repeats = False  # it is a revisit
 
-    def write(self, page: Page) -> Written | None:
+    def write(self, ending: Ending) -> Written | None:
         """Where its capture is; later pages may refer to it."""
         written = self.written
-        if written is not None and not page.lease.is_render:
+        if written is not None and not ending.lease.is_render:
             original = self._duplicates.original(written.digest) if self.repeats else None
-            remember(page, written, original, self._duplicates, self._frontier)
+            remember(ending, written, original, self._duplicates, self._frontier)
         return written
 
     def log(self, attempt: LogAttempt, now: float) -> None:
@@ -93,14 +93,12 @@ class Replay:
     def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
         """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` has of it."""
         self.settings, self.folder, self.store = settings, folder, store
-        self._run = Run(_Stats(), clock=lambda: self._now)
+        self._run = Run(_Stats(), never_crawl_of(self.settings), clock=lambda: self._now)
         self.counts = Counter[str]()  # what became of attempts
         self._resumed = resumed
         self._now = 0.0
         self._uncommitted = self._since_opened = 0
-        self.reader = Reader(
-            seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
-        )
+        self.reader = page_reader_of(settings, Unmarked(), self._run.stats)
         self.answers = Answers(settings, folder.warc, store, self.reader)
 
     def begin(self, now: float, seeds: Iterable[Address]) -> None:
@@ -127,7 +125,7 @@ class Replay:
     def _open(self) -> None:
         settings, store = self.settings, self.store
         traps = parts.traps_of(settings, store)
-        gates = parts.gates_in(settings, store, self._resumed, never_crawl_of(settings), traps)
+        gates = parts.gates_in(settings, store, self._resumed, self._run.never_crawl, traps)
         hosts = parts.hosts_of(settings, store, parts.Began(self._now, b"1"))
         self.frontier = parts.frontier_of(settings, hosts, gates, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
@@ -159,7 +157,7 @@ class Replay:
             await self._follow(attempt)
             return
         try:
-            page = await self.answers.page(lease, attempt, self.frontier.renders)
+            ending = await self.answers.page(lease, attempt, self.frontier.renders)
         except Unreadable as error:
             self._leave(lease, str(error))
             return
@@ -169,7 +167,7 @@ class Replay:
             logger.exception("could not read %s again", lease.row.url)
             self._leave(lease, "could not be read again")
             return
-        self._finish(page, attempt)
+        self._finish(ending, attempt)
         self._uncommitted += 1
         self._since_opened += 1
         if self._uncommitted >= _COMMIT_PAGES:
@@ -195,20 +193,20 @@ class Replay:
         lease = Lease(row, self.frontier.hosts.of(address.host), "", self._now, 0.0)
         self._add((await self.answers.page(lease, attempt, self.frontier.renders)).found)
 
-    def _add(self, found: list[DiscoveredUrl]) -> int:
+    def _add(self, found: Sequence[DiscoveredUrl]) -> int:
         return sum(
             self.frontier.add(found[start : start + _LINKS_AT_A_TIME], self._now)
             for start in range(0, len(found), _LINKS_AT_A_TIME)
         )
 
-    def _finish(self, page: Page, attempt: Attempt) -> None:
-        page.new_links = self._add(page.found)
-        if page.changed:
-            self._announcements.changed(page.changed, self._now)
+    def _finish(self, ending: Ending, attempt: Attempt) -> None:
+        ending.new_links = self._add(ending.found)
+        if ending.changed:
+            self._announcements.changed(ending.changed, self._now)
         capture = attempt.capture
         self._records.written = self.answers.written(capture) if capture is not None else None
         self._records.repeats = capture is not None and capture.member.kind == "revisit"
-        self._completion.finish(page)
+        self._completion.finish(ending)
         if self._run.paused:  # there is no room: a crawl would wait for some
             raise StorageError(self._run.paused)
         self.counts["captures" if capture is not None else "failures"] += 1

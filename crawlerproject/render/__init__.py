@@ -1,5 +1,5 @@
-"""Pages that need a browser: Chromium, driven by scrapy-playwright, asking for nothing by itself.
+"""Renders pages that need a browser, in Chromium through scrapy-playwright. The browser has no network of its own.
 
-A page to render is a lease like any other. The browser has no network: its one navigation is answered from the stored
-plain answer, and every script or data file it wants goes through ``embeds`` to our own fetch path, log and archive.
+A page to render is a lease like any other. Its navigation is answered from the archived plain response; each script and
+data file is a sub-request (``subrequests``) that takes our own fetch path, with its log and archive.
 """

@@ -1,4 +1,4 @@
-"""One browser for a crawl: started by the first page that needs it, started anew when it has grown or died."""
+"""One browser per crawl. It starts with the first page that needs it and restarts when it has grown or died."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from playwright.async_api import Error as PlaywrightError
 from scrapy import Request
 
 from crawlerproject.config.chromium import NOT_PLAYWRIGHTS, arguments
+from crawlerproject.items import RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render.contexts import Slot
 from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
-from crawlerproject.render.rendered import RenderFailed
 from crawlerproject.render.visit import PageVisit
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class BrowserLimits:
 
 
 class BrowserMissing(Exception):
-    """No browser could be started; the message says why."""
+    """No browser could be started; the message is the reason."""
 
 
 class Browser:
-    """Shows pages, each in a slot of its own."""
+    """Renders pages, each in a slot of its own."""
 
     def __init__(self, crawler: Crawler, path: str, user_agent: str, limits: BrowserLimits) -> None:
         self._crawler = crawler
@@ -63,12 +63,12 @@ class Browser:
         self._slots = 0
         self._in_flight = 0
         self._pages = 0
-        self._draining = False  # nothing new until it was started anew
+        self._draining = False  # admit no page until the restart
         self._changed = asyncio.Condition()
         self._watch: asyncio.Task[None] | None = None
 
     async def show(self, visit: PageVisit, host: str) -> None:
-        """Let the browser run the page and fill ``visit.rendered``; raises RenderFailed or BrowserMissing."""
+        """Run the page in the browser and fill ``visit.rendered``. Raises RenderFailed or BrowserMissing."""
         async with self._changed:
             await self._changed.wait_for(lambda: not self._draining)
             self._in_flight += 1
@@ -85,7 +85,7 @@ class Browser:
                 self._changed.notify_all()
 
     async def close(self) -> None:
-        """The crawl ends."""
+        """End the browser for good."""
         if self._watch is not None:
             self._watch.cancel()
         await self._stop()
@@ -107,10 +107,10 @@ class Browser:
             if isinstance(error, NotLoaded):
                 detail = f"not loaded within {self._limits.navigation_seconds:g} s"
             raise RenderFailed(Reason.RENDER_TIMEOUT, detail, visit.rendered) from error
-        except (PlaywrightError, AttributeError) as error:  # without its browser the handler has lost an attribute
+        except (PlaywrightError, AttributeError) as error:  # a handler whose browser died has lost an attribute
             alive = self._alive(handler)
             detail = str(error).partition("\n")[0] if alive else "the browser has died"
-            # Before it had the document it cannot have been the page's fault.
+            # A page that has not received its document cannot be at fault.
             again = not alive or not visit.served
             raise RenderFailed(Reason.RENDER_FAILED, detail, visit.rendered, again=again) from error
         finally:
@@ -160,13 +160,13 @@ class Browser:
     async def _started(self) -> PlaywrightHandler:
         async with self._starting:
             if self._handler is not None and not self._alive(self._handler):
-                await self._stop()  # it died while nobody looked
+                await self._stop()  # it died between two pages
             if self._handler is None:
                 self._handler = await self._start()
             return self._handler
 
     async def _start(self) -> PlaywrightHandler:
-        """In a network namespace where there is one to be had; Chromium's arguments close its network in any case."""
+        """Prefer a network namespace; Chromium's arguments close its network in any case."""
         if self._confined:
             try:
                 if self._launcher is None:
@@ -207,11 +207,11 @@ class Browser:
         self._free.clear()
         self._pages = 0
         if handler is not None:
-            with contextlib.suppress(Exception):  # a browser that has died cannot be closed in good order
+            with contextlib.suppress(Exception):  # a dead browser cannot be closed gracefully
                 await asyncio.wait_for(handler.close(), _START_SECONDS)
 
     async def _keep_watch(self) -> None:
-        """End pages that take too much memory; have a browser that has grown too large started anew."""
+        """End pages that use too much memory; restart a browser that has grown too large."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
             if self._handler is None:
@@ -226,7 +226,7 @@ class Browser:
 
 
 async def _take_picture(page: Page, visit: PageVisit, seconds: float) -> bool:
-    """A screenshot, if it comes in time: the page has been read, so without one it counts as rendered all the same."""
+    """Take a screenshot in time, or none: the page has been read and counts as rendered either way."""
     try:
         async with asyncio.timeout(seconds):
             visit.rendered.screenshot = await page.screenshot(timeout=0)

@@ -1,4 +1,4 @@
-"""A place in the browser: one context with one page, cleared when the next page belongs to another host."""
+"""A slot of the browser: one context with one page, cleared before it serves another host."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 # A hung renderer's context closes at once (0.05 s measured); longer means that the browser itself hangs.
 _CLOSE_SECONDS = 5.0
-# A context is thrown away after so many pages, whatever they did: what clearing forgets does not add up (ours).
+# Pages after which a context is discarded, so that what clearing misses does not add up (ours).
 _PAGES = 50
 _FORGET = "try { sessionStorage.clear(); window.name = '' } catch {}"  # what Storage.clearDataForOrigin leaves
 
 
 class Slot:
-    """Reusing a page costs 0.2 s of CPU a render, a new context 0.6 (docs/rendering.md)."""
+    """Reuses its page: 0.2 s of CPU a render, against 0.6 s with a new context (docs/rendering.md)."""
 
     def __init__(self, name: str, user_agent: str) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Slot:
         self._visit: PageVisit | None = None
 
     async def open(self, browser: Browser, host: str, visit: PageVisit) -> Page:
-        """The page for a visit of ``host``, with nothing in it of another host."""
+        """The page for a visit to ``host``, without any state of another host."""
         if self._pages >= _PAGES or self._crashed:
             await self.discard()
         if self._page is not None and self._host != host:
@@ -53,7 +53,7 @@ class Slot:
         return self._page
 
     async def close_visit(self, *, clean: bool) -> bool:
-        """The visit is over; a page that did more than show itself goes. False when the browser no longer answers."""
+        """End the visit; keep the page only if it rendered cleanly. False: the browser no longer responds."""
         visit, self._visit = self._visit, None
         if visit is not None:
             self._origins.add(visit.rendered.url)
@@ -62,13 +62,13 @@ class Slot:
             with contextlib.suppress(PlaywrightError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_SECONDS):
                     await self._page.evaluate(_FORGET)
-                    # Its scripts must not run on while the next page loads.
+                    # The page's scripts must not run on while the next one loads.
                     await self._page.goto("about:blank")
                     return True
         return await self.discard()
 
     async def discard(self) -> bool:
-        """Drop context and page, which ends a hung renderer too; False when that does not end in time."""
+        """Close context and page, a hung renderer included. False: the browser did not do it in time."""
         context, self._context, self._page = self._context, None, None
         self._pages, self._host, self._crashed = 0, "", False
         self._origins.clear()
@@ -90,7 +90,7 @@ class Slot:
             locale="en-US",
         )
         await context.add_init_script(WITHOUT_PEERS)
-        # What is not asked by the page itself (new windows, sockets) is not answered at all.
+        # For requests that do not come from the page itself, such as those of new windows; sockets stay silent.
         await context.route("**/*", _refuse)
         await context.route_web_socket("**/*", _hang_up)
         page = self._page = await context.new_page()
@@ -124,7 +124,7 @@ class Slot:
     async def _dialog(self, dialog: Dialog) -> None:
         self._noticed("dialog")
         with contextlib.suppress(PlaywrightError):
-            # "Leave this page?" is answered with yes; everything else with no.
+            # Accept "Leave this page?", dismiss all others.
             await (dialog.accept() if dialog.type == "beforeunload" else dialog.dismiss())
 
 
@@ -134,4 +134,4 @@ async def _refuse(route: Route) -> None:
 
 
 def _hang_up(socket: WebSocketRoute) -> None:
-    """Not connected to any server: the page sees a socket that stays silent."""
+    """Connect to nothing: the page gets a socket that stays silent."""

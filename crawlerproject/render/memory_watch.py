@@ -1,7 +1,7 @@
-"""Looks at the browser's processes from outside: what they use, and the end of one that takes too much.
+"""Measures the browser's processes from outside and ends a renderer that uses too much memory.
 
-Linux only, by /proc; elsewhere nothing is seen and only Chromium's own limits hold. Processes that do not descend
-from this one are never touched.
+Linux only, by /proc; elsewhere only Chromium's own limits hold. Processes that do not descend from this one are never
+touched.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class BrowserProcess(NamedTuple):
     """One process of a browser that this process started."""
 
     pid: int
-    private_bytes: int  # resident, without what it shares with files and other processes
+    private_bytes: int  # resident memory that is not shared with files or other processes
     renderer: bool
 
 
@@ -42,7 +42,7 @@ def browser_processes() -> list[BrowserProcess]:
 
 
 def end_oversized(processes: list[BrowserProcess], page_bytes: int) -> int:
-    """Kill renderers above ``page_bytes``; each takes one page with it, and nothing else. How many."""
+    """Kill renderers above ``page_bytes``, each of which serves one page; the number killed."""
     ended = 0
     for process in processes:
         if process.renderer and process.private_bytes > page_bytes:

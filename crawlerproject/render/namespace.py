@@ -1,6 +1,6 @@
-"""Starts the browser where there is no network: in a network namespace of its own, if the system allows one.
+"""Starts the browser in a network namespace of its own, where the system allows one: without any network.
 
-The browser needs none. Playwright talks to it through a pipe, and every answer that it gets is ours.
+The browser needs none: Playwright talks to it through a pipe, and all its requests are answered by us.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# util-linux's unshare: as root, or as anyone by a user namespace of one's own, where the kernel lets everyone have one.
+# util-linux's unshare: as root, else through a user namespace, where the kernel allows these to every user.
 # Not --map-root-user: Chromium refuses to start as root with its sandbox.
 _WAYS = (("--net",), ("--user", "--map-current-user", "--net"))
 _NAMESPACE = "/proc/self/ns/net"
@@ -20,7 +20,7 @@ _TRY_SECONDS = 10.0  # some 5 ms measured
 
 
 class NoNamespace(Exception):
-    """None is to be had; the message says why."""
+    """The system allows none; the message is the reason."""
 
 
 class Launcher:
@@ -40,12 +40,12 @@ class Launcher:
             raise NoNamespace(f"{self.path} does not start: {error}") from error
 
     def close(self) -> None:
-        """The browser has ended for good."""
+        """Remove the program; the browser must have ended."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _allowed_way() -> list[str]:
-    """The command in front of the browser's own."""
+    """The command that precedes the browser's own. Raises NoNamespace."""
     unshare = shutil.which("unshare")
     if unshare is None:
         raise NoNamespace("there is no program unshare")

@@ -1,4 +1,4 @@
-"""The time that a page has had in the browser: it stands still while the page waits for a turn of some host."""
+"""Measures a page's time in the browser, without the time that it waits for the turn of a host."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# How exactly a limit is kept that stands still now and then.
+# How precisely a limit on such a time is kept.
 _STEP_SECONDS = 0.05
-# A page that has waited for so long leaves its place to another; for less the two would only be in each other's way.
+# A wait this long frees the page's place for another page. For shorter ones the two would only get in each other's way.
 _LONG_SECONDS = 1.0
 
 
 class PageTime:
-    """Seconds since it began, waits left out. ``waits`` is called in a long wait, ``goes_on`` at its end."""
+    """Seconds since the beginning, without waits. ``waits`` is called during a long wait, ``goes_on`` at its end."""
 
     def __init__(
         self,
@@ -34,21 +34,21 @@ class PageTime:
         self._left = False  # ``waits`` was called
 
     def begin(self) -> None:
-        """The page comes into the browser now."""
+        """Start now, when the page enters the browser."""
         self._began, self._waited = self._clock(), 0.0
 
     @property
     def waited_seconds(self) -> float:
-        """What was waited until now; what several requests wait for at once counts once."""
+        """Seconds of waiting until now; waits of several requests that overlap count once."""
         return self._waited + (self._clock() - self._since if self._waiting else 0.0)
 
     def now(self) -> float:
-        """Seconds that the page has had."""
+        """Seconds of the page's own time so far."""
         return self._clock() - self._began - self.waited_seconds
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While a request waits for its turn."""
+        """Enter while a request waits for its turn."""
         if not self._waiting:
             self._since = self._clock()
             self._long = asyncio.get_running_loop().call_later(_LONG_SECONDS, self._leave)
@@ -73,7 +73,7 @@ class PageTime:
             self._goes_on()
 
     async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-        """The result of ``work``; TimeoutError when the page has had so many more seconds without one."""
+        """The result of ``work``; TimeoutError after so many more seconds of the page's own time."""
         until = self.now() + seconds
         task = asyncio.ensure_future(work)
         try:

@@ -1,7 +1,7 @@
 """scrapy-playwright's download handler with our answers in place of the network.
 
-It is made when the first page needs a browser, so that a crawl without such pages starts no process. Three methods of
-it are replaced; its version is pinned for that.
+It is created for the first page that needs a browser, so that a crawl without such pages starts no process. It
+overrides three private methods; requirements.txt pins the version for that.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-# It tells of every start and end; ours is said once.
+# It logs every start and end, which we log once.
 logging.getLogger("scrapy-playwright").setLevel(logging.WARNING)
 
 
 class NotLoaded(Exception):
-    """The page's document and its blocking scripts did not run in time."""
+    """The page did not load its document and run its blocking scripts in time."""
 
 
 class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]  # its base has no types
-    """One browser process; pages come with the request and are never closed here."""
+    """One browser process. Pages come with the requests and are never closed here."""
 
     browser: Browser
 
@@ -50,7 +50,7 @@ class PlaywrightHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc] 
     async def _get_response_and_download(
         self, request: Request, page: Page, spider: Any
     ) -> tuple[Response | None, None]:
-        """Navigate; a download that the page starts is not waited for (none is accepted). Raises NotLoaded."""
+        """Navigate, without waiting for downloads, none of which is accepted. Raises NotLoaded."""
         visit = self.visits[request.meta["playwright_context"]]
         options = dict(request.meta["playwright_page_goto_kwargs"])
         seconds = options.pop("timeout") / 1000

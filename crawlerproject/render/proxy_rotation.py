@@ -1,16 +1,16 @@
-"""Which proxy a browser context's requests go through, and which one rests."""
+"""Rotates the proxies of rendered pages and rests one that fails."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# Failures in a row that send a proxy to rest, and for how long (ours: long enough to be mended, short for a crawl).
+# Failures in a row after which a proxy rests, and for how long (ours: time enough for a repair, short for a crawl).
 _MAX_FAILURES = 3
 _REST_SECONDS = 600.0
 
 
 class RenderProxies:
-    """``RENDER_PROXIES`` in turn; ``now`` in any seconds that grow."""
+    """``RENDER_PROXIES`` in turn. ``now`` is monotonic seconds."""
 
     def __init__(self, proxies: Sequence[str]) -> None:
         self._proxies = list(proxies)
@@ -19,7 +19,7 @@ class RenderProxies:
         self._turn = 0
 
     def choose(self, now: float) -> str:
-        """The next proxy that does not rest, "" when none are set; when all rest, the one that rests least."""
+        """The next proxy that does not rest; when all rest, the one whose rest ends first; "" without proxies."""
         if not self._proxies:
             return ""
         for _ in self._proxies:
@@ -27,11 +27,11 @@ class RenderProxies:
             self._turn += 1
             if self._rests_until[proxy] <= now:
                 return proxy
-        # Never without one: the operator may have a reason not to be seen at his own address.
+        # Never without one: the operator may have a reason to hide the address of this machine.
         return min(self._proxies, key=self._rests_until.__getitem__)
 
     def answered(self, proxy: str, now: float, *, failed: bool) -> None:
-        """A request through a proxy has ended; ``failed``: by the proxy's fault."""
+        """Take note that a request through a proxy has ended; ``failed``: through the proxy's fault."""
         if proxy not in self._failures:
             return
         self._failures[proxy] = self._failures[proxy] + 1 if failed else 0

@@ -17,12 +17,12 @@ from crawlerproject.crawl.session import Session
 from crawlerproject.errors import StorageError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.frontier.learned.renders import Renders
+from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.middlewares.leased import leased
 from crawlerproject.reasons import Reason
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
 from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.proxy_rotation import RenderProxies
-from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds
 from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, embedded

@@ -1,4 +1,4 @@
-"""The request for a rendered page, from the shell or from any spider."""
+"""Requests for rendered pages, for the shell and for any spider."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from scrapy import Request
 
 
 def rendered(url: str) -> Request:
-    """A request whose answer is the page as the browser shows it; ``response.meta["rendered"]`` tells what it took."""
+    """A request for the page as its scripts leave it; ``response.meta["rendered"]`` is its ``Rendered``."""
     return Request(url, meta={"render": True, "seed": True}, dont_filter=True)

@@ -1,7 +1,7 @@
-"""The guarded download handler for spiders that are not ours: it fails and cuts as Scrapy documents its own to.
+"""The guarded download handler for other spiders: fails, and treats truncated responses, as Scrapy's own does.
 
-Retries, errbacks and ``RETRY_EXCEPTIONS`` go by Scrapy's exception classes, and a spider that knows nothing of this
-crawler takes every answer for a whole one.
+Retries, errbacks and ``RETRY_EXCEPTIONS`` depend on Scrapy's exception classes, and a spider that was not written for
+this crawler takes every response to be complete.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-# docs.scrapy.org, "Download handlers": which exception a handler raises for what. What is missing here (a refused
-# address or port, a certificate that does not hold) is no failure that a second try would mend.
+# docs.scrapy.org, "Download handlers": the exceptions that a handler raises. Reasons that are missing here (a refused
+# address or port, a bad certificate) are failures that a retry would not mend.
 _EXCEPTIONS: dict[Reason, type[Exception]] = {
     Reason.DNS_NOT_FOUND: CannotResolveHostError,
     Reason.DNS_FAILED: CannotResolveHostError,
@@ -42,14 +42,14 @@ _EXCEPTIONS: dict[Reason, type[Exception]] = {
     Reason.BAD_RESPONSE: DownloadFailedError,
     Reason.HEADER_TOO_LARGE: DownloadFailedError,
 }
-# A body that was cut, by the flag of fetch/handler.py.
+# Truncated bodies, by the flag that fetch/handler.py sets.
 _CUT: dict[str, tuple[Reason, type[Exception], str]] = {
     "truncated-length": (Reason.BAD_RESPONSE, DownloadCancelledError, "the body exceeds DOWNLOAD_MAXSIZE"),
     "truncated-time": (Reason.FIRST_BYTE_TIMEOUT, DownloadTimeoutError, "the body took longer than DOWNLOAD_TIMEOUT"),
     "truncated-disconnect": (Reason.DISCONNECTED, ResponseDataLossError, "the body ended early"),
 }
 _LOSS = "truncated-disconnect"
-# ``FetchError`` and one of Scrapy's exceptions in one class, which has the latter's name in logs and stats.
+# Classes that derive from ``FetchError`` and one of Scrapy's exceptions; logs and stats show the latter's name.
 _BOTH: dict[type[Exception], Any] = {
     kind: type(kind.__name__, (FetchError, kind), {"__module__": kind.__module__})
     for kind in {*_EXCEPTIONS.values(), *(kind for _, kind, _ in _CUT.values())}
@@ -57,10 +57,10 @@ _BOTH: dict[type[Exception], Any] = {
 
 
 class ScrapyDownloadHandler(RenderingDownloadHandler):
-    """Raises exceptions that are ``FetchError`` and Scrapy's class at once; an answer that was cut is a failure.
+    """Raises exceptions that are both ``FetchError`` and Scrapy's class; a truncated response is a failure.
 
-    ``DOWNLOAD_FAIL_ON_DATALOSS`` and ``meta["download_fail_on_dataloss"]`` hold: where they are off, the part that came
-    has the flag ``dataloss``.
+    ``DOWNLOAD_FAIL_ON_DATALOSS`` and ``meta["download_fail_on_dataloss"]`` apply: where they are off, a response that
+    broke off has the flag ``dataloss``.
     """
 
     async def download_request(self, request: Request) -> Response:
@@ -72,17 +72,17 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
                 raise
             raise known from failure
         except Refused as refusal:
-            error = refusal.__cause__  # of its robots.txt: the page would have failed in the same way
+            error = refusal.__cause__  # of the robots.txt: the page would have failed likewise
             if isinstance(error, FetchError) and (known := _as_scrapy(error)) is not error:
                 raise known from refusal
             raise
-        finally:  # with meta=response.meta the exchange's bytes would go to the next page, and on disk
+        finally:  # else meta=response.meta would carry the exchange's bytes to the next request, and to disk
             request.meta.pop(META_KEY, None)
         self._refuse_part(request, response)
         return response
 
     def _refuse_part(self, request: Request, response: Response) -> None:
-        """Raise Scrapy's exception for an answer that was cut, unless a part of it is wanted."""
+        """Raise Scrapy's exception for a truncated response, unless the spider accepts a part."""
         for flag in [flag for flag in response.flags if flag in _CUT]:
             if flag == _LOSS and not self._fails_on_loss(request):
                 response.flags.append("dataloss")
@@ -96,7 +96,7 @@ class ScrapyDownloadHandler(RenderingDownloadHandler):
 
 
 def _as_scrapy(error: FetchError) -> FetchError:
-    """The same error, as an instance of Scrapy's class besides where there is one."""
+    """The same error, also as an instance of Scrapy's class where there is one."""
     kind = _EXCEPTIONS.get(error.reason)
     if kind is None or type(error) is not FetchError:
         return error

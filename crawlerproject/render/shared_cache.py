@@ -1,4 +1,4 @@
-"""Scripts and data files that several pages of a crawl ask for: each is fetched once."""
+"""Caches scripts and data files that several pages of a crawl need: each is fetched once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 
 class Embedded(NamedTuple):
-    """An answer to a sub-request, as the browser gets it."""
+    """The response to a sub-request, as it is passed to the browser."""
 
     status: int
     headers: dict[str, str]  # lower-case names
     body: bytes  # decoded
-    keep: bool = True  # other pages may have it too
+    keep: bool = True  # it may serve other pages
 
 
 class SharedCache:
-    """Answers by address, the longest unused out first; whoever asks for one that is on its way waits for it."""
+    """Responses by URL, least recently used out first. A request for one that is being fetched waits for that fetch."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -33,9 +33,9 @@ class SharedCache:
         fetch: Callable[[], Awaitable[Embedded]],
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> tuple[Embedded, bool]:
-        """The answer, and whether it came from here; ``fetch`` is called when nobody has it or gets it.
+        """The response, and whether the cache had it; ``fetch`` is called if it is neither here nor being fetched.
 
-        ``waiting`` is entered while another page's answer is on its way.
+        ``waiting`` is entered while another page's fetch is under way.
         """
         while (coming := self._coming.get(url)) is not None:
             with waiting():

@@ -1,7 +1,7 @@
-"""A rendered page outside a crawl: ``fetch(rendered("https://…"))`` in ``scrapy shell``, or from another spider.
+"""Sub-requests of a page that is rendered outside a crawl: ``fetch(rendered(url))`` in the shell, or another spider's.
 
-The document is fetched plainly first and given to the browser; every sub-request goes through the whole middleware
-chain, so that robots.txt, NeverCrawl and the pace hold for each: at five seconds a request this takes its time.
+Each passes the whole middleware chain, so that robots.txt, NeverCrawl and the pace hold for it: five seconds a request
+by default.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from crawlerproject.errors import FetchError
 from crawlerproject.guard.refusal import Refused
-from crawlerproject.render.rendered import Rendered
+from crawlerproject.items import Rendered
 from crawlerproject.render.shared_cache import SharedCache
 from crawlerproject.render.subrequests import PageEmbeds
 from crawlerproject.render.visit import Blocked
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ShellEmbeds(PageEmbeds):
-    """Sub-requests through the engine, one after the other by the pace of their hosts."""
+    """Sends sub-requests through Scrapy's engine, at the pace of their hosts."""
 
     def __init__(self, crawler: Crawler, cache: SharedCache, max_asked: int) -> None:
         super().__init__(cache, max_asked)

@@ -17,10 +17,10 @@ from crawlerproject.errors import FetchError
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.guard.refusal import Refused
+from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.proxy_rotation import RenderProxies
-from crawlerproject.render.rendered import Rendered
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.rendering.subrequests import embed_refusal

@@ -1,4 +1,4 @@
-"""One page in the browser: every request it makes is answered or refused here, and here it is known when it rests."""
+"""One page in the browser: answers or refuses each of its requests, and detects when it has come to rest."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from typing import TYPE_CHECKING, Protocol
 
 from playwright.async_api import Error as PlaywrightError
 
+from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render.page_time import PageTime
-from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Request, Route
 
-# A page rests when nothing is on its way and its size was the same at two looks so far apart (ours: React's
-# schedulers and the usual debounces work within 0.1 to 0.2 s).
+# A page rests when no request is under way and its size is unchanged between two looks (ours: React's schedulers and
+# the usual debounces take 0.1 to 0.2 s).
 _QUIET_SECONDS = 0.3
 _LOOK_SECONDS = 0.15
-# Of a page's whole time, what may be over before its DOM is read: a page that never rests is taken as it is.
+# Share of a page's time after which its DOM is read, even if the page does not rest.
 _READ_BY = 0.7
-# A script that navigates more often than this will never stop.
+# Scripts that navigate this often are taken to do so for ever.
 _MAX_NAVIGATIONS = 5
-# What is kept of blocked addresses, for the metadata record.
+# Blocked URLs that are listed in the metadata record.
 _BLOCKED_SHOWN = 50
-# A DOM beyond this is no page any more; the reader looks at the first 2 MiB only.
+# A larger DOM is refused; the reader reads the first 2 MiB only.
 _MAX_DOM_CHARACTERS = 8 * 1024 * 1024
 _SIZE = "[document.getElementsByTagName('*').length, document.documentElement?.innerHTML.length ?? 0]"
 WAIT_RULE = f"DOMContentLoaded, then no request under way for {_QUIET_SECONDS} s and the DOM's size unchanged"
 
 
 class Blocked(Exception):
-    """A sub-request that is not sent; its argument is one word."""
+    """A sub-request that is not sent; the argument is the reason, in one word."""
 
 
 class SubrequestSource(Protocol):
-    """Who fetches what a page asks for."""
+    """Fetches what a page requests."""
 
     async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
-        """The answer; raises Blocked."""
+        """The response to one sub-request. Raises Blocked."""
 
     def close(self) -> None:
-        """The page is gone: give back what was borrowed for it."""
+        """Release what was reserved for the page, which is gone."""
 
 
 class PageVisit:
-    """Answers the browser on behalf of one page; ``document`` is its plain answer."""
+    """Answers the browser's requests for one page; ``document`` is the page's plain response."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class PageVisit:
         self._last_event = 0.0
 
     async def answer(self, route: Route, request: Request) -> None:
-        """Playwright's route handler for everything the page asks for."""
-        with contextlib.suppress(PlaywrightError):  # the page went away meanwhile
+        """Playwright's route handler for all requests of the page."""
+        with contextlib.suppress(PlaywrightError):  # the page was closed in the meantime
             if request.is_navigation_request():
                 await self._navigation(route, request)
             else:
@@ -86,12 +86,12 @@ class PageVisit:
             self.served = True
             await self._fulfil(route, self.document)
         else:
-            # Its target is a link. "No content" leaves the document where it is; an abort would replace it.
+            # The target becomes a link. 204 keeps the current document; an abort would replace it.
             if request.url not in self.rendered.navigations:
                 self.rendered.navigations.append(request.url)
             self.rendered.noise["navigation"] += 1
             if self.rendered.noise["navigation"] == _MAX_NAVIGATIONS:
-                # While it goes on navigating its document cannot be read.
+                # The document cannot be read while navigations continue.
                 session = await self.page.context.new_cdp_session(self.page)
                 await session.send("Emulation.setScriptExecutionDisabled", {"value": True})
             await route.fulfill(status=204)
@@ -119,7 +119,7 @@ class PageVisit:
         await route.fulfill(status=answer.status, headers=answer.headers, body=answer.body)
 
     async def settle(self, page: Page) -> None:
-        """Wait until the page rests, or its time is up: what is there then is taken."""
+        """Wait until the page rests or its time is up; it is read as it is then."""
         spent = self.time.now()
         until = spent + min(self._settle_seconds, self._timeout_seconds * _READ_BY - spent)
         seen: list[int] | None = None

@@ -1,7 +1,7 @@
-"""What foreign text may look like on a terminal: every character that moves, hides or re-orders is shown escaped.
+r"""What foreign text may look like on a terminal: every character that moves, hides or re-orders is shown escaped.
 
 A title or a header may hold whatever its owner likes: an escape sequence clears the screen and writes a line of its
-own over ours, U+202E turns a name round, a zero-width space hides in it. Shown are `\\x1b`, `\\u202e`, `\\u200b`.
+own over ours, U+202E turns a name round, a zero-width space hides in it. Shown are `\x1b`, `\u202e`, `\u200b`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The spider: reads what was fetched into one Page, its links included, and yields a project's items."""
+"""The spider: makes one outcome of each response to a lease, and yields the items of derived spiders."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Request, Spider
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
@@ -19,48 +18,27 @@ from crawlerproject.config.crawl_file import apply, read_crawl_file
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.unused_settings import warn_unused
 from crawlerproject.config.values import let_in_flight
+from crawlerproject.crawl.completion.failures import outcome_of_error
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.start.preflight import absolute_seeds, mode_and_budget, seeds_with_options
 from crawlerproject.crawl.websub import WebSub
-from crawlerproject.errors import FetchError, LeaseOver
+from crawlerproject.errors import LeaseOver
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.lease import Lease
-from crawlerproject.guard.refusal import Refused
-from crawlerproject.items import Page
+from crawlerproject.items import Ending, FetchedPage, Outcome, failed
 from crawlerproject.middlewares.leased import LeasedExchange, lease_in, leased
-from crawlerproject.parse.links import (
-    HOP_REDIRECT,
-    MAX_REDIRECTS,
-    hops_to,
-    navigated,
-    redirected,
-    redirected_enough,
-)
-from crawlerproject.parse.lists import Listed, Lists
-from crawlerproject.parse.page_view import PageView
-from crawlerproject.parse.response_page import (
-    REDIRECTS,
-    ai_use,
-    header,
-    page_by_middleware,
-    page_notes,
-    page_of,
-    page_of_hub,
-    take_robots,
-)
+from crawlerproject.parse.links import HOP_REDIRECT, hops_to, redirected_enough
+from crawlerproject.parse.page_view import PageView, shown_page
+from crawlerproject.parse.response_page import header, page_of, page_of_hub
 from crawlerproject.reading.jobs import ReadPage
+from crawlerproject.reading.outcomes import Outcomes, rendered_page
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
-from crawlerproject.render.rendered import Rendered, RenderFailed
-from crawlerproject.rules.robots.policy import parse_robots
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
 from crawlerproject.spiders.outputs import is_late, items_of
-from crawlerproject.stores.protocols import FLAG_SITEMAP
-from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -69,6 +47,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
+
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.wire import Wire
 
 
 logger = logging.getLogger(__name__)
@@ -109,13 +90,11 @@ class WebSpider(Spider):
         self.seeds_given = absolute_seeds(seeds or "")
         if seeds is not None:
             self.seeds, _, self.seed_options = seeds_with_options(seeds, self.scope)
-        self.lists = Lists()
-        self.sitemaps = True
         self.errors = 0  # of our own
         self.errors_in_a_row = 0
         self.max_errors_in_a_row = 0
-        self.token = ""
-        self.services: Services  # of the running crawl; where there is none, no page has a lease
+        self.services: Services  # of the running crawl; without one no request has a lease
+        self._outcomes: Outcomes
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -132,9 +111,12 @@ class WebSpider(Spider):
         """Build the spider with the crawl's settings."""
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.max_errors_in_a_row = crawler.settings.getint("OWN_ERRORS_MAX_IN_A_ROW")
-        spider.sitemaps = crawler.settings.getbool("SITEMAPS")
-        spider.token = crawler.settings["CRAWLER_NAME"]
-        spider.services = services_of(crawler)
+        services = spider.services = services_of(crawler)
+        spider._outcomes = Outcomes(
+            crawler.settings["CRAWLER_NAME"],
+            sitemaps=crawler.settings.getbool("SITEMAPS"),
+            signals=lambda url: services[Frontier].state.robots.content_signals(url),  # noqa: PLW0108 - of the session of then
+        )
         if spider.seeds is not None:
             warn_unused(spider, crawler.settings)
         return spider
@@ -159,216 +141,123 @@ class WebSpider(Spider):
         A spider that derives from this one and writes a ``parse`` of its own gets what ``extract`` would get.
         """
         if self.seeds is None:
-            return self._read_for_a_person(response)
+            return shown_page(PageView(self.crawler, response))
         return self.extract(response) if response.status == 200 else ()
 
     async def answered(self, response: Response, **kwargs: Any) -> list[Any]:
-        """Any answer to a lease: a page, a redirect, an error, a robots.txt. The Page is complete afterwards.
+        """Any response to a lease: a page, a redirect, an error, a robots.txt. The lease has ended afterwards.
 
-        Our own pipelines end it; what is returned, and goes to the project's, are the items of ``extract``.
+        The crawl ends it by its own steps; the items of ``extract`` are returned and go to the project's pipelines.
         """
         exchange = leased(response.request) if response.request else None
         if exchange is None:  # a middleware sent another request in its place
             return await items_of(self.parse(response))
-        lease, wire = exchange.lease, exchange.wire
-        errors, items = self.errors, list[Any]()
-        if lease.is_render and exchange.rendered is not None:
-            read = await self._read(exchange, response)
-            page = self._rendered(response, lease, read, exchange.rendered)
-        elif wire is None:
-            page = page_by_middleware(lease, "a downloader middleware answered")
-        elif lease.is_hub:
-            page = self._of_hub(response, lease, wire)
-        else:
-            read = await self._read(exchange, response)
-            page = page_of(lease, response, wire)
-            with exchange.mark():
-                given = self._of_page(page, response, read, exchange.to_render)
-            items = given if isinstance(given, list) else await self._late(page, given)
-        await self.services[PagePipeline].complete(page)
+        errors = self.errors
+        read = exchange.page
+        if read is None:  # the triage middleware is not in the chain
+            coming = self.services[PageReader].read(exchange.lease, response)
+            read = coming if isinstance(coming, ReadPage) else await coming
+        with exchange.mark():
+            ending = Ending.of(exchange.lease, self._outcome(exchange, response, read))
+            items = self._extracted(ending, response)
+            self.choose_links(ending)
+        if not isinstance(items, list):
+            items = await self._late(ending, items)
+        await self.services[PagePipeline].complete(ending)
         if self.errors == errors:
             self.errors_in_a_row = 0
         return items
 
-    async def _read(self, exchange: LeasedExchange, response: Response) -> ReadPage:
-        """What the answer says; without the triage middleware nothing has asked for that yet."""
-        if exchange.page is None:
-            page = self.services[PageReader].read(exchange.lease, response)
-            exchange.page = page if isinstance(page, ReadPage) else await page
-        return exchange.page
-
-    def _of_page(self, page: Page, response: Response, read: ReadPage, to_render: bool) -> Any:
-        """Read the answer into ``page``; the list of items of a spider that derives from this one, or what gives it."""
-        lease = page.lease
-        items: Any = []
+    def _outcome(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> Outcome:
+        lease, wire, rendered = exchange.lease, exchange.wire, exchange.rendered
+        if wire is None and rendered is None:
+            return failed(lease, Reason.MIDDLEWARE, "a downloader middleware answered")
+        if read.fault:
+            self.count_error()
+        if rendered is not None:
+            return rendered_page(lease.row, rendered, read)
+        assert wire is not None
+        if lease.is_hub:
+            return self._of_hub(response, lease, wire)
         try:
-            if response.status in REDIRECTS:
-                self._redirect(page, header(response.headers, b"Location"))
-            elif lease.is_robots:
-                if 200 <= response.status < 300:
-                    take_robots(page, response.flags)
-                if self.sitemaps and response.status == 200 and not page.unusable:
-                    self._take(page, self.lists.of_robots(lease.row, parse_robots(page.body, self.token)))
-            elif read.unread:
-                self._not_read(page, read)
-            elif response.status == 200:
-                self._take_read(page, response, read, to_render)
-            if read.challenge:
-                page.reason = Reason.CHALLENGE
-                page.notes.append(("challenge", read.challenge))
-            if response.status == 200 and not lease.is_robots:
-                given = self.extract(response)
-                items = given if is_late(given) else list(arg_to_iter(given))
-        except Exception:
-            self._ours(page)
-        self.choose_links(page)
-        return items
+            page = self._outcomes.fetched(lease.row, response, wire, read, to_render=exchange.to_render)
+            self._pass_on(page, lease, response, read)
+        except Exception as error:
+            return page_of(response, wire)._replace(error=self._own_error(lease, error))
+        return page
 
-    async def _late(self, page: Page, given: Any) -> list[Any]:
-        """The items of an ``async def extract``; meanwhile others are read, so the page is no suspect for a crash."""
+    def _pass_on(self, page: FetchedPage, lease: Lease, response: Response, read: ReadPage) -> None:
+        """Queue a redirect's target, ask a feed's hub to push, and count entries that a sitemap may not list."""
+        if page.target is not None:
+            self.services[Intake].add([page.target])
+        if read.foreign:
+            self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
+        if read.feed is not None:
+            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
+            if self.services[WebSub].feed_met(lease, links, read.feed):
+                self.crawler.stats.inc_value("websub/asked")
+
+    def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> FetchedPage:
+        """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
+        page = page_of_hub(response, wire)
+        if response.status in (307, 308):
+            target = Base(lease.row.url).join(header(response.headers, b"Location"))
+            if target is not None and not redirected_enough(lease.row):
+                self.services[WebSub].hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
+                return page._replace(location=target.url, error="")
+        return page
+
+    def _extracted(self, ending: Ending, response: Response) -> Any:
+        """The list of a derived spider's items, or what must be awaited for it."""
+        lease, outcome = ending.lease, ending.outcome
+        if not isinstance(outcome, FetchedPage) or response.status != 200 or lease.is_robots or lease.is_hub:
+            return []
+        try:
+            given = self.extract(response)
+            return given if is_late(given) else list(arg_to_iter(given))
+        except Exception as error:
+            ending.outcome = outcome._replace(error=self._own_error(lease, error))
+            return []
+
+    async def _late(self, ending: Ending, given: Any) -> list[Any]:
+        """The items of an ``async def extract``. Other pages are read meanwhile, so this one is not marked."""
         try:
             return await items_of(given)
-        except Exception:
-            self._ours(page)
+        except Exception as error:
+            assert isinstance(ending.outcome, FetchedPage)
+            ending.outcome = ending.outcome._replace(error=self._own_error(ending.lease, error))
             return []
 
     def extract(self, response: Response) -> Any:
-        """For spiders that derive from this one: items of an answer with status 200, beside what is archived.
+        """For derived spiders: the items of a response with status 200, which is archived in any case.
 
         May be all that a Scrapy callback may be: a generator, a list, one item, ``async def``.
         """
         return () if type(self).parse is WebSpider.parse else self.parse(response)
 
+    def choose_links(self, page: Ending) -> None:
+        """For derived spiders that follow fewer links: they replace ``page.found``."""
+
     async def on_error(self, failure: Failure) -> None:
-        """No usable answer: the attempt is logged and judged all the same."""
-        failed: Any = failure  # Scrapy adds the request to Twisted's class
-        lease = lease_in(failed.request)
-        if lease is None:
+        """No usable response: the attempt is logged and judged all the same."""
+        request: Request = cast("Any", failure).request  # Scrapy adds it to Twisted's class
+        lease, error = lease_in(request), failure.value
+        if lease is None or error is None:
             return
-        error = failure.value
         if isinstance(error, LeaseOver):
-            self.services[PagePipeline].put_back(Page(lease, lease.row.url, Reason.INTERNAL_ERROR))
+            self.services[PagePipeline].put_back(lease)
             return
-        page = Page(lease, lease.row.url, Reason.INTERNAL_ERROR, error=str(error))
-        if isinstance(error, FetchError):
-            page.reason, page.wire, page.error = error.reason, error.wire, error.detail or str(error)
-            if isinstance(error, RenderFailed):
-                page.rendered, page.again = error.rendered, error.again
-        elif isinstance(error, Refused):
-            page.reason = error.reason
-        elif isinstance(error, IgnoreRequest):  # a middleware of the project
-            page.reason, page.unusable = Reason.MIDDLEWARE, lease.is_robots
-        else:
-            logger.error("unexpected failure of %s", page.url, exc_info=failure_to_exc_info(failure))
+        outcome = outcome_of_error(lease, error)
+        if outcome.reason is Reason.INTERNAL_ERROR:
+            logger.error("unexpected failure of %s", lease.row.url, exc_info=failure_to_exc_info(failure))
             self.count_error()
-        await self.services[PagePipeline].complete(page)
+        await self.services[PagePipeline].complete(Ending.of(lease, outcome))
 
-    def _read_for_a_person(self, response: Response) -> list[Any]:
-        """The facts of a page as one plain item, and a Request for each link, which every gate judges."""
-        page = PageView(self.crawler, response)
-        facts = {
-            "url": page.url,
-            "status": page.status,
-            "title": page.title,
-            "words": page.words,
-            "encoding": page.facts.encoding,
-            "canonical": page.canonical,
-            "noindex": page.facts.noindex,
-            "nofollow": page.facts.nofollow,
-            "triage": str(page.triage or ""),
-            "robots": page.robots,
-            "links": {link.url: link.refusal or "open" for link in page.links},
-        }
-        return [facts, *(Request(link.url) for link in page.links if not link.refusal)]
-
-    # --- reading --------------------------------------------------------------------------------
-
-    def _redirect(self, page: Page, location: str) -> None:
-        target = Base(page.url).join(location) if location else None
-        if target is None:
-            return
-        page.location = target.url
-        lease = page.lease
-        if lease.is_robots:
-            return  # the frontier follows it on the origin's behalf
-        if redirected_enough(lease.row):
-            page.error = f"more than {MAX_REDIRECTS} redirects in a row"
-            return
-        self.services[Intake].add([redirected(lease.row, target)])
-
-    def _take_read(self, page: Page, response: Response, read: ReadPage, to_render: bool) -> None:
-        """What a page, a sitemap or a feed says."""
-        page.found, page.changed = read.found, read.changed
-        page.error = read.flaw or page.error
-        if read.foreign:
-            self.crawler.stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", read.foreign)
-        if page.lease.row.flags & FLAG_SITEMAP:
-            return
-        if read.feed is not None:
-            page.is_feed = True
-            links = [value.decode("latin-1") for value in response.headers.getlist("Link")]
-            if self.services[WebSub].feed_met(page.lease, links, read.feed):
-                self.crawler.stats.inc_value("websub/asked")
-        elif read.facts is not None:
-            page.notes += page_notes(read.facts)
-            if read.triage.signals and not read.challenge:
-                page.notes.append(("triage", str(read.triage)))
-            if to_render:
-                page.to_render = read.facts.words, read.links
-            else:
-                _take_text(page, read)
-        page.notes += ai_use(self.services[Frontier].state.robots.content_signals(page.url), response.headers)
-
-    def _of_hub(self, response: Response, lease: Lease, wire: Wire) -> Page:
-        """A hub that cannot take our request may name another (307 or 308, WebSub 5.1): it is asked the same."""
-        page = page_of_hub(lease, response, wire)
-        if response.status in (307, 308):
-            target = Base(page.url).join(header(response.headers, b"Location"))
-            if target is not None and not redirected_enough(lease.row):
-                page.location, page.error = target.url, ""
-                self.services[WebSub].hub_moved(lease, target, hops_to(lease.row, HOP_REDIRECT))
-        return page
-
-    def _rendered(self, response: Response, lease: Lease, read: ReadPage, rendered: Rendered) -> Page:
-        """What the browser made of a page: its links are the page's, and what it gained is remembered."""
-        page = Page(lease, lease.row.url, Reason.RENDERED, body=response.body, rendered=rendered)
-        if read.facts is None:
-            self._not_read(page, read)
-            return page
-        page.notes = page_notes(read.facts)
-        page.gained = read.facts.words, read.links
-        _take_text(page, read)
-        if read.challenge:
-            page.reason = Reason.CHALLENGE
-            page.notes.append(("challenge", read.challenge))
-        page.found = read.found
-        if not read.facts.nofollow:
-            page.found = [*read.found, *navigated(lease.row, rendered.navigations)]
-        return page
-
-    def choose_links(self, page: Page) -> None:
-        """For spiders that follow less than all."""
-
-    def _take(self, page: Page, listed: Listed) -> None:
-        """What a robots.txt, a sitemap or a feed names."""
-        page.found, page.changed = listed.found, listed.changed
-        page.error = listed.flaw
-        stats = self.crawler.stats
-        if listed.foreign:
-            stats.inc_value(f"refused/{Reason.FOREIGN_ENTRY}", listed.foreign)
-
-    # --- our own errors -------------------------------------------------------------------------
-
-    def _not_read(self, page: Page, read: ReadPage) -> None:
-        page.error = read.unread
-        page.notes.append(("unread", read.unread))
-        if read.fault:
-            self.count_error()
-
-    def _ours(self, page: Page) -> None:
-        logger.exception("could not read %s", page.url)
-        page.error = "could not be read"
+    def _own_error(self, lease: Lease, error: Exception) -> str:
+        """Count an error of ours that a page met; what the request log says of the page."""
+        logger.error("could not read %s", lease.row.url, exc_info=error)
         self.count_error()
+        return "could not be read"
 
     def count_error(self) -> None:
         """One more error of our own; many in a row stop the crawl."""
@@ -380,10 +269,3 @@ class WebSpider(Spider):
             engine = self.crawler.engine
             assert engine is not None
             deferred_from_coro(engine.close_spider_async(reason="errors_in_a_row"))
-
-
-def _take_text(page: Page, read: ReadPage) -> None:
-    """What a page's text says of it."""
-    assert read.facts is not None
-    page.text, page.canonical = read.facts.text, read.facts.canonical
-    page.text_marks, page.fingerprint, page.fingerprinted = read.text_marks, read.fingerprint, read.fingerprinted

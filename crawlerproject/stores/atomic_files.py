@@ -48,7 +48,8 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 
 def new_file(path: Path, mode: int = _ANY) -> BinaryIO:
     """A file of ours at ``path``, for writing: what was there, such as a link that another user put there, is not
-    followed but removed. ``mode`` as for ``os.open``, less the umask."""
+    followed but removed. ``mode`` as for ``os.open``, less the umask.
+    """
     path.unlink(missing_ok=True)
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode), "wb")
 

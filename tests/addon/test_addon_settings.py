@@ -19,8 +19,8 @@ ROBOTS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 # What of Scrapy's defaults is otherwise for spiders that are not ours; docs/addon.md tells why.
 OTHERWISE = {
     "ADDONS", "SPIDER_MODULES", "TWISTED_REACTOR", "ASYNCIO_EVENT_LOOP", "USER_AGENT", "LOG_FORMATTER",
-    "DOWNLOAD_HANDLERS", "DOWNLOAD_HANDLERS_BASE", "DOWNLOADER_MIDDLEWARES", "SCHEDULER_PRIORITY_QUEUE",
-    "CONCURRENT_REQUESTS",
+    "DOWNLOAD_HANDLERS", "DOWNLOAD_HANDLERS_BASE", "DOWNLOADER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES_BASE",
+    "SCHEDULER_PRIORITY_QUEUE", "CONCURRENT_REQUESTS",
 }  # fmt: skip
 # A project's own, one for each way in which the add-on could be in its way.
 THEIRS: dict[str, Any] = {
@@ -59,7 +59,8 @@ def test_other_spiders_keep_scrapys_defaults() -> None:
 
     names = [name for name in dir(default_settings) if name.isupper()]
     assert {name for name in names if settings[name] != getattr(default_settings, name)} <= OTHERWISE
-    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {ROBOTS: None}
+    assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {}
+    assert set(default_settings.DOWNLOADER_MIDDLEWARES_BASE) - set(settings["DOWNLOADER_MIDDLEWARES_BASE"]) == {ROBOTS}
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     assert (handlers["http"], handlers["https"], handlers["ftp"]) == (SCRAPY_HANDLER, SCRAPY_HANDLER, None)
     assert settings["USER_AGENT"] == "PoliteCrawler/1.0"
@@ -116,4 +117,3 @@ def test_our_spiders_have_none_of_scrapys_downloader_middlewares() -> None:
     chain = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
 
     assert {str(component).partition(".")[0] for component in chain} == {"crawlerproject"}
-    assert not settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")

@@ -13,7 +13,7 @@ from scrapy.cmdline import execute
 from crawlerproject.rules.archive.warc_records import Context, Exchange, Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archive import Archive, Written
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, pack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord
 from crawlerproject.stores.rocks.store import RocksStore
@@ -56,11 +56,8 @@ def archive_of(folder: Path, clock: Callable[[], float] = lambda: STARTED_AT) ->
     return Archive(
         CrawlDir(folder),
         None,
-        prefix="crawl",
-        max_bytes=10**9,
-        host_name="host.test",
+        WarcSeries("crawl", "host.test", 10**9, [("software", "crawlerproject/1.0"), ("isPartOf", "small")]),
         keep_days=31,
-        description=[("software", "crawlerproject/1.0"), ("isPartOf", "small")],
         clock=clock,
     )
 

@@ -13,8 +13,8 @@ from crawlerproject.inspection.verification import Verification
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.captures import Captures
-from crawlerproject.stores.archive.lost_captures import rows_lost
-from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open, unpack_open
+from crawlerproject.stores.archive.lost_captures import LostPages
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, pack_open, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
@@ -35,13 +35,10 @@ class Process:
         self.archive = Archive(
             CrawlDir(folder),
             unpack_open(self.store.fact(ARCHIVE_FACT)),
-            prefix="crawl",
-            max_bytes=60_000,
-            host_name="host.test",
+            WarcSeries("crawl", "host.test", 60_000, [("software", "crawlerproject/1.0")]),
             keep_days=31,
-            description=[("software", "crawlerproject/1.0")],
             clock=lambda: STARTED_AT,
-            lost=lambda rows, kept: rows_lost(self.store, folder / "log", rows, kept, time.time(), count_rows),
+            lost=LostPages(self.store, folder / "log", time.time(), count_rows).rows_lost,
         )
         self.changes = Changes()
         self.unfetched = [row for host in self.store.hosts_with_work() for row in self.store.head(host, 1000)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,17 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.guard.guard import guard_of
-from crawlerproject.items import Page
+from crawlerproject.items import Ending, FetchedPage, PageText
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.wire import Wire
@@ -56,6 +59,11 @@ class FullStore(MemoryStore):
         """StorageError without room."""
         if self.full:
             raise StorageError(self.full)
+
+
+def run_of(clock: Callable[[], float] | None = None) -> Run:
+    """A run that excludes no host."""
+    return Run(Stats(), NeverCrawlLists([], 60.0), clock=clock)
 
 
 def settings_of(**given: Any) -> Settings:
@@ -93,7 +101,7 @@ class Bench:
         self.settings = settings_of(**{name: value for name, value in given.items() if name.isupper()})
         arguments = {name: value for name, value in given.items() if not name.isupper()}
         self.spider = spider_of(self.settings, **arguments)
-        self.run = Run(self.stats, clock=lambda: self.now)
+        self.run = Run(self.stats, never_crawl_of(self.settings), clock=lambda: self.now)
         self.member = Solo(self.store)  # type: ignore[arg-type]
         self.session: Session = assembled(self.settings, self.folder, self.spider, self.run, self.member)
         self.frontier = self.session.frontier
@@ -141,8 +149,8 @@ class Bench:
         return Bench(to, store=self.store, now=self.now + 100)
 
 
-def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"words", **more: Any) -> Page:
-    """An answer to a lease; ``text`` makes it an HTML page that was read."""
+def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"words", **more: Any) -> Ending:
+    """The end of a lease that was answered; ``text`` makes it an HTML page that was read."""
     head = b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
     wire = Wire(
         request_bytes=b"GET / HTTP/1.1\r\n\r\n",
@@ -156,7 +164,9 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
         received_bytes=len(head) + len(body),
     )
     reason = more.pop("reason", Reason.FETCHED if status == 200 else Reason.HTTP_ERROR)
-    return Page(lease, lease.row.url, reason, wire=wire, body=body, **more)
+    text, canonical = more.pop("text", None), more.pop("canonical", None)
+    read = None if text is None else PageText((), canonical, text)
+    return Ending.of(lease, FetchedPage(reason, wire, body, text=read, **more))
 
 
 class Answers:

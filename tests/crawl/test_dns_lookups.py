@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.dns_lookups import DnsLookups
-from crawlerproject.crawl.run import Run
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.reasons import Reason
-from tests.crawl.sessions import Stats
+from tests.crawl.sessions import run_of
 
 
 class Resolver:
@@ -65,7 +64,7 @@ class Looking:
     """Look-ups of a frontier, and what came of them."""
 
     def __init__(self) -> None:
-        self.resolver, self.frontier, self.run = Resolver(), Frontier(), Run(Stats(), clock=lambda: 1000.0)
+        self.resolver, self.frontier, self.run = Resolver(), Frontier(), run_of(lambda: 1000.0)
         self.leases: list[tuple[Any, FetchError | None]] = []
         self.nothing = 0
         parts: Any = (self.resolver, self.frontier)

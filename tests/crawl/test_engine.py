@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl.engine import Engine
-from crawlerproject.crawl.run import Run
 from crawlerproject.errors import FrontierDamaged
-from tests.crawl.sessions import Stats
+from tests.crawl.sessions import run_of
 
 
 class Scrapys:
@@ -44,7 +43,7 @@ def scrapys() -> Scrapys:
 
 def engine_of(scrapys: Scrapys | None) -> Engine:
     """Ours, before that one."""
-    return Engine(SimpleNamespace(engine=scrapys), Run(Stats()))  # type: ignore[arg-type]
+    return Engine(SimpleNamespace(engine=scrapys), run_of())  # type: ignore[arg-type]
 
 
 def test_it_is_asked_to_ask(scrapys: Scrapys) -> None:

@@ -11,7 +11,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import Limits
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
-from tests.crawl.sessions import Stats
+from tests.crawl.sessions import run_of
 
 
 def limits(
@@ -25,7 +25,7 @@ def limits(
 @pytest.fixture
 def run() -> Run:
     """A new one."""
-    return Run(Stats())
+    return run_of()
 
 
 def test_without_a_limit_only_the_most_in_flight_counts(run: Run) -> None:
@@ -49,7 +49,7 @@ def test_the_number_of_pages_is_never_exceeded(run: Run) -> None:
 def test_pages_and_bytes_count_over_all_starts(run: Run) -> None:
     """As committed; a second start does not begin at nothing."""
     store = MemoryStore()
-    before = Run(Stats())
+    before = run_of()
     book = TotalsBook(store, before.tallies, 0.0)
     before.tallies.pages, before.tallies.bytes = 6, 1000
     store.apply(Changes(facts=book.facts()))

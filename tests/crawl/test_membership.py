@@ -28,20 +28,20 @@ class Fleet:
         links = SimpleNamespace(filter=SimpleNamespace(told=lambda: told))
         self.store = SimpleNamespace(links=links, reach=lambda: None, at_hand=lambda hosts: None)
         self.fleet = SimpleNamespace(worker="w1")
-        self.outbox: list[DiscoveredUrl] = []
+        self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl]())
+        self.exchange.read = self.exchange.deliver = self.exchange.deliver_now = lambda *given: None
+        self.exchange.settle = self.close = lambda: None
+        self.held = SimpleNamespace(may_ask=lambda host: host == "a.test", ask_until=lambda host: 77.0)
         self.counts: dict[str, int] = {}
         self.done = False
         self.turned: list[bool] = []
-        self.read = self.deliver = self.deliver_now = self.settle = self.close = lambda *given: None
-        self.may_ask, self.ask_until = lambda host: host == "a.test", lambda host: 77.0
 
     def begin(self) -> float:
         """The store's clock."""
         return 5000.0
 
-    async def turn(self, frontier: Any, learned: Any, counts: dict[str, int], *, idle: bool) -> None:
+    async def turn(self, frontier: Any, learned: Any, *, idle: bool) -> None:
         """Renew, report."""
-        self.counts = counts
         self.turned.append(idle)
 
 
@@ -88,7 +88,7 @@ def test_a_worker_keeps_what_it_finds_for_the_next_commit(bench: Bench) -> None:
     fleet = Fleet()
 
     assert member(fleet).take(FOUND, bench.frontier, bench.now) == 0
-    assert fleet.outbox == FOUND
+    assert fleet.exchange.outbox == FOUND
 
 
 def test_a_worker_has_finished_when_all_agree(bench: Bench) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from crawlerproject.crawl.run import Run
 from crawlerproject.stores.operator_files.control import Pauses
-from tests.crawl.sessions import Stats
+from tests.crawl.sessions import run_of
 
 
 @pytest.fixture
 def run() -> Run:
     """A new one."""
-    return Run(Stats())
+    return run_of()
 
 
 def test_the_clock_is_the_machines_until_a_fleet_has_another(run: Run) -> None:

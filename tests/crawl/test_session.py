@@ -53,7 +53,7 @@ def test_after_a_crash_what_was_not_committed_is_fetched_again(tmp_path: Path) -
     again = bench.crash(tmp_path / "second")
 
     assert again.session.archive.warc.state() == state
-    assert again.page_lease().row.url == second.url
+    assert again.page_lease().row.url == second.lease.row.url
 
 
 def test_what_found_no_room_is_tried_at_the_end(tmp_path: Path) -> None:
@@ -139,7 +139,11 @@ def test_a_session_that_cannot_begin_is_tried_again(opened: Opened, error: Excep
 def test_a_session_that_fails_half_way_closes_its_store(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the next try would find it locked."""
     closed: list[FullStore] = []
-    monkeypatch.setattr(FullStore, "close", lambda store: closed.append(store))
+
+    def close(store: FullStore) -> None:
+        closed.append(store)
+
+    monkeypatch.setattr(FullStore, "close", close)
 
     def fail(*given: object, continued: bool) -> Any:
         raise OperatorError("not this one")

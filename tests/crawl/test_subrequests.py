@@ -16,7 +16,7 @@ from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.errors import FetchError, LeaseOver
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.guard.refusal import Refused
-from crawlerproject.items import Page
+from crawlerproject.items import Ending, FetchedPage
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.reasons import Reason
 from crawlerproject.wire import Wire
@@ -28,17 +28,17 @@ class Pipeline:
     """Notes what comes of pages."""
 
     def __init__(self) -> None:
-        self.completed: list[Page] = []
-        self.back: list[Page] = []
+        self.completed: list[Ending] = []
+        self.back: list[Any] = []
         self.errors = 0
 
-    async def complete(self, page: Page) -> None:
+    async def complete(self, ending: Ending) -> None:
         """To the archive."""
-        self.completed.append(page)
+        self.completed.append(ending)
 
-    def put_back(self, page: Page) -> None:
+    def put_back(self, lease: Any) -> None:
         """To the queue."""
-        self.back.append(page)
+        self.back.append(lease)
 
     def count_error(self) -> None:
         """A fault of ours."""
@@ -70,6 +70,12 @@ class Asked:
         asyncio.run(self.answers.on_error(failure))
 
 
+def fetched(ending: Ending) -> FetchedPage:
+    """A response, whatever its status."""
+    assert isinstance(ending.outcome, FetchedPage)
+    return ending.outcome
+
+
 @pytest.fixture
 def asked() -> Asked:
     """One that is under way."""
@@ -82,7 +88,7 @@ def test_the_answer_goes_to_the_page_and_to_the_archive(asked: Asked) -> None:
     response = asked.answer(200)
 
     assert asked.told == [response]
-    assert [page.body for page in asked.pipeline.completed] == [b"alert(1)"]
+    assert [fetched(ending).body for ending in asked.pipeline.completed] == [b"alert(1)"]
 
 
 def test_a_redirect_names_its_target(asked: Asked) -> None:
@@ -90,14 +96,14 @@ def test_a_redirect_names_its_target(asked: Asked) -> None:
     asked.exchange.wire = Wire(status=302)
     asked.answer(302, {"Location": "/other.js"})
 
-    assert asked.pipeline.completed[0].location == "http://a.test/other.js"
+    assert fetched(asked.pipeline.completed[0]).location == "http://a.test/other.js"
 
 
 def test_an_answer_that_a_middleware_made(asked: Asked) -> None:
     """Nothing was fetched: the page gets an error, and nothing is archived as the server's."""
     asked.answer(200)
 
-    assert asked.pipeline.completed[0].reason is Reason.MIDDLEWARE
+    assert asked.pipeline.completed[0].outcome.reason is Reason.MIDDLEWARE
     assert isinstance(asked.told[0], RuntimeError)
 
 
@@ -115,7 +121,7 @@ def test_why_there_is_none(asked: Asked, error: Exception, reason: Reason) -> No
     asked.fail(error)
 
     assert asked.told == [error]
-    assert [page.reason for page in asked.pipeline.completed] == [reason]
+    assert [ending.outcome.reason for ending in asked.pipeline.completed] == [reason]
     assert asked.pipeline.errors == (reason is Reason.INTERNAL_ERROR)
 
 
@@ -124,4 +130,4 @@ def test_a_lease_that_ran_out_goes_back(asked: Asked) -> None:
     asked.fail(LeaseOver("over"))
 
     assert asked.pipeline.completed == []
-    assert len(asked.pipeline.back) == 1
+    assert asked.pipeline.back == [asked.exchange.lease]

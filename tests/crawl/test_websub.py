@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.feeds.feeds import read_feed
 from crawlerproject.rules.feeds.websub import HubReply
 from crawlerproject.rules.url.urls import parse
-from tests.crawl.sessions import Stats
+from tests.crawl.sessions import run_of
 
 FEED = read_feed(b'<feed><link rel="hub" href="http://hub.test/"/></feed>')
 LEASE: Any = SimpleNamespace(row="the row")
@@ -32,9 +31,9 @@ class Subscriptions:
         self.told.append(what)
         return True
 
-    def met(self, row: Any, links: Any, feed: Any, now: float) -> bool:
+    def feed_read(self, row: Any, links: Any, feed: Any, now: float) -> bool:
         """A feed names a hub."""
-        return self._note("met", row, now)
+        return self._note("read", row, now)
 
     def moved(self, row: Any, target: Any, hops: str, now: float) -> None:
         """A hub redirects."""
@@ -84,7 +83,7 @@ class Made:
     """WebSub and what is around it."""
 
     def __init__(self, *, reachable: bool = True) -> None:
-        self.subscriptions, self.intake, self.run = Subscriptions(), Intake(), Run(Stats(), clock=lambda: 1000.0)
+        self.subscriptions, self.intake, self.run = Subscriptions(), Intake(), run_of(lambda: 1000.0)
         parts: Any = (self.subscriptions if reachable else None, self.intake)
         self.websub = WebSub(*parts, self.run)
 
@@ -100,7 +99,7 @@ def test_a_feed_that_names_a_hub(made: Made) -> None:
     assert made.websub.feed_met(LEASE, [], FEED) is True
     made.websub.hub_moved(LEASE, parse("http://other.test/"), "LR")
 
-    assert made.subscriptions.told == [("met", "the row", 1000.0), ("moved", "the row", "http://other.test/")]
+    assert made.subscriptions.told == [("read", "the row", 1000.0), ("moved", "the row", "http://other.test/")]
 
 
 def test_without_room_the_crawl_pauses(made: Made) -> None:

@@ -1,4 +1,4 @@
-"""kill -9 at random moments: nothing lost, nothing twice, nothing torn, no host hurried. (The long one: benchmarks.)"""
+"""kill -9 at random moments: nothing lost, nothing twice, nothing torn, no host hurried (benchmarks has a long one)."""
 
 from __future__ import annotations
 

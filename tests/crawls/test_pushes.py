@@ -122,7 +122,8 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushed]:
 
 def test_a_recrawl_goes_to_a_known_page_at_once_when_it_is_pushed(tmp_path: Path) -> None:
     """The subscription outlives the first run: the hub is not asked again. What was visited a moment ago is not due,
-    until the hub says that it changed; entries that the push names beside it, and are new, are crawled too."""
+    until the hub says that it changed; entries that the push names beside it, and are new, are crawled too.
+    """
     port = free_port()
     with servers(tmp_path) as web:
         with crawling(web, tmp_path, port):
@@ -247,7 +248,8 @@ def test_strangers_find_nothing(pushed: Pushed) -> None:
 
 def test_bodies_and_connections_are_bounded_in_total(pushed: Pushed) -> None:
     """Unknown callbacks are refused before the body; of bodies at once a fifth of the largest size finds no room; and
-    of a hundred connections 64 are held. Afterwards pushes are taken in as before."""
+    of a hundred connections 64 are held. Afterwards pushes are taken in as before.
+    """
     port = int(re.findall(r":(\d+)", pushed.callback.rpartition("/")[0])[-1])
     with contextlib.ExitStack() as stack:
         held = []

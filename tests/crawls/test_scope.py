@@ -79,7 +79,8 @@ def test_a_path_a_moved_seed_and_patterns(tmp_path: Path) -> None:
 
 def test_seeds_with_options_beside_seeds_without(tmp_path: Path) -> None:
     """Each line says what of its own host belongs to the crawl; a changed line must be accepted, an added pattern holds
-    for what is queued already."""
+    for what is queued already.
+    """
     with arena(tmp_path) as web:
         sites(web)
         listed = tmp_path / "seeds.txt"

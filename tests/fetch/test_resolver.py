@@ -91,7 +91,8 @@ async def resolving(
     transport, server = await loop.create_datagram_endpoint(NameServer, local_addr=("127.0.0.1", 0))
     address = "{}:{}".format(*transport.get_extra_info("sockname"))
     clock = Clock()
-    resolver = Resolver(hosts, [address], rules or AddressRules(), clock=clock, **options)
+    given = {"timeout_seconds": 10.0, "max_per_second": 500.0} | options
+    resolver = Resolver(hosts, [address], rules or AddressRules(), clock=clock, **given)
     try:
         yield resolver, server, clock
     finally:
@@ -184,7 +185,7 @@ def test_answers_are_kept_for_their_time() -> None:
 )
 def test_a_name_that_moves_inside_is_refused(monkeypatch: pytest.MonkeyPatch, inside: str) -> None:
     """DNS rebinding: public at first, inside when that is over (TTL 0: c-ares itself keeps answers for their TTL)."""
-    kind = inside.split()[0]
+    kind = inside.split(maxsplit=1)[0]
 
     async def main() -> None:
         async with resolving() as (resolver, _, clock):

@@ -11,7 +11,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.parse.lists import Lists
+from crawlerproject.parse.lists import entries_of_feed, entries_of_sitemap, sitemaps_of_robots
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed
 from crawlerproject.rules.feeds.xml_entries import Entry
@@ -195,14 +195,14 @@ def flags_of(found: list[DiscoveredUrl]) -> list[int]:
 def test_sitemaps_in_other_domains_are_strangers() -> None:
     """A robots.txt may name them; whoever is asked for them did not."""
     rules = parse_robots(b"Sitemap: /1.xml\nSitemap: http://www.a.org/2.xml\nSitemap: http://victim.org/3.xml\n", "Bot")
-    listed = Lists().of_robots(row(SITE + "/robots.txt", FLAG_ROBOTS, SITE), rules)
+    listed = sitemaps_of_robots(row(SITE + "/robots.txt", FLAG_ROBOTS, SITE), rules)
     assert flags_of(listed.found) == [FLAG_SITEMAP, FLAG_SITEMAP, FLAG_SITEMAP | FLAG_STRANGER]
 
 
 def test_pages_of_a_cross_submitted_sitemap_are_their_hosts_own() -> None:
     """Its own robots.txt names the sitemap, wherever that is kept."""
     body = b"<urlset><url><loc>http://a.org/1</loc></url><url><loc>http://b.org/2</loc></url></urlset>"
-    listed = Lists().of_sitemap(row("http://files.org/a.xml", FLAG_SITEMAP | FLAG_STRANGER, SITE), body)
+    listed = entries_of_sitemap(row("http://files.org/a.xml", FLAG_SITEMAP | FLAG_STRANGER, SITE), body)
     assert [(found.address.url, found.flags) for found in listed.found] == [(SITE + "/1", FLAG_LISTED)]
     assert listed.foreign == 1
 
@@ -210,7 +210,7 @@ def test_pages_of_a_cross_submitted_sitemap_are_their_hosts_own() -> None:
 def test_a_feed_speaks_for_its_domain() -> None:
     """Entries elsewhere are a stranger's, and no word about when others' pages changed."""
     feed = Feed("rss", [Entry(SITE + "/1", 100.0), Entry("http://b.org/2", 100.0)])
-    listed = Lists().of_feed(row(SITE + "/feed"), feed, "L")
+    listed = entries_of_feed(row(SITE + "/feed"), feed, "L")
     assert flags_of(listed.found) == [FLAG_LISTED, FLAG_STRANGER]
     assert [address.url for address, _ in listed.changed] == [SITE + "/1"]
 

@@ -26,7 +26,7 @@ def test_an_innocent_site_is_crawled_whole_and_its_gaps_are_seen(tmp_path: Path)
 def test_a_crawl_is_stopped_once_something_was_seen_and_continues(tmp_path: Path) -> None:
     """Two starts on one folder ask no page twice."""
     with arena(tmp_path) as web:
-        seeds = web.innocent(), web.site("other.test", lambda asked: _front(asked))
+        seeds = web.innocent(), web.site("other.test", _front)
 
         web.crawl(*seeds, until=lambda: len(web.of("innocent.test")) >= 5)
         web.crawl(*seeds, until=lambda: len(web.of("innocent.test")) >= 10)

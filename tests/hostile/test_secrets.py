@@ -85,7 +85,7 @@ def test_what_a_crawl_leaves_is_closed_and_holds_no_password(tmp_path: Path) -> 
 def test_a_new_folder_is_closed_and_its_archive_open(tmp_path: Path) -> None:
     """WARC and index are for everyone the umask lets in; a hub's secret stands in the frontier alone."""
     with arena(tmp_path) as web:
-        seed = web.site("a.test", lambda asked: _front(asked))
+        seed = web.site("a.test", _front)
         done = web.crawl(seed)
 
     assert mode(done.folder / "frontier") == 0o700

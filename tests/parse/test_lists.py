@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.parse.lists import MAX_FILES, Listed, Lists
+from crawlerproject.parse.lists import MAX_FILES, Listed, entries_of_feed, entries_of_sitemap, sitemaps_of_robots
 from crawlerproject.rules.feeds.feeds import read_feed
 from crawlerproject.rules.feeds.sitemaps import MAX_INDEX_DEPTH
 from crawlerproject.rules.robots.policy import parse_robots
@@ -33,7 +33,7 @@ def sitemap(*pages: str, index: bool = False) -> bytes:
 def test_robots_txt_names_sitemaps() -> None:
     """Relative ones too; one of another domain is a stranger's, and speaks for the origin that named it."""
     rules = parse_robots(b"Sitemap: /one.xml\nSitemap: http://cdn.b.test/two.xml\nSitemap: ftp://a.test/3", "TestBot")
-    listed = Lists().of_robots(row_of("http://a.test/robots.txt", hops="", note="http://a.test"), rules)
+    listed = sitemaps_of_robots(row_of("http://a.test/robots.txt", hops="", note="http://a.test"), rules)
 
     assert urls(listed) == ["http://a.test/one.xml", "http://cdn.b.test/two.xml"]
     assert [item.flags for item in listed.found] == [FLAG_SITEMAP, FLAG_SITEMAP | FLAG_STRANGER]
@@ -44,7 +44,7 @@ def test_robots_txt_names_sitemaps() -> None:
 def test_one_file_names_so_many_sitemaps() -> None:
     """The rest is left out, and that is said."""
     index = sitemap(*(f"http://a.test/{number}.xml" for number in range(MAX_FILES + 1)), index=True)
-    listed = Lists().of_sitemap(row_of("http://a.test/index.xml"), index)
+    listed = entries_of_sitemap(row_of("http://a.test/index.xml"), index)
 
     assert (len(listed.found), listed.flaw) == (MAX_FILES, "more than 5,000 sitemaps")
 
@@ -52,7 +52,7 @@ def test_one_file_names_so_many_sitemaps() -> None:
 def test_a_sitemap_lists_pages_with_their_dates() -> None:
     """One link deeper, and listed by their own host."""
     row = row_of("http://a.test/sitemap.xml", note="http://a.test")
-    listed = Lists().of_sitemap(row, sitemap("http://a.test/1", "http://a.test/2"))
+    listed = entries_of_sitemap(row, sitemap("http://a.test/1", "http://a.test/2"))
 
     assert urls(listed) == ["http://a.test/1", "http://a.test/2"]
     assert {(item.depth, item.hops, item.flags) for item in listed.found} == {(1, "MM", FLAG_LISTED)}
@@ -65,8 +65,8 @@ def test_a_sitemap_lists_pages_with_their_dates() -> None:
 def test_a_sitemap_speaks_for_the_host_that_declared_it() -> None:
     """For its own where nobody did. Entries of others are counted, what is no URL is not."""
     body = sitemap("http://a.test/1", "http://evil.test/", "http://cdn.b.test/2", "//")
-    declared = Lists().of_sitemap(row_of("http://cdn.b.test/sitemap.xml", note="http://a.test"), body)
-    alone = Lists().of_sitemap(row_of("http://cdn.b.test/sitemap.xml"), body)
+    declared = entries_of_sitemap(row_of("http://cdn.b.test/sitemap.xml", note="http://a.test"), body)
+    alone = entries_of_sitemap(row_of("http://cdn.b.test/sitemap.xml"), body)
 
     assert (urls(declared), declared.foreign) == (["http://a.test/1"], 2)
     assert (urls(alone), alone.foreign) == (["http://cdn.b.test/2"], 2)
@@ -75,7 +75,7 @@ def test_a_sitemap_speaks_for_the_host_that_declared_it() -> None:
 def test_an_index_lists_sitemaps() -> None:
     """For the same origin."""
     row = row_of("http://a.test/index.xml", note="http://a.test")
-    listed = Lists().of_sitemap(row, sitemap("http://a.test/1.xml", index=True))
+    listed = entries_of_sitemap(row, sitemap("http://a.test/1.xml", index=True))
 
     assert [(item.address.url, item.flags, item.note, item.hops) for item in listed.found] == [
         ("http://a.test/1.xml", FLAG_SITEMAP, "http://a.test", "MM")
@@ -87,7 +87,7 @@ def test_an_index_lists_sitemaps() -> None:
 def test_indexes_of_indexes_end(depth: int, followed: bool) -> None:
     """At the bound nothing is named any more."""
     row = row_of("http://a.test/index.xml", hops="M" * depth)
-    listed = Lists().of_sitemap(row, sitemap("http://a.test/1.xml", index=True))
+    listed = entries_of_sitemap(row, sitemap("http://a.test/1.xml", index=True))
 
     assert bool(listed.found) is followed
     assert bool(listed.flaw) is not followed
@@ -95,7 +95,7 @@ def test_indexes_of_indexes_end(depth: int, followed: bool) -> None:
 
 def test_what_is_no_sitemap_has_a_flaw() -> None:
     """And names nothing."""
-    listed = Lists().of_sitemap(row_of("http://a.test/sitemap.xml"), b"<html><p>not found")
+    listed = entries_of_sitemap(row_of("http://a.test/sitemap.xml"), b"<html><p>not found")
 
     assert listed.found == []
     assert listed.flaw
@@ -108,7 +108,7 @@ def test_a_feed_names_its_entries() -> None:
         b"<entry><link href='/1'/><updated>2026-01-02T00:00:00Z</updated></entry>"
         b"<entry><link href='http://b.test/'/><updated>2026-01-02T00:00:00Z</updated></entry></feed>"
     )
-    listed = Lists().of_feed(row_of("http://a.test/feed"), feed, "LE")
+    listed = entries_of_feed(row_of("http://a.test/feed"), feed, "LE")
 
     assert urls(listed) == ["http://a.test/1", "http://b.test/"]
     assert [item.flags for item in listed.found] == [FLAG_LISTED, FLAG_STRANGER]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.parse.links import linked
-from crawlerproject.parse.lists import Lists
+from crawlerproject.parse.lists import entries_of_sitemap
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
@@ -89,7 +89,7 @@ def test_sitemaps_and_feeds() -> None:
 
     async def use(reader: Reader) -> None:
         listed = await reader.read(job(Kind.SITEMAP), sitemap)
-        here = Lists().of_sitemap(row_of(flags=FLAG_SITEMAP), sitemap)
+        here = entries_of_sitemap(row_of(flags=FLAG_SITEMAP), sitemap)
         assert (listed.found, listed.changed) == (here.found, here.changed)
         assert len(listed.found) == len(listed.changed) == 1_001
         found = await reader.read(job(Kind.FEED), feed)

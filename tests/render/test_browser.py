@@ -12,6 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
+from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render import browser as browsers
 from crawlerproject.render.browser import Browser, BrowserLimits, BrowserMissing
@@ -19,7 +20,6 @@ from crawlerproject.render.memory_watch import BrowserProcess
 from crawlerproject.render.namespace import NoNamespace
 from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.playwright_handler import NotLoaded
-from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded
 from crawlerproject.render.visit import PageVisit
 from tests.render import playwright_doubles

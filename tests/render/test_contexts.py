@@ -10,10 +10,10 @@ import pytest
 from playwright.async_api import Error as PlaywrightError
 
 from crawlerproject.config.chromium import WITHOUT_PEERS
+from crawlerproject.items import Rendered
 from crawlerproject.render import contexts
 from crawlerproject.render.contexts import Slot
 from crawlerproject.render.page_time import PageTime
-from crawlerproject.render.rendered import Rendered
 from crawlerproject.render.shared_cache import Embedded
 from crawlerproject.render.visit import PageVisit
 from tests.render.playwright_doubles import Browser, Context, Route

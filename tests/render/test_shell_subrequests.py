@@ -12,8 +12,8 @@ from scrapy.http import Response
 
 from crawlerproject.errors import FetchError
 from crawlerproject.guard.refusal import Refused
+from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
-from crawlerproject.render.rendered import Rendered
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds
 from crawlerproject.render.subrequests import embedded

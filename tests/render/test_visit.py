@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
 from crawlerproject.render import visit as visits
 from crawlerproject.render.page_time import PageTime
-from crawlerproject.render.rendered import Rendered, RenderFailed
 from crawlerproject.render.shared_cache import Embedded
 from crawlerproject.render.visit import Blocked, PageVisit
 from tests.render.playwright_doubles import Context, Page, Request, Route

@@ -32,27 +32,28 @@ class Worker:
             self.ahead, part, folder / "life.json", lease_seconds=seconds, answer_seconds=1.0, rng=random.Random(1)
         )
         self.fleet.begin()
-        self.bench = Bench(cast("Any", self.ahead), ownership=self.fleet)
+        self.bench = Bench(cast("Any", self.ahead), ownership=self.fleet.held)
         self.frontier = self.bench.frontier
 
     async def take_all(self) -> None:
         """Report until every partition is held."""
         while len(self.store.held) < self.store.partitions:
-            await self.fleet.turn(self.frontier, self.frontier.domains, {}, idle=False)
+            await self.fleet.turn(self.frontier, self.frontier.domains, idle=False)
 
     async def read(self) -> None:
         """What a beat does before its commit begins."""
-        await self.fleet.read(self.frontier, lambda: self.bench.now)
+        await self.fleet.exchange.read(self.frontier, lambda: self.bench.now)
 
     def commit(self) -> None:
         """What a beat does in the end, but for sending it."""
         self.frontier.state.apply(self.frontier.state.take_changes(), [])
-        self.fleet.settle()
+        self.fleet.exchange.settle()
 
     def inbox(self) -> list[bytes]:
         """The letters that would be there for the next holder."""
         partition = self.store.partition(HOST)
-        return self.store.messages([partition], 9).get(partition, [])
+        found: list[bytes] = self.store.link.call("LRANGE", [self.store.keys_of(partition).inbox], 0, 8)
+        return found
 
 
 def test_a_letter_stays_until_what_came_of_it_is_stored(server: RedisServer, tmp_path: Path) -> None:

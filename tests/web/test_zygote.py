@@ -60,7 +60,7 @@ def test_signals_reach_it(number: signal.Signals) -> None:
     assert process.peak_bytes > 0
 
 
-def test_what_the_interpreter_would_read_is_a_real_start() -> None:
+def test_what_the_interpreter_would_read_is_a_real_start(tmp_path: Path) -> None:
     """A hash seed, another encoding: a fork would not know of them."""
     forked = zygote.run([*SCRAPY, "version"], env=zygote.direct())
     started = zygote.run([*SCRAPY, "version"], env=zygote.direct(PYTHONHASHSEED="1"))
@@ -68,4 +68,6 @@ def test_what_the_interpreter_would_read_is_a_real_start() -> None:
     assert zygote._forks([*SCRAPY, "version"], zygote.direct())
     assert not zygote._forks([*SCRAPY, "version"], zygote.direct(PYTHONHASHSEED="1"))
     assert not zygote._forks([sys.executable, "-m", "tests.web"], zygote.direct())
+    (tmp_path / "sitecustomize.py").touch()
+    assert not zygote._forks([*SCRAPY, "version"], zygote.direct(PYTHONPATH=str(tmp_path)))
     assert forked.stdout == started.stdout

@@ -47,6 +47,7 @@ FORKED = ("scrapy", "tests.web.later")  # modules that are run so
 # Of the environment, what the interpreter reads as it starts; the others are read anew.
 _INTERPRETERS = ("PYTHON", "LC_", "LANG")
 _READ_ANEW = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # before any test's changes
 _MESSAGE_BYTES = 1 << 18
 _LOOK_SECONDS = 0.01
 _ENDED = 255 << 8  # the status of a process whose zygote is gone
@@ -195,7 +196,8 @@ def _forks(command: list[str], environment: Mapping[str, str]) -> bool:
         "PYTEST_VERSION" in os.environ
         and command[:2] == [sys.executable, "-m"]
         and command[2] in FORKED
-        and _interpreters(environment) == _interpreters(os.environ)
+        and _interpreters(environment) == _interpreters(_ENVIRONMENT)
+        and not any(Path(entry, "sitecustomize.py").exists() for entry in _python_path(environment))
     )
 
 
@@ -205,13 +207,18 @@ def _interpreters(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _python_path(environment: Mapping[str, str]) -> list[str]:
+    return [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry]
+
+
 @cache
 def _zygote() -> socket.socket:
     """Of this process; it ends with it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         number = theirs.fileno()
-        process = subprocess.Popen([sys.executable, "-m", __name__, str(number)], cwd=PROJECT, pass_fds=[number])
+        command = [sys.executable, "-m", __name__, str(number)]
+        process = subprocess.Popen(command, cwd=PROJECT, env=_ENVIRONMENT, pass_fds=[number])
     atexit.register(process.wait)
     atexit.register(ours.close)
     return ours
@@ -273,7 +280,7 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
     os.chdir(str(asked["cwd"]))
     os.environ.clear()
     os.environ.update(environment)
-    sys.path[:1] = [str(asked["cwd"]), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.path[:1] = [str(asked["cwd"]), *_python_path(environment)]
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "crawlerproject")]:
         del sys.modules[name]
     sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())  # type: ignore[union-attr]

@@ -6,7 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
+from crawlerproject.items import Compared, FailedRender, FetchedPage
 from crawlerproject.rules.archive.warc_records import payload_digest
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.runtime.loop_budget import LoopBudget
@@ -15,8 +17,10 @@ from crawlerproject.stores.protocols import Fingerprint
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Stats
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import Page
+    from crawlerproject.items import Ending, PageText
+    from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.poison import Poison
+    from crawlerproject.stores.protocols import QueuedPage
 
 _LINKS_AT_A_TIME = 5_000  # five milliseconds
 
@@ -30,52 +34,57 @@ class Comparison:
         self._stats = stats
         self._budget = LoopBudget()
 
-    async def compare(self, page: Page) -> None:
+    async def compare(self, ending: Ending) -> None:
         """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop."""
         await self._budget.room()
-        if page.text is None:
+        outcome = ending.outcome
+        if isinstance(outcome, FailedRender) or outcome.text is None:
             return
-        with self._poison.reading(page.lease.row):
-            self._mark(page, page.text)
-        if page.duplicate is not None:
-            await _queue_behind(page)
+        with self._poison.reading(ending.lease.row):
+            payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
+            ending.compared = self._compared(ending.lease.row, payload, outcome.text)
+        self._note(ending)
+        if ending.compared.duplicate is not None:
+            await _queue_behind(ending)
 
-    def _mark(self, page: Page, text: bytes) -> None:
-        if not page.fingerprinted:
-            page.fingerprint = text_fingerprint(text)
-        if page.fingerprint is not None:
-            page.notes.append(("simhash", f"{page.fingerprint:016x}"))
-        page.duplicate = found = self._repeated(page)
-        if found is None:
-            return
-        page.notes.append(("duplicate", found.kind))
-        page.notes.append(("duplicate-of", found.url))
-        if found.kind == "near":
-            page.notes.append(("simhash-distance", str(found.bits)))
-        self._stats.inc_value(f"duplicates/{found.kind}")
+    def _compared(self, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
+        fingerprint = text.fingerprint if text.fingerprinted else text_fingerprint(text.text)
+        digest = payload_digest(payload) if payload else b""
+        return Compared(digest, fingerprint, self._repeated(row, digest, text.canonical, fingerprint))
 
-    def _repeated(self, page: Page) -> Duplicate | None:
+    def _repeated(
+        self, row: QueuedPage, digest: bytes, canonical: Address | None, fingerprint: int | None
+    ) -> Duplicate | None:
         """Another's payload, what the page names as canonical, or nearly another's text."""
-        row = page.lease.row
-        if page.payload:
-            page.digest = payload_digest(page.payload)
-            exact = self._duplicates.exact(page.digest, page.url)
-            if exact is not None:
-                return exact
-        if page.canonical is not None and page.canonical.key != row.page_key:
-            return Duplicate("canonical", page.canonical.url)
-        if page.fingerprint is None:
+        if digest and (exact := self._duplicates.exact(digest, row.url)) is not None:
+            return exact
+        if canonical is not None and canonical.key != row.page_key:
+            return Duplicate("canonical", canonical.url)
+        if fingerprint is None:
             return None
         try:
-            return self._duplicates.near(Fingerprint(row.host, page.fingerprint, row.page_key))
+            return self._duplicates.near(Fingerprint(row.host, fingerprint, row.page_key))
         except StorageError:
             return None  # a page that is not compared is archived like any other
 
+    def _note(self, ending: Ending) -> None:
+        notes, (_, fingerprint, found) = ending.notes, ending.compared
+        if fingerprint is not None:
+            notes.append(("simhash", f"{fingerprint:016x}"))
+        if found is None:
+            return
+        notes.append(("duplicate", found.kind))
+        notes.append(("duplicate-of", found.url))
+        if found.kind == "near":
+            notes.append(("simhash-distance", str(found.bits)))
+        self._stats.inc_value(f"duplicates/{found.kind}")
 
-async def _queue_behind(page: Page) -> None:
+
+async def _queue_behind(ending: Ending) -> None:
     """Let a duplicate's links wait behind others; a hundred thousand of them take several turns of the event loop."""
-    links, page.found = page.found, []
+    links, behind = ending.found, list[DiscoveredUrl]()
     for start in range(0, len(links), _LINKS_AT_A_TIME):
         if start:
             await asyncio.sleep(0)
-        page.found += [link.behind() for link in links[start : start + _LINKS_AT_A_TIME]]
+        behind += [link.behind() for link in links[start : start + _LINKS_AT_A_TIME]]
+    ending.found = behind

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from scrapy.utils.asyncio import call_later
 
-from crawlerproject.items import Page
+from crawlerproject.items import Ending
 
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
     from crawlerproject.crawl.intake import Intake
+    from crawlerproject.frontier.lease import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ _SLICE_SECONDS = 0.02
 class _Rest:
     """A page and how many of its links are queued."""
 
-    page: Page
+    ending: Ending
     changed: int = 0
     found: int = 0
 
@@ -46,13 +47,13 @@ class _Rest:
 class Ends(Protocol):
     """Ends the pages whose links are queued."""
 
-    def end(self, page: Page) -> None:
+    def end(self, ending: Ending) -> None:
         """Archive a page and end its lease."""
 
-    def put_back(self, page: Page) -> None:
+    def put_back(self, lease: Lease) -> None:
         """End the lease; the page is tried again."""
 
-    def fail(self, page: Page) -> None:
+    def fail(self, lease: Lease) -> None:
         """As ``put_back``, and count an error of our own."""
 
 
@@ -68,14 +69,14 @@ class LongPages:
     def __len__(self) -> int:
         return len(self._line)
 
-    def begin(self, page: Page) -> None:
+    def begin(self, ending: Ending) -> None:
         """Queue what the page names from the next turn of the event loop on, then end it."""
-        self._line.append(_Rest(page))
+        self._line.append(_Rest(ending))
         self.go_on()
 
-    def hold(self, page: Page) -> None:
+    def hold(self, ending: Ending) -> None:
         """End a page once the pause is over: the store has no room for its links."""
-        self._line.append(_Rest(page, len(page.changed), len(page.found)))
+        self._line.append(_Rest(ending, len(ending.changed), len(ending.found)))
 
     def go_on(self) -> None:
         """Continue, when there is something to do and no pause."""
@@ -90,7 +91,7 @@ class LongPages:
             self._slice()
             await asyncio.sleep(0)
         while self._line:
-            self._ends.put_back(self._line.popleft().page)
+            self._ends.put_back(self._line.popleft().ending.lease)
 
     def _turn(self) -> None:
         self._timer = None
@@ -105,19 +106,19 @@ class LongPages:
             try:
                 self._take_some(rest)
             except Exception:  # our own error: as for any page whose completion fails
-                logger.exception("could not take in what %s names", rest.page.url)
-                self._ends.fail(rest.page)
+                logger.exception("could not take in what %s names", rest.ending.lease.row.url)
+                self._ends.fail(rest.ending.lease)
 
     def _take_some(self, rest: _Rest) -> None:
         """Queue one slice of one page; the next page follows."""
-        page, intake = rest.page, self._intake
-        if rest.changed < len(page.changed):
-            intake.announced(page.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])
+        ending, intake = rest.ending, self._intake
+        if rest.changed < len(ending.changed):
+            intake.announced(ending.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])
             rest.changed += _CHANGED_AT_A_TIME
-        elif rest.found < len(page.found):
-            page.new_links += intake.add(page.found[rest.found : rest.found + _LINKS_AT_A_TIME])
+        elif rest.found < len(ending.found):
+            ending.new_links += intake.add(ending.found[rest.found : rest.found + _LINKS_AT_A_TIME])
             rest.found += _LINKS_AT_A_TIME
         else:
-            self._ends.end(page)
+            self._ends.end(ending)
             return
         self._line.append(rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from crawlerproject.items import FailedRender, FetchedPage, RenderedPage
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, payload_digest
@@ -13,15 +14,16 @@ from crawlerproject.stores.protocols import Fingerprint
 if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
-    from crawlerproject.items import Page
+    from crawlerproject.items import Ending, Fetch, Rendered
     from crawlerproject.rules.archive.log_line import Attempt
     from crawlerproject.stores.archive.archive import Archive
+    from crawlerproject.stores.protocols import QueuedPage
 
 
 class Records(Protocol):
     """Where the completion of pages records them."""
 
-    def write(self, page: Page) -> Written | None:
+    def write(self, ending: Ending) -> Written | None:
         """Record what was received; None when that is nothing. StorageError without room."""
 
     def log(self, attempt: Attempt, now: float) -> None:
@@ -37,58 +39,58 @@ class PageArchive:
         self._duplicates = duplicates
         self.log = archive.attempt
 
-    def write(self, page: Page) -> Written | None:
+    def write(self, ending: Ending) -> Written | None:
         """Archive a page; StorageError when there is no room, and nothing has changed then."""
-        wire, lease = page.wire, page.lease
-        if lease.is_render:
-            return self._write_render(page)
+        outcome, lease = ending.outcome, ending.lease
+        if isinstance(outcome, RenderedPage | FailedRender):
+            return self._write_render(outcome.rendered, ending)
+        wire = outcome.wire
         if wire is None or not wire.status or lease.is_hub:
             return None
         context = Context(
-            page.url,
+            lease.row.url,
             lease.row.via,
             lease.embed.page.hops + lease.row.hops if lease.embed else lease.row.hops,
             lease.delay_seconds,
             wire.started_at - lease.host.answered_at if lease.host.answered_at else None,
-            page.body[:SAMPLE_BYTES],
-            page.notes,
+            outcome.body[:SAMPLE_BYTES],
+            ending.notes,
         )
-        digest = page.digest or payload_digest(wire.body)
-        original = self._original(page, digest) if lease.embed is None else None
+        digest = ending.compared.digest or payload_digest(wire.body)
+        original = self._original(lease.row, outcome, digest) if lease.embed is None else None
         written = self._archive.write(exchange_of(wire), context, digest, original)
         if lease.embed is None:
-            remember(page, written, original, self._duplicates, self._frontier)
-        if lease.is_robots and wire.status == 200 and not page.unusable:
-            self._archive.robots_copy(lease.row.note, wire.started_at, page.body)
+            remember(ending, written, original, self._duplicates, self._frontier)
+        if lease.is_robots and wire.status == 200 and outcome.usable:
+            self._archive.robots_copy(lease.row.note, wire.started_at, outcome.body)
         return written
 
-    def _write_render(self, page: Page) -> Written | None:
-        rendered = page.rendered
+    def _write_render(self, rendered: Rendered | None, ending: Ending) -> Written | None:
         if rendered is None or not rendered.html:
             return None
-        facts = [*rendered.facts(), *page.notes]
+        facts = [*rendered.facts(), *ending.notes]
         times = rendered.started_at, rendered.ended_at
         return self._archive.write_render(
-            Render(page.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
+            Render(ending.lease.row.url, rendered.plain_id, rendered.html, *times, facts, rendered.screenshot)
         )
 
-    def _original(self, page: Page, digest: bytes) -> Original | None:
+    def _original(self, row: QueuedPage, outcome: Fetch, digest: bytes) -> Original | None:
         """The capture that this one need not repeat."""
-        if page.status == 304:
-            before = self._frontier.state.store.page(page.lease.row.page_key)
+        if outcome.status == 304:
+            before = self._frontier.state.store.page(row.page_key)
             original = self._duplicates.original(before.digest) if before else None
             return original and original._replace(profile=NOT_MODIFIED)
-        if page.to_render is not None:
+        if outcome.shell is not None:
             return None  # the browser is given this very record
-        return self._duplicates.original(digest) if page.payload else None
+        return self._duplicates.original(digest) if outcome.payload else None
 
 
 def remember(
-    page: Page, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
+    ending: Ending, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
 ) -> None:
     """Let later pages refer to this one."""
-    row, changes = page.lease.row, frontier.state.changes
-    if page.payload and original is None:
-        duplicates.add_payload(written.digest, Original(written.record_id, page.url, written.date), changes)
-    if page.fingerprint is not None and page.duplicate is None:
-        duplicates.add_fingerprint(Fingerprint(row.host, page.fingerprint, row.page_key), page.url, changes)
+    row, changes, compared = ending.lease.row, frontier.state.changes, ending.compared
+    if original is None and isinstance(ending.outcome, FetchedPage) and ending.outcome.payload:
+        duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)
+    if compared.fingerprint is not None and compared.duplicate is None:
+        duplicates.add_fingerprint(Fingerprint(row.host, compared.fingerprint, row.page_key), row.url, changes)

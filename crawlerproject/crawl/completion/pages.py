@@ -9,6 +9,7 @@ from crawlerproject.crawl.progress.troubles import GOOD
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.politeness import FetchOutcome
+from crawlerproject.items import FailedRender, RenderedPage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learners import Learners
-    from crawlerproject.items import Page
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.items import Ending, Fetch
     from crawlerproject.stores.archive.archive import Written
 
 
@@ -44,25 +46,25 @@ class PageCompletion:
         self._run = run
         self._retry_after_max_seconds = retry_after_max_seconds
         self.renders = RenderCompletion(frontier, records, learned, run)
-        self._unwritten: list[Page] = []
+        self._unwritten: list[Ending] = []
 
-    def finish(self, page: Page) -> None:
+    def finish(self, ending: Ending) -> None:
         """Archive and log a page and end its lease; without room on the disk it is kept until there is some."""
         if self._run.lost:  # another worker has the page now
-            self.put_back(page)
+            self.put_back(ending.lease)
             return
         try:
-            written = self._records.write(page)
+            written = self._records.write(ending)
         except StorageError as error:
-            self._unwritten.append(page)
+            self._unwritten.append(ending)
             self._run.pause(str(error))
             return
-        self._end_or_lose(page, written)
+        self._end_or_lose(ending, written)
 
-    def put_back(self, page: Page) -> None:
+    def put_back(self, lease: Lease) -> None:
         """Return the lease of a page whose completion failed by an error of our own, unless it has ended."""
-        if not page.lease.ended:
-            self._frontier.put_back(page.lease, self._run.now())
+        if not lease.ended:
+            self._frontier.put_back(lease, self._run.now())
 
     def write_again(self) -> None:
         """End the pages that found no room; StorageError when there still is none."""
@@ -75,118 +77,119 @@ class PageCompletion:
     def forget(self) -> None:
         """Return the leases of pages that found no room: another worker has them now."""
         while self._unwritten:
-            self.put_back(self._unwritten.pop())
+            self.put_back(self._unwritten.pop().lease)
 
-    def _end_or_lose(self, page: Page, written: Written | None) -> None:
+    def _end_or_lose(self, ending: Ending, written: Written | None) -> None:
         """End a page. When Redis fails meanwhile, the session is lost with what is half ended."""
         try:
-            self._end(page, written)
+            self._end(ending, written)
         except StorageError as error:
             if not self._run.rejoins:
                 raise
-            self.put_back(page)
+            self.put_back(ending.lease)
             self._run.lose(str(error))
 
-    def _end(self, page: Page, written: Written | None) -> None:
-        self._count(page)
-        if page.lease.is_render:
-            self.renders.end(page, written)
-            return
-        wire, lease, now = page.wire, page.lease, self._run.now()
-        if wire is not None and wire.ended_at:
-            left_alone_seconds = lease.host.answered(wire.started_at, wire.ended_at)
-            if left_alone_seconds is not None:
-                self._run.tallies.paused(left_alone_seconds, lease.delay_seconds)
-        if page.status:
-            self._run.tallies.answered(page.status, wire.ttfb_seconds if wire else None)
-        self._records.log(_attempt(page, written, now), now)
-        outcome = FetchOutcome(
-            page.reason,
-            None if page.unusable else page.status,
+    def _end(self, ending: Ending, written: Written | None) -> None:
+        outcome, lease = ending.outcome, ending.lease
+        self._run.stats.inc_value(f"{'embeds' if lease.embed else 'pages'}/{outcome.reason}")
+        if isinstance(outcome, RenderedPage | FailedRender):
+            self._run.tallies.errors += outcome.reason is not Reason.RENDERED
+            self.renders.end(ending, outcome, written)
+        else:
+            self._end_fetch(ending, outcome, written)
+
+    def _end_fetch(self, ending: Ending, outcome: Fetch, written: Written | None) -> None:
+        frontier, learned, wire, lease = self._frontier, self._learned, outcome.wire, ending.lease
+        now = self._run.now()
+        self._count(lease, outcome)
+        self._records.log(_attempt(ending, outcome, written, now), now)
+        consequences = FetchOutcome(
+            outcome.reason,
+            outcome.status if outcome.usable else None,
             wire.ttfb_seconds if wire else None,
-            retry_after_seconds(page.retry_after or None, now, self._retry_after_max_seconds),
-            page.location,
+            retry_after_seconds(outcome.headers.retry_after or None, now, self._retry_after_max_seconds),
+            outcome.location,
             lease.row.tries,
             stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
-            render=self.renders.place(page, written),
+            render=self.renders.place(outcome.shell, written),
         )
-        self._decide(page, outcome, _visit(page, written.digest if written else b""), now)
-
-    def _decide(self, page: Page, outcome: FetchOutcome, visit: Visit, now: float) -> None:
-        """Decide the fate of the page and of its host, and learn from the visit."""
-        lease, learned = page.lease, self._learned
+        visit = _visit(ending, outcome, written.digest if written else b"")
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
-            self._frontier.finish(lease, outcome, PageRecord(page.url, page.reason, 0, now), b"", now)
+            frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
             return
         record = learned.revisits.learn(visit, now)
-        self._frontier.finish(lease, outcome, record, page.body, now)
-        if page.reason not in GOOD:
-            self._troubles.ended(page, now)
+        frontier.finish(lease, consequences, record, outcome.body, now)
+        if outcome.reason not in GOOD:
+            self._troubles.ended(lease, outcome, now)
         learned.learn(visit, now)
 
-    def _count(self, page: Page) -> None:
-        stats, tallies, wire = self._run.stats, self._run.tallies, page.wire
-        stats.inc_value(f"{'embeds' if page.lease.embed else 'pages'}/{page.reason}")
+    def _count(self, lease: Lease, outcome: Fetch) -> None:
+        stats, tallies, host, wire = self._run.stats, self._run.tallies, lease.host, outcome.wire
         if wire is not None:
             stats.inc_value("bytes/received", wire.received_bytes)
             tallies.bytes += wire.received_bytes
-            page.lease.host.received_bytes += wire.received_bytes
+            host.received_bytes += wire.received_bytes
             if wire.truncated:
                 stats.inc_value(f"truncated/{wire.truncated}")
-        if page.lease.embed is not None:
+            if wire.ended_at:
+                left_alone_seconds = host.answered(wire.started_at, wire.ended_at)
+                if left_alone_seconds is not None:
+                    tallies.paused(left_alone_seconds, lease.delay_seconds)
+        if outcome.status:
+            tallies.answered(outcome.status, wire.ttfb_seconds if wire else None)
+        if lease.embed is not None:
             return
-        if page.lease.is_render:
-            tallies.errors += page.reason is not Reason.RENDERED
-        elif page.status is None:
+        if outcome.status is None:
             tallies.errors += 1
-        elif not page.lease.is_robots:
+        elif not lease.is_robots:
             tallies.pages += 1
-            page.lease.host.pages += 1
+            host.pages += 1
 
 
-def _visit(page: Page, digest: bytes) -> Visit:
+def _visit(ending: Ending, outcome: Fetch, digest: bytes) -> Visit:
     """The page as the learners see it; by position, for speed."""
+    headers, compared = outcome.headers, ending.compared
     return Visit(
-        page.lease.row,
-        page.reason,
-        page.status,
+        ending.lease.row,
+        outcome.reason,
+        outcome.status,
         digest,
-        page.error,
-        page.location,
-        page.etag,
-        page.last_modified,
-        page.freshness,
-        page.text_marks,
-        page.fingerprint,
-        page.duplicate,
-        page.is_feed,
-        page.to_render is not None,
-        page.wire is not None and page.wire.truncated == "time",
-        bool(page.found),
-        page.new_links,
+        outcome.error,
+        outcome.location,
+        headers.etag,
+        headers.last_modified,
+        headers.freshness,
+        outcome.text.marks if outcome.text is not None else (),
+        compared.fingerprint,
+        compared.duplicate,
+        outcome.is_feed,
+        outcome.shell is not None,
+        outcome.wire is not None and outcome.wire.truncated == "time",
+        bool(ending.found),
+        ending.new_links,
     )
 
 
-def _attempt(page: Page, written: Written | None, now: float) -> Attempt:
+def _attempt(ending: Ending, outcome: Fetch, written: Written | None, now: float) -> Attempt:
     """The page's line in the request log; by position, for speed."""
-    wire, lease = page.wire, page.lease
+    wire, lease, duplicate = outcome.wire, ending.lease, ending.compared.duplicate
     row = lease.row
     return Attempt(
         wire.started_at if wire and wire.started_at else lease.leased_at,
         wire.ended_at if wire and wire.ended_at else now,
-        page.url,
-        page.reason,
+        row.url,
+        outcome.reason,
         "POST" if lease.is_hub else "GET",
-        page.status,
+        outcome.status,
         row.host,
         (lease.address if lease.embed and lease.embed.proxy else wire.ip) if wire else "",
         row.via,
         row.depth,
         row.hops,
-        page.mime,
+        outcome.headers.mime,
         wire.received_bytes if wire else 0,
-        page.location,
+        outcome.location,
         wire.ttfb_seconds if wire else None,
         None,
         lease.delay_seconds,
@@ -194,10 +197,10 @@ def _attempt(page: Page, written: Written | None, now: float) -> Attempt:
         written.filename if written else "",
         written.offset if written else None,
         written.length if written else None,
-        page.error,
+        outcome.error,
         row.tries,
         wire.truncated if wire else None,
         False,
-        page.duplicate.kind if page.duplicate else "",
-        page.duplicate.url if page.duplicate else "",
+        duplicate.kind if duplicate else "",
+        duplicate.url if duplicate else "",
     )

@@ -1,4 +1,7 @@
-"""The steps that complete every Page. They are called directly: no setting and no item pipeline comes between."""
+"""Ends every lease by our own steps: no setting, and no pipeline of a project, comes between.
+
+A project's items go through ITEM_PIPELINES, in which no step of ours stands.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE, LongPages
-from crawlerproject.parse.response_page import page_by_middleware
+from crawlerproject.items import Ending, FailedFetch, FetchedPage, failed
+from crawlerproject.reasons import Reason
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -16,14 +20,14 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.intake import Intake
     from crawlerproject.crawl.under_way import UnderWay
-    from crawlerproject.items import Page
+    from crawlerproject.frontier.lease import Lease
     from crawlerproject.stores.poison import Poison
 
 logger = logging.getLogger(__name__)
 
 
 class PagePipeline:
-    """Takes one Page for every lease: compares it, queues its links, archives it and ends its lease."""
+    """Takes one Ending for every lease: compares the page, queues its links, archives it and ends the lease."""
 
     def __init__(
         self,
@@ -43,47 +47,48 @@ class PagePipeline:
         self.count_error = count_error
         self.long = LongPages(self, intake)
 
-    async def complete(self, page: Page) -> None:
-        """Compare, archive and end a Page. An error of our own leaves its row queued; many in a row stop the crawl."""
-        self._under_way.answered(page.lease)
+    async def complete(self, ending: Ending) -> None:
+        """Compare, archive and end a page. An error of our own leaves its row queued; many in a row stop the crawl."""
+        self._under_way.answered(ending.lease)
         try:
-            await self._comparison.compare(page)
-            if not page.lease.ended:
-                self._finish(page)
+            await self._comparison.compare(ending)
+            if not ending.lease.ended:
+                self._finish(ending)
         except Exception:
-            logger.exception("could not end %s", page.url)
-            self.fail(page)
+            logger.exception("could not end %s", ending.lease.row.url)
+            self.fail(ending.lease)
 
-    def _finish(self, page: Page) -> None:
+    def _finish(self, ending: Ending) -> None:
         """Queue a page's links, archive it and end its lease. A page with very many links ends later, by ``end``."""
-        if self._intake.waits_for_store and len(page.found) + len(page.changed) > MOST_AT_ONCE:
-            self.long.begin(page)
+        found, changed, outcome = ending.found, ending.changed, ending.outcome
+        if self._intake.waits_for_store and len(found) + len(changed) > MOST_AT_ONCE:
+            self.long.begin(ending)
         else:
-            if page.changed:
-                self._intake.announced(page.changed)
-            added = self._intake.queue(page.found)
+            if changed:
+                self._intake.announced(changed)
+            added = self._intake.queue(found)
             if added is None:
-                self.long.hold(page)
+                self.long.hold(ending)
             else:
-                page.new_links = added
-                self.end(page)
-        if self._poison.suspects and page.wire is not None:
-            self._poison.acquit(page.lease.row.key)
+                ending.new_links = added
+                self.end(ending)
+        if self._poison.suspects and isinstance(outcome, FetchedPage | FailedFetch) and outcome.wire is not None:
+            self._poison.acquit(ending.lease.row.key)
 
-    def end(self, page: Page) -> None:
+    def end(self, ending: Ending) -> None:
         """A page's links are queued: archive it and end its lease."""
-        with self._poison.reading(page.lease.row):
-            self._completion.finish(page)
-        self._under_way.over(page.lease)
+        with self._poison.reading(ending.lease.row):
+            self._completion.finish(ending)
+        self._under_way.over(ending.lease)
 
-    def put_back(self, page: Page) -> None:
-        """End the lease of a page that could not be completed; it will be tried again."""
-        self._completion.put_back(page)
-        self._under_way.over(page.lease)
+    def put_back(self, lease: Lease) -> None:
+        """End a lease whose page could not be completed; it will be tried again."""
+        self._completion.put_back(lease)
+        self._under_way.over(lease)
 
-    def fail(self, page: Page) -> None:
+    def fail(self, lease: Lease) -> None:
         """As ``put_back``, and count an error of our own."""
-        self.put_back(page)
+        self.put_back(lease)
         self.count_error()
 
     async def complete_replaced(self, known: Container[Request]) -> None:
@@ -92,7 +97,7 @@ class PagePipeline:
         ``known``: the requests that the engine has or will have.
         """
         for lease in self._under_way.unanswered(known):
-            page = page_by_middleware(lease, "a downloader middleware put another request in its place")
+            outcome = failed(lease, Reason.MIDDLEWARE, "a downloader middleware put another request in its place")
             if lease.embed is not None:
-                lease.embed.answered(RuntimeError(page.error))
-            await self.complete(page)
+                lease.embed.answered(RuntimeError(outcome.error))
+            await self.complete(Ending.of(lease, outcome))

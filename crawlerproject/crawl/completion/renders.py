@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.learned.learner import Visit
+from crawlerproject.items import FailedRender
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.stores.archive.plain_responses import PlainResponse
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.frontier.lease import Lease
-    from crawlerproject.items import Page
+    from crawlerproject.items import Ending, Render
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
 
@@ -44,24 +45,24 @@ class RenderCompletion:
             self._said_no_browser = True
             logger.warning("Pages that need a browser stay queued for a later run: %s.", why)
 
-    def place(self, page: Page, written: Written | None) -> str:
-        """The row's note of where the plain answer is archived, for a page that goes to the browser; else ""."""
-        if page.to_render is None or written is None:
+    def place(self, shell: tuple[int, int] | None, written: Written | None) -> str:
+        """Where the browser finds the plain response of a page that goes to it; "" for any other page."""
+        if shell is None or written is None:
             return ""
         if why := self._frontier.renders.closed:
             self.no_browser(why)
-        return PlainResponse(written.filename, written.offset, written.length, *page.to_render).note()
+        return PlainResponse(written.filename, written.offset, written.length, *shell).note()
 
-    def end(self, page: Page, written: Written | None) -> None:
+    def end(self, ending: Ending, outcome: Render, written: Written | None) -> None:
         """Log a render, learn what it gained and end its lease."""
-        frontier, lease, rendered = self._frontier, page.lease, page.rendered
+        frontier, lease, rendered = self._frontier, ending.lease, outcome.rendered
         row, renders, now = lease.row, frontier.renders, self._run.now()
         self._records.log(
             Attempt(
                 rendered.started_at if rendered and rendered.started_at else lease.leased_at,
                 rendered.ended_at if rendered and rendered.ended_at else now,
-                page.url,
-                page.reason,
+                row.url,
+                outcome.reason,
                 host=row.host,
                 via=row.via,
                 depth=row.depth,
@@ -71,19 +72,23 @@ class RenderCompletion:
                 warc=written.filename if written else "",
                 offset=written.offset if written else None,
                 length=written.length if written else None,
-                error=page.error,
+                error=outcome.error,
                 tries=row.tries,
                 rendered=True,
             ),
             now,
         )
-        again = page.again and (row.tries + 1 < _TRIES or bool(renders.closed))
-        short = rendered is not None and Reason.RENDER_PACE in rendered.blocked
-        visit = Visit(row, page.reason, marks=page.text_marks)
-        if page.gained is not None and not row.flags & FLAG_STRANGER and not short:
-            # A page without all of its files is no measure of its template.
-            plain = PlainResponse.of(row.note)
-            visit = visit._replace(plain=(plain.words, plain.links), rendered=page.gained)
+        visit = Visit(row, outcome.reason)
+        again = False
+        if isinstance(outcome, FailedRender):
+            again = outcome.again and (row.tries + 1 < _TRIES or bool(renders.closed))
+        elif outcome.text is not None:
+            visit = visit._replace(marks=outcome.text.marks)
+            short = Reason.RENDER_PACE in outcome.rendered.blocked
+            if outcome.gained is not None and not row.flags & FLAG_STRANGER and not short:
+                # A page without all of its files is no measure of its template.
+                plain = PlainResponse.of(row.note)
+                visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
         self._learned.learn(visit, now)
         frontier.finish_render(lease, now, again=again)
 

@@ -69,7 +69,7 @@ def progress(frontier: Frontier, troubles: Troubles, run: Run, allowed: Allowed)
     """Where the crawl stands; costs a look at every host in memory."""
     now, done, bench, on_disk = run.now(), run.tallies, frontier.workbench, frontier.hosts.counts_on_disk
     counts, queues, quiet = _look(bench.hosts.values(), now, *allowed.turn(len(bench.hosts)))
-    per_second, seconds = allowed.take(limits(queues, bench.ip_pause_seconds))
+    per_second, seconds = allowed.take(limits(queues, bench.ips.pause_seconds))
     due_on_disk = on_disk.hosts - on_disk.resting
     eta = max(seconds, on_disk.done_at - now if due_on_disk > 0 else 0.0)
     wake = frontier.wake_at()  # of hosts without work and of addresses as well

@@ -15,7 +15,8 @@ _FACT = "totals"
 
 class Totals(NamedTuple):
     """Counts as in ``Progress``, ``since`` a moment (epoch seconds): the first start, or that of the first version that
-    kept them."""
+    kept them.
+    """
 
     pages: int
     bytes: int

@@ -16,7 +16,8 @@ from crawlerproject.stores.protocols import FLAG_SEED
 
 if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.host import Host
-    from crawlerproject.items import Page
+    from crawlerproject.frontier.lease import Lease
+    from crawlerproject.items import Fetch
 
 logger = logging.getLogger(__name__)
 
@@ -39,20 +40,19 @@ class Troubles:
         self._seeds: set[str] = set()  # hosts and URLs of seeds that were named
         self._more = 0  # that were not
 
-    def ended(self, page: Page, now: float) -> None:
+    def ended(self, lease: Lease, outcome: Fetch, now: float) -> None:
         """Report a page whose reason is not GOOD; its host's rest is already decided."""
-        row, host = page.lease.row, page.lease.host
+        row, host = lease.row, lease.host
         rests = host.rests_until(now)
-        if rests or page.status is None:
+        if rests or outcome.status is None:
             self._reasons.pop(host.name, None)
             if len(self._reasons) >= _REMEMBERED:
                 del self._reasons[next(iter(self._reasons))]
-            self._reasons[host.name] = str(page.reason)
+            self._reasons[host.name] = str(outcome.reason)
         is_seed = bool(row.flags & FLAG_SEED)
-        if is_seed or (page.lease.is_robots and (rests or page.status is None) and self._of_seeds(host.name)):
-            what = f"Seed {page.url}" if is_seed else f"The seeds of {host.name} wait for {page.url}"
-            outcome = _with_detail(page)
-            self._say(host.name, f"{what}: {outcome}{_again(rests, now)}", page.reason)
+        if is_seed or (lease.is_robots and (rests or outcome.status is None) and self._of_seeds(host.name)):
+            what = f"Seed {row.url}" if is_seed else f"The seeds of {host.name} wait for {row.url}"
+            self._say(host.name, f"{what}: {_with_detail(outcome)}{_again(rests, now)}", outcome.reason)
 
     def refused(self, seeds: Iterable[tuple[str, Reason]]) -> None:
         """Report seeds (URLs) that a gate refused."""
@@ -104,7 +104,7 @@ def _again(until: float, now: float) -> str:
     return f", again in {human_seconds(until - now)}" if until > now else ""
 
 
-def _with_detail(page: Page) -> str:
+def _with_detail(outcome: Fetch) -> str:
     """The reason with the status or the error behind it."""
-    detail = str(page.status) if page.status is not None else page.error
-    return f"{page.reason} ({detail})" if detail and detail != page.reason else str(page.reason)
+    detail = str(outcome.status) if outcome.status is not None else outcome.error
+    return f"{outcome.reason} ({detail})" if detail and detail != outcome.reason else str(outcome.reason)

@@ -23,7 +23,7 @@ _NAME_FREE = struct.Struct("<d")
 _PACE_FREE = struct.Struct("<d")
 _SPENT = struct.Struct("<QQd")
 _VERSION, _WITHOUT_SPENT, _WITHOUT_NAME, _WITHOUT_ARRIVAL = b"\x05", b"\x04", b"\x03", b"\x02"
-# Flags. On disk: its place among the hosts that are due is its next_free (``shelf``).
+# Flags. On disk: its place among the hosts that are due is its next_free (``on_disk``).
 _GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
 _HELD = {"": 0, PAUSED: 16, LIMITED: 32}
 _HELD_BY = {flag: held for held, flag in _HELD.items()}
@@ -114,7 +114,7 @@ class Host(HostClock):
         return self.floor_seconds > LEAVE_ALONE_SECONDS
 
     @property
-    def met(self) -> bool:
+    def ever_queued(self) -> bool:
         """Whether a URL of the host was ever queued, one that only strangers name included."""
         return bool(self.known or self.arrival)
 
@@ -251,29 +251,30 @@ class Host(HostClock):
         host.held = _HELD_BY.get(flags & sum(_HELD_BY), "")
         if host.left_alone:
             host._let_go()
-        place = len(_VERSION) + _FIXED.size
-        host.samples = struct.unpack_from(f"<{samples}d", packed, place)
+        host.samples = struct.unpack_from(f"<{samples}d", packed, len(_VERSION) + _FIXED.size)
         host.name_free = host.next_free
         host.pages = host.fetched  # of a version that did not count them: at least not too few
-        if packed.startswith(_WITHOUT_ARRIVAL):
-            return host
-        place += 8 * samples
-        (host.arrival,) = _ARRIVAL.unpack_from(packed, place)
+        if not packed.startswith(_WITHOUT_ARRIVAL):
+            host._unpack_later_fields(packed, len(_VERSION) + _FIXED.size + 8 * samples, flags)
+        return host
+
+    def _unpack_later_fields(self, packed: bytes, place: int, flags: int) -> None:
+        """What version 2 did not have."""
+        (self.arrival,) = _ARRIVAL.unpack_from(packed, place)
         if packed.startswith(_WITHOUT_NAME):
-            return host
+            return
         place += _ARRIVAL.size
         (name_free,) = _NAME_FREE.unpack_from(packed, place)
-        host.name_free = host.next_free if host.left_alone else _bounded(name_free)
+        self.name_free = self.next_free if self.left_alone else _bounded(name_free)
         place += _NAME_FREE.size
         if flags & _HELD_ON_DISK:
-            (host.pace_free,) = _PACE_FREE.unpack_from(packed, place)
+            (self.pace_free,) = _PACE_FREE.unpack_from(packed, place)
             place += _PACE_FREE.size
-            host.held_until = host.next_free
+            self.held_until = self.next_free
         if not packed.startswith(_WITHOUT_SPENT):
-            host.pages, host.received_bytes, host.busy_seconds = _SPENT.unpack_from(packed, place)
+            self.pages, self.received_bytes, self.busy_seconds = _SPENT.unpack_from(packed, place)
             place += _SPENT.size
-        host.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
-        return host
+        self.other_ports = struct.unpack_from(f"<{(len(packed) - place) // 2}H", packed, place)
 
 
 def _bounded(value: float) -> float:

@@ -21,9 +21,13 @@ class PortsOfNames:
     def knows(self, name: str) -> bool:
         """Whether a URL of the host, or of another port of its name, was ever accepted."""
         if (clock := self._workbench.names.get(host_name(name))) is not None:
-            return clock.known > 0 or any(host.met for host in clock.hosts)
+            return clock.known > 0 or any(host.ever_queued for host in clock.hosts)
         first = self._known.find(host_name(name))
-        return first.met or self._known.find(name).met or any(number != port_of(name) for number in first.other_ports)
+        return (
+            first.ever_queued
+            or self._known.find(name).ever_queued
+            or any(number != port_of(name) for number in first.other_ports)
+        )
 
     def full(self, name: str, *, stranger: bool = False) -> bool:
         """Whether a host key is one port too many of its name; half of them are kept from strangers."""
@@ -40,8 +44,8 @@ class PortsOfNames:
         if host.ports is not None:
             host.ports.charge(host, ended, host.name_free)
 
-    def tell(self, host: Host) -> None:
-        """Have a name know of one more port, whose host goes to disk at once: it shares their clock once it is back."""
+    def add(self, host: Host) -> None:
+        """Add a port to its name though its host goes to disk at once: it shares the name's clock when it is back."""
         name, port = host_name(host.name), port_of(host.name)
         if not port:
             return
@@ -66,7 +70,7 @@ class PortsOfNames:
             if not first.other_ports:
                 return
             unheard_of = name not in bench.hosts and not (first.known or first.fetched or first.name_free)
-            if first.other_ports == (port,) and unheard_of:  # the only port of its name shares its clock with nobody
+            if first.other_ports == (port,) and unheard_of:  # the only port of its name shares its clock with no other
                 return
             clock = bench.share(host, name)
             clock.numbers.update(first.other_ports)

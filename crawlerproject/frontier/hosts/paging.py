@@ -28,7 +28,7 @@ _FOUND_AT_A_TIME = 2_000
 _LOOKED_AT_A_TIME = 1_000
 # Memory may hold this share of hosts more than it should before some are put away for that alone.
 _OVER_SHARE = 0.05
-# When nothing could be put away, since everybody is due, looked up, in line or not yet stored.
+# When nothing could be put away, since every host is due, looked up, in line or not yet stored.
 _AGAIN_SECONDS = 0.5
 
 
@@ -80,7 +80,7 @@ class HostPaging:
         """
         gone = self._of_the_waiting(count, later_than)
         if not (gone or self._latest):
-            self._latest = self._hosts.workbench.latest(_FOUND_AT_A_TIME, later_than)
+            self._latest = self._hosts.workbench.waiting.latest(_FOUND_AT_A_TIME, later_than)
             self._latest.reverse()
         while self._latest and len(gone) < count:
             host = self._latest.pop()
@@ -130,11 +130,11 @@ class HostPaging:
         waiting = [host for host in hosts if host.on_disk]
         on_disk.stored(changes, counts, waiting)
         for host in hosts:
-            if host.on_disk:  # what a later run shall have is met anew when the host comes back
+            if host.on_disk:  # rows that are kept for a later run are counted anew when the host comes back
                 self._hosts.waits(host, host.kept)
                 host.kept = 0
             self._hosts.workbench.drop(host)
-        self._hosts.workbench.tidy()
+        self._hosts.workbench.waiting.tidy()
 
     # --- from disk to memory --------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class HostPaging:
         on_disk.first_due = places[len(due)].at / 1e6 if len(places) > len(due) else inf
         for host in come:
             hosts.begin(host)
-        if len(places) == len(due) and on_disk.counts.hosts:  # nobody is there to be counted
+        if len(places) == len(due) and on_disk.counts.hosts:  # no host is listed: the counts were wrong
             hosts.waiting_urls -= on_disk.counts.rows
             on_disk.counts, on_disk.unstored = Counts(whole=on_disk.counts.whole), True
 
@@ -184,13 +184,13 @@ class HostPaging:
     def begin_loading(self) -> None:
         """Hosts that were in memory are taken up by ``load_some``; after a crash every queue is looked at."""
         clock = self._hosts.clock
-        self._hosts.met = set()
+        self._hosts.loaded_early = set()
         self._look_at_all = not (clock.start.clean and self._on_disk.counts.whole) or clock.suspected
 
     def load_some(self, count: int) -> bool:
         """Take up so many more of them, or look at as many queues; whether there may be others."""
         now = self._hosts.clock.start.at
-        if self._hosts.met is None:
+        if self._hosts.loaded_early is None:
             return False
         if self._names is None:
             names = self._on_disk.in_memory(count, self._loaded_to)
@@ -212,17 +212,18 @@ class HostPaging:
         return False
 
     def _loaded(self) -> None:
-        self._hosts.met = None
+        self._hosts.loaded_early = None
         self._hosts.clock.warn()
 
     def _load(self, names: list[str], now: float) -> None:
         """Hosts that are listed as being in memory."""
         self._place(
-            [name for name in names if name not in self._hosts.workbench.hosts and name not in self._met()], now
+            [name for name in names if name not in self._hosts.workbench.hosts and name not in self._loaded_early()],
+            now,
         )
 
     def _look_at(self, names: list[str], now: float) -> None:
-        """Hosts that have rows: are they where a start finds them?"""
+        """Whether hosts that have rows are where a start finds them."""
         hosts = self._hosts
         unlisted = [
             host
@@ -238,7 +239,7 @@ class HostPaging:
             [
                 name
                 for name in names
-                if not (name in hosts.workbench.hosts or name in hosts.dirty or name in self._met())
+                if not (name in hosts.workbench.hosts or name in hosts.dirty or name in self._loaded_early())
             ],
             now,
         )
@@ -280,7 +281,7 @@ class HostPaging:
             hosts.begin(host)
 
     def _bring_back(self, host: Host, changes: Changes) -> None:
-        """A clock that was set back makes nobody on disk wait for longer than anything lasts."""
+        """A host on disk waits no longer than anything lasts, though the clock was set back."""
         before = place_of(host).at
         if self._hosts.clock.bring_back(host):
             changes.due.append((host.name, before, place_of(host).at))
@@ -295,9 +296,9 @@ class HostPaging:
             on_disk.store.apply(changes)
             on_disk.stored(changes, counts, [])
 
-    def _met(self) -> set[str]:
-        assert self._hosts.met is not None
-        return self._hosts.met
+    def _loaded_early(self) -> set[str]:
+        assert self._hosts.loaded_early is not None
+        return self._hosts.loaded_early
 
 
 def _next_free(host: Host) -> float:

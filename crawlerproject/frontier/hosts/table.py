@@ -47,17 +47,21 @@ class HostTable:
     ) -> None:
         """Without ``ownership`` this is the only process of its crawl."""
         self.store, self.workbench = store, workbench
-        self.ownership = ownership or SoleOwner(unsure_until(store, start.at, clean_start=start.clean))
+        if ownership is None:
+            ownership = SoleOwner(unsure_until(store, start.at, clean_start=start.clean))
+        self.ownership = ownership
         self.clock = SetBackClock(store, start)
         self.known = KnownHosts(store, workbench, self.ownership, self.clock, bounds.start_delay_seconds)
         self.dirty, self.copies = self.known.dirty, self.known.copies
         self.ports = PortsOfNames(self.known, bounds.max_ports)
-        self.holds = holds or Holds()
+        self.holds = Holds() if holds is None else holds
         self.on_disk = HostsOnDisk(store, bounds.max_in_memory) if isinstance(store, DueStore) else None
         self.waiting_urls = self.counts_on_disk.rows  # queued, not leased, of hosts not given up
         self.given_up = 0
-        self.held: Counter[str] = Counter()  # by Host.held, those with a queue that was come to since this start
-        self.met: set[str] | None = None  # hosts met while those of an earlier run are taken up one after the other
+        self.held: Counter[str] = Counter()  # by Host.held, of those that have had a turn since this start
+        self.loaded_early: set[str] | None = (
+            None  # hosts that were needed before the loading came to them; None: all are loaded
+        )
         self.unlisted: list[Move] = []  # changes of the lists that wait for a commit, since the store had no room
 
     @property
@@ -68,7 +72,7 @@ class HostTable:
     @property
     def loading(self) -> bool:
         """Whether hosts of an earlier run are not taken up yet."""
-        return self.met is not None
+        return self.loaded_early is not None
 
     def of(self, name: str) -> Host:
         """The host in memory, taken from the store or made new when it is not there."""
@@ -96,7 +100,7 @@ class HostTable:
         if on_disk is None or name in self.dirty:
             return self.of(name)
         host = self.stored(name, self.store.host(name))
-        loads = self.met is not None and host.rows > 0
+        loads = self.loaded_early is not None and host.rows > 0
         if host.on_disk or (len(self.workbench.hosts) >= on_disk.max_in_memory and not loads):
             return host
         return self._taken_in(host)
@@ -105,7 +109,9 @@ class HostTable:
         """A copy of the host as the store has it, or a new one."""
         host = self.known.unpacked(name, packed)
         on_disk = self.on_disk
-        if host.on_disk and (on_disk is None or (self.met is not None and not on_disk.store.is_due(place_of(host)))):
+        if host.on_disk and (
+            on_disk is None or (self.loaded_early is not None and not on_disk.store.is_due(place_of(host)))
+        ):
             host.on_disk = host.rests_on_disk = False  # a process took it up and did not live to say so
             self.clock.bring_back(host)
         if not host.on_disk:
@@ -130,8 +136,8 @@ class HostTable:
         host.pace_free = host.next_free
         self.workbench.hosts[host.name] = host
         self.workbench.wait(host, host.next_free, work=False)
-        if self.met is not None and host.rows:
-            self._meet(host)
+        if self.loaded_early is not None and host.rows:
+            self._load_early(host)
         elif host.rows and not host.given_up:
             # It was forgotten with rows that a later run shall have: they count until its turn says so again.
             self.waits(host, host.waiting_urls)
@@ -157,10 +163,10 @@ class HostTable:
         on_disk.counts, on_disk.unstored = counts, True
         host.listed = True
 
-    def _meet(self, host: Host) -> None:
+    def _load_early(self, host: Host) -> None:
         """A host with work from an earlier run is in memory before the loading has come to it."""
-        assert self.met is not None
-        self.met.add(host.name)
+        assert self.loaded_early is not None
+        self.loaded_early.add(host.name)
         host.given_up, host.held = False, ""  # it was, until this start
         if not host.rows and self.store.head(host.name, 1):
             host.rows = 1  # counts of a torn run: the rows themselves are the truth
@@ -177,8 +183,8 @@ class HostTable:
         if not host.given_up:
             self.waits(host, -host.waiting_urls)
             host.given_up = True
-            if self.met is not None:
-                self.met.add(host.name)
+            if self.loaded_early is not None:
+                self.loaded_early.add(host.name)
             self.given_up += 1
 
     def hold(self, host: Host, why: str) -> None:
@@ -188,8 +194,8 @@ class HostTable:
         self.waits(host, -host.waiting_urls)
         host.given_up, host.held = True, why
         self.held[why] += 1
-        if self.met is not None:
-            self.met.add(host.name)
+        if self.loaded_early is not None:
+            self.loaded_early.add(host.name)
         self.dirty[host.name] = host
 
     def let_in(self, name: str) -> None:
@@ -208,16 +214,16 @@ class HostTable:
 
     def take_up(self, names: Iterable[str]) -> None:
         """Take up hosts that have work, as a whole and at once."""
-        self.met = set()
+        self.loaded_early = set()
         try:
             for name in names:
                 host = self.of(name)
-                if not host.rows:  # it was met without its rows
+                if not host.rows:  # it was taken up without its rows
                     host.rows = 1
                     self.waits(host, 1)
                 self.workbench.add(host)
         finally:
-            self.met = None
+            self.loaded_early = None
         self.clock.warn()
 
     def let_go(self, mine: Callable[[str], bool]) -> list[str]:

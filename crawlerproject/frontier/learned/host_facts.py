@@ -68,7 +68,7 @@ class HostFacts(Generic[F]):
         if (found := self._dirty.get(key)) is not None or (found := self._storing.get(key)) is not None:
             return found
         if self._of_names and key != host and self._store.fact(self._kind + key) is None:
-            key = host  # of a version that told ports apart
+            key = host  # of a version that kept a fact for each port
         return stored_fact(self._store, self._kind, self._fact, key)
 
     def changed(self, host: str) -> F:

@@ -36,10 +36,10 @@ class Hub:
 
 
 class Hubs:
-    """Who may be asked. Known by name, whatever scheme and port: a server's ports are no strangers to each other."""
+    """Which hosts may be asked. Known by name, whatever scheme and port: all ports of a server are one hub."""
 
     def __init__(self, store: FrontierStore, proven: Iterable[tuple[str, float]]) -> None:
-        """``proven`` are names and moments that subscriptions of an earlier version tell of."""
+        """``proven``: names and moments of verified subscriptions of an earlier version."""
         self._store = store
         self._hubs = read_hubs(store)
         for name, verified_at in proven:
@@ -73,7 +73,7 @@ class Hubs:
             self._keep()
 
     def _was_refused(self, hub: Hub) -> bool:
-        """Whether the last request met a gate and never left: the host's robots.txt, or the NeverCrawl file."""
+        """Whether the last request was refused before it was sent: by robots.txt or the NeverCrawl file."""
         record = self._store.page(bytes.fromhex(hub.key)) if hub.key else None
         return record is not None and record.reason in _NEVER_SENT
 

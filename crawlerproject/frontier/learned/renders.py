@@ -20,7 +20,7 @@ from crawlerproject.stores.protocols import FrontierStore
 
 # Hosts whose history is in memory; the others' is in the store. About 1 KB each.
 _HOSTS_KEPT = 5_000
-# Templates of one host that are told apart; a site with more has no shapes to learn from.
+# Templates of one host that are counted apart; a site with more has no shapes to learn from.
 _TEMPLATES_KEPT = 100
 _REST = "(others)"
 _GRANTED_FACT = "renders"  # of the whole crawl
@@ -29,7 +29,7 @@ _GRANTED_FACT = "renders"  # of the whole crawl
 _PAGES_A_PLACE = 3
 # Renders of a crawl, so that no script of any site keeps the machine busy for ever (ours).
 _MAX_PER_CRAWL = 100_000
-# A host that waits for a place is looked at again after this even if nobody ended: nothing may wait for ever.
+# A host that waits for a place is looked at again after this even if no render ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 
 
@@ -75,7 +75,7 @@ class Renders(HostFacts[_History]):
         self.closed = closed or ("RENDER=never" if self.mode == "never" else "")
         self.in_flight = 0
         self.waiting = 0  # of these, for a turn of some host
-        self.kept = 0  # rows met in this run and left for a later one
+        self.kept = 0  # rows found in this run and left for a later one
         super().__init__(store, HostFact.RENDERS, _History, _HOSTS_KEPT)
         self._workbench = workbench
         self._rng = rng

@@ -26,7 +26,7 @@ _CHUNK = 4096
 _CONDITIONAL_COST = 0.7
 # Before a rank is known, each link further from a seed makes a page this much less important (ours).
 _DEPTH_FACTOR = 0.8
-# Feeds and sitemaps tell of others' changes: they are looked at as often as what matters most.
+# Feeds and sitemaps report others' changes: they are visited as often as what matters most.
 _LISTS_IMPORTANCE = 3.0
 # What counts as recent for them, of what counts for pages: six hours where that is two days.
 _LISTS_RECENT_SHARE = 1 / 8
@@ -34,7 +34,7 @@ _LISTS_RECENT_SHARE = 1 / 8
 _GONE_SHARE = 0.1
 
 
-# Behind seeds, robots.txt and what was announced, before links that are met for the first time.
+# Behind seeds, robots.txt and what was announced, before links that are new.
 _PRIORITY = SEED + 1
 
 

@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 from xxhash import xxh3_128_digest
@@ -43,6 +43,15 @@ _HOST_KEY_BYTES = 8
 _MAX_HOPS = 50
 
 
+class Push(NamedTuple):
+    """A hub's POST to one of our callbacks (WebSub 7)."""
+
+    body: bytes
+    content_type: str
+    signature: str  # X-Hub-Signature, as received
+    links: Iterable[str]  # Link headers
+
+
 class Subscriptions:
     """What is asked of hubs, what they answered, and what they pushed. ``now`` is epoch seconds."""
 
@@ -56,7 +65,7 @@ class Subscriptions:
         verified_at = [(_name(one.hub), one.verified_at) for one in self._by_topic.values() if one.verified_at]
         self._hubs = Hubs(store, verified_at)
 
-    def met(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
+    def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
         """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
         found = hub_and_topic(row.url, links, feed.hubs, feed.self_url)
         if found is None:
@@ -122,16 +131,16 @@ class Subscriptions:
         return answer
 
     def push(
-        self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str], now: float
+        self, token: str, sent: Push, now: float
     ) -> tuple[HubReply, list[DiscoveredUrl], list[tuple[Address, float]]]:
         """What a hub pushed: its entries, to come before all else in their hosts' queues, and when they changed."""
         subscription = self._by_topic.get(self._by_token.get(token, ""))
-        answer = pushed(subscription, body, signature, links, now)
+        answer = pushed(subscription, sent.body, sent.signature, sent.links, now)
         if subscription is None or answer.refused:
             return answer, [], []
-        if not is_feed(content_type, body):
-            return HubReply(415, refused=f"no feed ({content_type[:80] or 'no type'})"), [], []
-        feed, base = read_feed(body), Base(subscription.topic)
+        if not is_feed(sent.content_type, sent.body):
+            return HubReply(415, refused=f"no feed ({sent.content_type[:80] or 'no type'})"), [], []
+        feed, base = read_feed(sent.body), Base(subscription.topic)
         hops = (subscription.hops + HOP_LINK)[-_MAX_HOPS:]
         found: list[DiscoveredUrl] = []
         changed: list[tuple[Address, float]] = []

@@ -106,8 +106,8 @@ class TrapModel:
         row = visit.row
         if row.flags & FLAG_RENDER:
             if not visit.marks or row.flags & FLAG_STRANGER:
-                return bool(visit.marks) and self._heard_of_stranger(row, visit.marks, True)
-            return self._heard(row, self.new_text(row.host, visit.marks))
+                return bool(visit.marks) and self._learn_of_stranger(row, visit.marks, True)
+            return self._learn_own(row, self.new_text(row.host, visit.marks))
         if visit.shell or row.flags & (FLAG_ROBOTS | FLAG_HUB) or visit.reason in _SILENT:
             return False
         if visit.status is None and not (row.flags & FLAG_STRANGER and visit.reason in _URLS_DOING):
@@ -117,7 +117,7 @@ class TrapModel:
         marks = visit.marks or (int.from_bytes(visit.digest[:4], "big"),)
         if row.flags & FLAG_STRANGER:
             read = visit.reason is Reason.FETCHED and not (row.flags & FLAG_SITEMAP and not visit.named)
-            return self._heard_of_stranger(row, marks, read and not _repeated(visit), cut=visit.cut)
+            return self._learn_of_stranger(row, marks, read and not _repeated(visit), cut=visit.cut)
         if row.flags & FLAG_SITEMAP:
             return self._list_fetched(visit)
         repeated = _repeated(visit)  # it says nothing that the host had not shown, unless a stranger named that page
@@ -127,26 +127,26 @@ class TrapModel:
             lists = self._yields.changed(row.host).lists
             new = new and not lists.spent
             lists.fetched += 1
-        return self._heard(row, new, cut=visit.cut)
+        return self._learn_own(row, new, cut=visit.cut)
 
     def new_text(self, host: str, marks: tuple[int, ...]) -> bool:
         """Whether the host shows this text for the first time."""
         return self._yields.of(host).new_text(marks)
 
-    def _heard(self, row: QueuedPage, new: bool, *, cut: bool = False) -> bool:
+    def _learn_own(self, row: QueuedPage, new: bool, *, cut: bool = False) -> bool:
         """A page was answered: with text that the host had not shown before, or not; ``cut`` for its slowness."""
         yields = self._yields.changed(row.host)
-        _say(row.host, yields.heard(row.url, new and not cut, CUT_COSTS_PAGES if cut else 1))
+        _say(row.host, yields.learn(row.url, new and not cut, CUT_COSTS_PAGES if cut else 1))
         if new and row.flags & FLAG_LISTED:
             yields.lists.new += 1
         return new
 
-    def _heard_of_stranger(self, row: QueuedPage, marks: tuple[int, ...], read: bool, *, cut: bool = False) -> bool:
+    def _learn_of_stranger(self, row: QueuedPage, marks: tuple[int, ...], read: bool, *, cut: bool = False) -> bool:
         """The host itself learns nothing: neither from errors nor which texts it has shown."""
         strangers = self._strangers.changed(row.host)
         new = read and strangers.new_text(row.url, marks) and not self._yields.of(row.host).knows_text(marks)
         domain = inventor(row.host, row.via, row.flags, row.note)
-        _say(row.host, strangers.heard(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
+        _say(row.host, strangers.learn(domain, new and not cut, CUT_COSTS_PAGES if cut else 1))
         return new
 
     def _list_fetched(self, visit: Visit) -> bool:

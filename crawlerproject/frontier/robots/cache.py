@@ -65,7 +65,7 @@ class RobotsCache:
             self._parsed.move_to_end(origin)
             return rules
         record = self._record(origin)
-        # Without a record nobody should have asked: doubt means no.
+        # Only origins with a record are asked about: doubt means no.
         return self._keep(origin, self._parse(record.body if record else _NOTHING_ALLOWED))
 
     def content_signals(self, url: str) -> tuple[str, ...]:

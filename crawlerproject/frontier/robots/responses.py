@@ -80,7 +80,7 @@ class RobotsResponses:
             self._give_up(row.note, now)
 
     def _give_up(self, origin: str, now: float) -> None:
-        """Nobody answers for the origin: it waits, as for any robots.txt that cannot be reached."""
+        """The origin gets no answer: it waits, as for any robots.txt that cannot be reached."""
         name, answer = origin.partition("://")[2], RobotsGiven(origin, None, b"", Reason.ROBOTS_UNREACHABLE)
         if self._state.ownership.mine(name):
             self._take_in(answer, now, asked=None)

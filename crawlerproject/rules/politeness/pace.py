@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -44,26 +44,14 @@ LATEST = 253_402_300_799.0
 JITTER_SHARE = 0.02
 
 
-def pace_preset(
-    name: str,
-    *,
-    multiplier: float | None = None,
-    window: int | None = None,
-    min_seconds: float | None = None,
-    max_seconds: float | None = None,
-    start_seconds: float | None = None,
-) -> PacePreset:
-    """A preset with single numbers overridden (None: the preset's); ValueError says in one sentence what is wrong."""
+def pace_preset(name: str, given: Mapping[str, float | None]) -> PacePreset:
+    """A preset with single numbers overridden, by their field's name (None: the preset's).
+
+    Raises ValueError, which says in one sentence what is wrong.
+    """
     if name not in PRESETS:
         raise ValueError(f"PACE_PRESET must be one of {', '.join(PRESETS)}, not {name!r}")
-    given: dict[str, Any] = {  # names of its fields
-        "multiplier": multiplier,
-        "window": window,
-        "min_seconds": min_seconds,
-        "max_seconds": max_seconds,
-        "start_seconds": start_seconds,
-    }
-    chosen = {key: value for key, value in given.items() if value is not None}
+    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     for key, value in chosen.items():
         if not 0 <= value < float("inf"):
             raise ValueError(f"PACE_{key.upper()} must be a number of 0 or more, not {value!r}")

@@ -64,33 +64,31 @@ def limits(queues: Iterable[Queue], ip_pause_seconds: float | None) -> Limits:
     with_ports = {host_name(queue.host) for queue in queues if ":" in queue.host}
     names: dict[str, _Clock] = {}  # of those that have ports only: the others have no clock but their host's
     addresses: dict[str, _Clock] = {}
-    seconds = rate = 0.0
-    alone = 0
+    seconds, rate, alone = 0.0, 0.0, 0
     for host, address, urls, delay, response, free_in in queues:
         cycle = response + delay
         done_in = free_in + urls * cycle - delay
-        if done_in > seconds:
-            seconds = done_in
+        seconds = max(seconds, done_in)
         at = None
         if address and ip_pause_seconds is not None:
             at = addresses.get(address)
             if at is None:
                 at = addresses[address] = _Clock(free_in)
-            elif free_in < at.free_in:
-                at.free_in = free_in
+            at.free_in = min(at.free_in, free_in)
             at.urls += urls
             at.work_seconds += urls * (response + ip_pause_seconds)
         if with_ports and (name := host_name(host)) in with_ports:
             _take_port(names, name, Queue(host, address, urls, delay, response, free_in))
             continue
         alone += 1
-        if at is not None:
-            at.rate += 1 / cycle if cycle > 0 else inf
+        own_rate = 1 / cycle if cycle > 0 else inf
+        if at is None:
+            rate += own_rate
         else:
-            rate += 1 / cycle if cycle > 0 else inf
+            at.rate += own_rate
     for clock in names.values():
         seconds = max(seconds, clock.done_in(clock.work_seconds / clock.urls))
-        if ip_pause_seconds is not None and clock.address:
+        if clock.address in addresses:
             addresses[clock.address].rate += clock.own_rate
         else:
             rate += clock.own_rate

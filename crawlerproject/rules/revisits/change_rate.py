@@ -2,7 +2,7 @@
 
 A page changes as a Poisson process whose rate we do not know. Our belief about the rate is a weight for each of
 ``RATES``; it begins as what the host's other pages have shown, and each visit sharpens it by Bayes' rule. A visit only
-tells whether something changed since the last one, not how often (Cho and Garcia-Molina, "Estimating Frequency of
+shows whether something changed since the last one, not how often (Cho and Garcia-Molina, "Estimating Frequency of
 Change", 2003), so the likelihood is exp(-rate t) or 1 - exp(-rate t). A gamma distribution, whose two numbers would be
 smaller to keep, cannot express "always changed, so at least so fast": in ``benchmarks/freshness`` it won a fifth
 to a half of what these weights win over fixed intervals.
@@ -10,7 +10,7 @@ to a half of what these weights win over fixed intervals.
 What a visit is worth is the time of freshness that it buys: with visits every t days a page is fresh a share
 (1 - exp(-rate t)) / (rate t) of the time, and one more visit a day adds (1 - (1 + rate t) exp(-rate t)) / rate (Cho and
 Garcia-Molina, "Effective Page Refresh Policies for Web Crawlers", 2003). Visits where this is highest are the best
-use of a budget; pages that change faster than anyone can follow come out low, which is right. ``worth`` is that
+use of a budget; pages that change faster than any visits can follow come out low, which is right. ``worth`` is that
 formula averaged over our belief.
 
 A belief is an array whose last axis is that of ``RATES``: one page or many at a time. Days throughout.
@@ -28,7 +28,7 @@ Belief = NDArray[np.float64]
 
 RATES: NDArray[np.float64] = np.geomspace(1 / 1000, 4, 12)
 """Changes a day: from once in three years to every six hours, each 2.1 times the one before: finer steps
-than visits can tell apart are of no use (ours)."""
+than visits can distinguish are of no use (ours)."""
 WEB: Belief = np.full(len(RATES), 1 / len(RATES))
 """Of a page of which nothing is known: any order of magnitude alike."""
 HOST_CREDIT_PAGES = 5.0

@@ -28,7 +28,7 @@ class History(NamedTuple):
 
     kind: int = PAGE
     depth: int = 0  # links from a seed, at most 255; of a sitemap: how many files lead to it, itself included
-    visits: int = 0  # that told something of the content
+    visits: int = 0  # that showed something of the content
     seen_at: float = 0.0  # last of them
     fresh_until: float = 0.0
     queued_at: float = 0.0  # waits in its queue to be visited again since then
@@ -117,7 +117,7 @@ class Found(NamedTuple):
 
 
 def next_visit(history: History, host: HostHistory, found: Found) -> tuple[History, HostHistory]:
-    """Both histories after one more visit; an answer that tells nothing of the content only ends the waiting."""
+    """Both histories after one more visit; an answer that shows nothing of the content only ends the waiting."""
     change, now, fresh_until, new_links = found
     if change is Change.UNKNOWN or not history.seen_at:
         return history._replace(queued_at=0.0), host

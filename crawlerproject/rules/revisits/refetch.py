@@ -24,7 +24,7 @@ from typing import NamedTuple
 DAY_SECONDS = 86_400.0
 MAX_FRESH_SECONDS = 30 * DAY_SECONDS
 """A freshness beyond the longest wait of ``rules/change_rate`` counts as that: some servers say ten years."""
-# A host's word weighs as if it had kept it so often before we met it (ours): one slip in a hundred is forgiven.
+# A host's word weighs as if it had kept it so often before its first visit (ours): one slip in a hundred is forgiven.
 _CREDIT = 4.0
 # Below this share of kept words a kind of validator is not sent (ours).
 _TRUSTED_SHARE = 0.8

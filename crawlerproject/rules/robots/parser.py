@@ -1,4 +1,4 @@
-"""Reads robots.txt octets line by line and keeps only what is said to us: the part of RFC 9309 before matching.
+"""Reads robots.txt octets line by line and keeps the groups that apply to us: the part of RFC 9309 before matching.
 
 One linear pass, whatever the file: rules are never copied per agent, so a hostile file with thousands of
 agents and rules costs what its length costs.
@@ -81,7 +81,7 @@ class RobotsText(NamedTuple):
 
 
 class _Group:
-    """All that was said to one name, groups merged (RFC 9309 2.2.1)."""
+    """All lines for one name, groups merged (RFC 9309 2.2.1)."""
 
     __slots__ = ("delay", "named", "rate", "rules", "signals", "visits")
 
@@ -133,9 +133,9 @@ def read_robots_text(body: bytes, token: str) -> RobotsText:
         else:
             for group in current:
                 group.take(field, value)
-    said = ours if ours.named else everyone
-    rules = tuple([Rule(allow, _ascii(value)) for allow, value in said.rules])
-    return RobotsText(rules, said.delay, said.rate, tuple(said.visits), tuple(said.signals), tuple(sitemaps))
+    group = ours if ours.named else everyone
+    rules = tuple([Rule(allow, _ascii(value)) for allow, value in group.rules])
+    return RobotsText(rules, group.delay, group.rate, tuple(group.visits), tuple(group.signals), tuple(sitemaps))
 
 
 def leading_number(value: bytes) -> float | None:

@@ -1,6 +1,6 @@
 """Decides what a robots.txt allows (RFC 9309): its groups, its statuses, how long it is kept.
 
-``robots_text`` reads the octets and keeps what is said to us, ``robots_matcher`` finds the rule that decides.
+``parser`` reads the octets and keeps the groups that apply to us, ``matcher`` finds the rule that decides.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def robots_verdict(status: int | None) -> RobotsVerdict:
         return RobotsVerdict.WAIT
     if 200 <= status < 300:
         return RobotsVerdict.PARSE
-    if 300 <= status < 400 and status != 304:  # an unasked-for 304 tells nothing
+    if 300 <= status < 400 and status != 304:  # an unasked-for 304 says nothing of the file
         return RobotsVerdict.REDIRECT
     # 429 asks to slow down: Google treats it as a server error, and so do we (RFC 9309 leaves it with 4xx).
     return RobotsVerdict.ALLOW if 400 <= status < 500 and status != 429 else RobotsVerdict.WAIT

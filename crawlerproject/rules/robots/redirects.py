@@ -7,7 +7,7 @@ from collections.abc import Mapping
 # RFC 9309 2.3.1.2: at least five redirects are followed. A host has no use for more targets than that.
 MOST_TARGETS = 5
 # Of one host, for the robots.txt files of one registered domain within ROBOTS_TTL_SECONDS (ours): sites that keep the
-# files of many hosts in one place keep one for each, and nobody needs to ask a stranger for more than these.
+# files of many hosts in one place keep one for each, and no owner needs a stranger asked for more than these.
 MOST_ASKED = 40
 
 

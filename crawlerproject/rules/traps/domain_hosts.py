@@ -13,7 +13,7 @@ pages on each of them, so its names keep pace with its pages; a farm must be fet
 
 NAMED_FACTOR = 100
 """So many times the bound for domains that the operator named, with ``-a scope=domain``: the domain is wanted whole.
-It is still bounded, since a wildcard record in it is nobody's wish."""
+It is still bounded, since no operator wants what a wildcard record in it invents."""
 
 _PACKED = struct.Struct("<QQQ")
 

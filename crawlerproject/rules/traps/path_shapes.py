@@ -18,7 +18,8 @@ _MIN_SLASHES = 3
 
 def trap(path: str, host_name: str = "") -> bool:
     """Whether a URL's path (no query) looks endless. With ``host_name``, the host's own name as a folder counts
-    too: the mark of links that lost their "http://" (browsertrix-crawler issue 931)."""
+    too: the mark of links that lost their "http://" (browsertrix-crawler issue 931).
+    """
     slashes = path.count("/")
     if host_name and host_name in path and _has_folder(path, host_name):
         return True

@@ -1,6 +1,6 @@
 """Decides how much other sites may make us ask of a host: each registered domain that names its URLs has a budget.
 
-A URL that only pages of other registered domains name is a stranger's: nobody who may speak for the host has said that
+A URL that only pages of other registered domains name is a stranger's: no page that may speak for the host says that
 it exists. What becomes of it is charged to the domain that named it and teaches nothing about the host. Once the host's
 own pages, feeds or sitemaps name the URL it is the host's like any other.
 """
@@ -28,10 +28,10 @@ from crawlerproject.rules.traps.text_marks import Marks
 # links to); each new text that they bring adds as much as a page adds to a template.
 FIRST_NAMED = 200
 EARNED_NAMED = EARNED_PAGES
-# Domains that are told apart at one host, 60 bytes each (ours); all that come after them share one budget.
+# Domains that are counted apart at one host, 60 bytes each (ours); all that come after them share one budget.
 _MOST_DOMAINS = 64
 OTHERS = "…"
-"""Stands for the domains that are not told apart, and for one that is not known."""
+"""Stands for the domains that are not counted apart, and for one that is not known."""
 EVERYONE = "*"
 """Stands for all of them together."""
 
@@ -90,7 +90,7 @@ class Strangers:
         self.everyone.named += 1
         return True
 
-    def heard(self, domain: str, new: bool, cost: int) -> Trapped | None:
+    def learn(self, domain: str, new: bool, cost: int) -> Trapped | None:
         """One page that the domain named was answered; whose budget this has spent, if one's."""
         share, everyone = self._share(domain), self.everyone
         all_spent, spent = everyone.spent, share.spent
@@ -101,7 +101,7 @@ class Strangers:
         return _trapped(self._name(domain), share) if share.spent and not spent else None
 
     def refused(self, name: str) -> None:
-        """Count a URL that was not asked for, by what ``spent`` said."""
+        """Count a URL that was not asked for, by what ``spent`` returned."""
         (self.everyone if name == EVERYONE else self._share(name)).refused += 1
 
     def new_text(self, url: str, marks: Iterable[int]) -> bool:
@@ -156,9 +156,9 @@ def _numbers(share: Share) -> tuple[int, int, int, int, int]:
 
 def _trapped(name: str, share: Share) -> Trapped:
     who = {EVERYONE: "all other domains together", OTHERS: "domains that came late"}.get(name, name)
-    said = f"{who} named {share.named:,} URLs of this host that it does not name itself"
+    named = f"{who} named {share.named:,} URLs of this host that it does not name itself"
     left = "and the budget is spent" if share.spent else "and no more are queued"
-    why = f"{said}: {share.new} new texts in {share.fetched} pages, {left}"
+    why = f"{named}: {share.new} new texts in {share.fetched} pages, {left}"
     return Trapped(f"@{name}", share.fetched, share.new, share.refused, why)
 
 

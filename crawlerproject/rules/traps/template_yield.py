@@ -152,7 +152,7 @@ class HostYields:
         """Whether the host has shown one of a text's marks before."""
         return any(mark in self._marks for mark in marks)
 
-    def heard(self, url: str, new: bool, cost: int = 1) -> Trapped | None:
+    def learn(self, url: str, new: bool, cost: int = 1) -> Trapped | None:
         """One page of ``url`` was answered; the template (or "*") that this answer has spent, if one."""
         table, name = self._place(url)
         found = table.get(name)

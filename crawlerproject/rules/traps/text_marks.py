@@ -1,6 +1,6 @@
 """Decides what two pages that say the same have in common, and remembers which texts a host has shown: 4 bytes each.
 
-A page is told by two marks: one of its text, one of what is left of it without the words of its own URL. Servers that
+A page is known by two marks: one of its text, one of what is left of it without the words of its own URL. Servers that
 answer every address with "no page about red shoes" say the same each time, and so does one text under many addresses.
 """
 
@@ -42,31 +42,31 @@ def text_marks(title: str, text: bytes, url: str) -> tuple[int, ...]:
     mark = _mark(whole)
     if len(whole) > _MOST_ECHOING:
         return (mark,)
-    said = whole.translate(_PLAIN)
-    echoed = [words for words in _words_of(url) if words in said]
+    shown = whole.translate(_PLAIN)
+    echoed = [words for words in _words_of(url) if words in shown]
     if not echoed:
         return (mark,)
-    left = b" %b " % said
+    left = b" %b " % shown
     for words in echoed:
         # Scripts without blanks between words are found within a text, all others as whole words.
         words, blank = (words, b" ") if words[0] >= _OTHER_SCRIPTS and b" " not in words else (b" %b " % words, b" ")
         left = left.replace(words, blank).replace(words, blank)  # two neighbours share a blank
-    return (mark, _mark(_without_counters(left))) if len(left) < len(said) + 2 else (mark,)
+    return (mark, _mark(_without_counters(left))) if len(left) < len(shown) + 2 else (mark,)
 
 
-def _mark(said: bytes) -> int:
-    return xxh3_64_intdigest(said.translate(None, _UNSAID)) & 0xFFFFFFFF
+def _mark(shown: bytes) -> int:
+    return xxh3_64_intdigest(shown.translate(None, _UNSAID)) & 0xFFFFFFFF
 
 
-def _without_counters(said: bytes) -> bytes:
-    if len(said) > _MOST_COUNTED:
-        return said
+def _without_counters(shown: bytes) -> bytes:
+    if len(shown) > _MOST_COUNTED:
+        return shown
     # A word of letters and digits; one with letters of other alphabets counts as a word.
-    return b" ".join([word for word in said.split() if word.isalpha() or not word.isalnum()])
+    return b" ".join([word for word in shown.split() if word.isalpha() or not word.isalnum()])
 
 
 def _words_of(url: str) -> list[bytes]:
-    """Path segments and query values of a URL as they would stand in ``said``, the longest first."""
+    """Path segments and query values of a URL as they would stand in ``shown``, the longest first."""
     path, _, query = url.partition("://")[2].partition("?")
     _, *pieces = path.split("/")
     if query:
@@ -81,8 +81,8 @@ def _forms(piece: str) -> tuple[bytes, ...]:
     forms = {written, _EXTENSION.sub(b"", written)}
     if b"%" in written:
         forms |= {unquote_to_bytes(form) for form in forms}
-    said = {b" ".join(form.translate(_PLAIN).split()) for form in forms}
-    return tuple(words for words in said if words.translate(None, _UNSAID))
+    shown = {b" ".join(form.translate(_PLAIN).split()) for form in forms}
+    return tuple(words for words in shown if words.translate(None, _UNSAID))
 
 
 class Marks:

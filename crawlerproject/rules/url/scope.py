@@ -38,7 +38,8 @@ class ScopedUrl(Protocol):
 @lru_cache(maxsize=_KEPT)
 def registered_domain(host: str) -> str:
     """The registrable domain of a host key ("a.b.example.co.uk:81" is "example.co.uk"); IP addresses, and
-    names without one (localhost, a bare suffix), are their own."""
+    names without one (localhost, a bare suffix), are their own.
+    """
     name = host_name(host)
     if name.startswith("["):
         return name
@@ -53,7 +54,8 @@ def is_public_suffix(name: str) -> bool:
 @lru_cache(maxsize=_KEPT)
 def bounded_domain(host: str) -> str:
     """As ``registered_domain``, but of names below a suffix that the list does not know (a newer one, a private
-    network's) the last two labels, as the list's rule "*" has it: what one owner can fill with names."""
+    network's) the last two labels, as the list's rule "*" has it: what one owner can fill with names.
+    """
     name = host_name(host)
     domain = registered_domain(host)
     if domain != name or name.startswith("[") or name.count(".") < 2 or name[-1:].isdigit():

@@ -92,7 +92,7 @@ _new = tuple.__new__
 
 
 class UrlRefused(ValueError):
-    """This text is no address of ours; ``reason`` is INVALID_URL or SCHEME."""
+    """A text that is no address of ours; ``reason`` is INVALID_URL or SCHEME."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(str(reason))

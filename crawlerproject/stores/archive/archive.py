@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha1
 
@@ -17,10 +17,9 @@ from crawlerproject.rules.archive.warc_records import (
     capture,
     digest_text,
     warc_date,
-    warcinfo,
 )
 from crawlerproject.stores.archive.recovery import RowsLost, recover
-from crawlerproject.stores.archive.warc_writer import OpenFile, WarcFiles, new_record_id
+from crawlerproject.stores.archive.warc_writer import OpenFile, WarcFiles, WarcSeries, new_record_id
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.index.parquet import ParquetFiles
@@ -75,12 +74,9 @@ class Archive:
         self,
         folder: CrawlDir,
         committed: OpenFile | None,
+        series: WarcSeries,
         *,
-        prefix: str,
-        max_bytes: int,
-        host_name: str,
         keep_days: int,
-        description: Sequence[tuple[str, str]],
         clock: Callable[[], float],
         lost: RowsLost | None = None,
     ) -> None:
@@ -89,20 +85,7 @@ class Archive:
         self._index = CdxjFiles(folder.index, parquet_of(folder))
         recovery = recover(folder.warc, committed, self._index, lost)
         self.messages = [*recovery.messages, *self._index.catch_up(folder.warc)]
-
-        def first_record(filename: str, record_id: str, now: float) -> bytes:
-            return warcinfo(description, filename=filename, record_id=record_id, now=now)
-
-        self.warc = WarcFiles(
-            folder.warc,
-            prefix=prefix,
-            max_bytes=max_bytes,
-            host_name=host_name,
-            warcinfo=first_record,
-            clock=clock,
-            index=self._index,
-            resume=recovery.open_file,
-        )
+        self.warc = WarcFiles(folder.warc, series, clock, index=self._index, resume=recovery.open_file)
         self.log = RequestLog(folder.log, keep_days)
 
     def write(

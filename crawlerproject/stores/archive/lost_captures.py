@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -70,67 +70,60 @@ def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Discovery]:
 
 
 Counted = Callable[[PageStore, Changes], None]
-"""Adds to changes that queue rows what becomes of the hosts' states; ``frontier.shelf.count_rows``."""
+"""Adds to changes that queue rows what becomes of the hosts' states; ``frontier.hosts.on_disk.count_rows``."""
 
 
-def rows_lost(
-    store: PageStore, log_folder: Path, rows: list[CdxjEntry], kept: OpenFile | None, now: float, counted: Counted
-) -> int:
-    """The open file was found shorter than committed: queue the pages of ``rows`` again and commit what is ``kept``."""
-    places = places_of(log_folder, (row.url for row in rows))
-    return fetch_again(store, map(lost_of_row, rows), places, now, [(ARCHIVE_FACT, pack_open(kept))], counted)
+class LostPages:
+    """Queues pages again, as of ``now`` (epoch seconds), with what the log in ``log_folder`` tells of them.
 
-
-def try_again(store: PageStore, log_folder: Path, now: float, counted: Counted) -> int:
-    """Queue the pages that were set aside as poison, in one change; how many were. Reads every page's record."""
-    changes = Changes()
-    arrival = int(now * 1_000_000)
-    pages = [(key, record) for key, record in store.pages() if record.reason == Reason.POISON]
-    places = places_of(log_folder, (record.url for _, record in pages))
-    for key, record in pages:
-        host, place = parse(record.url).host, places.get(record.url, Discovery())
-        changes.queued.append(QueuedPage(host, key, record.url, SEED, arrival - len(changes.queued), *place))
-        changes.pages.append((key, PageRecord(record.url, Reason.LOST, 0, now)))
-    counted(store, changes)
-    if changes:
-        store.apply(changes)
-    return len(changes.queued)
-
-
-def fetch_again(
-    store: PageStore,
-    lost: Iterable[LostCapture],
-    places: Mapping[str, Discovery],
-    now: float,
-    facts: list[tuple[str, bytes]],
-    counted: Counted,
-) -> int:
-    """Queue the pages of lost captures and apply ``facts``, all in one change; how many pages were queued.
-
-    ``now`` in epoch seconds. A page that has another capture by now, that waits in its queue or is no page of the
-    frontier (a robots.txt: asked for again when it is stale) is left as it is. No later capture may stand on the
-    payload of a lost one. A page that is not in ``places`` is taken for a seed.
+    A page that the log does not have is taken for a seed.
     """
-    changes = Changes(facts=list(facts))
-    arrival = int(now * 1_000_000)
-    queued: set[bytes] = set()
-    for url, digest in lost:
-        original = store.original(digest) if digest else None
-        if original is not None and original.url == url:
-            changes.payloads.append((digest, None))
-        try:
-            _, key, host, _ = parse(url)
-        except UrlRefused:
-            continue
-        record = store.page(key)
-        another = record is None or not record.status or (digest and record.digest and record.digest != digest)
-        if record is None or another or key in queued:
-            continue
-        queued.add(key)
-        # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
-        changes.queued.append(QueuedPage(host, key, url, SEED, arrival - len(queued), *places.get(url, Discovery())))
-        changes.pages.append((key, PageRecord(url, Reason.LOST, 0, now)))
-    counted(store, changes)
-    if changes:
-        store.apply(changes)
-    return len(queued)
+
+    def __init__(self, store: PageStore, log_folder: Path, now: float, counted: Counted) -> None:
+        self._store = store
+        self._log_folder = log_folder
+        self._now = now
+        self._counted = counted
+
+    def rows_lost(self, rows: list[CdxjEntry], kept: OpenFile | None) -> int:
+        """The open file was found shorter than committed: queue the pages of ``rows`` and commit what is ``kept``."""
+        return self.fetch_again(list(map(lost_of_row, rows)), [(ARCHIVE_FACT, pack_open(kept))])
+
+    def fetch_again(self, lost: Sequence[LostCapture], facts: Iterable[tuple[str, bytes]] = ()) -> int:
+        """Queue the pages of lost captures and apply ``facts``, all in one change; how many pages were queued.
+
+        A page that has another capture by now, that waits in its queue or is no page of the frontier (a robots.txt:
+        asked for again when it is stale) is left as it is. No later capture may stand on the payload of a lost one.
+        """
+        payloads: list[tuple[bytes, Original | None]] = []
+        pages: dict[bytes, str] = {}
+        for url, digest in lost:
+            original = self._store.original(digest) if digest else None
+            if original is not None and original.url == url:
+                payloads.append((digest, None))
+            try:
+                key = parse(url).key
+            except UrlRefused:
+                continue
+            record = self._store.page(key)
+            another = record is None or not record.status or (digest and record.digest and record.digest != digest)
+            if not another:
+                pages.setdefault(key, url)
+        return self._queue(pages, Changes(facts=list(facts), payloads=payloads))
+
+    def poisoned(self) -> int:
+        """Queue the pages that were set aside as poison, in one change; how many were. Reads every page's record."""
+        return self._queue({key: row.url for key, row in self._store.pages() if row.reason == Reason.POISON}, Changes())
+
+    def _queue(self, pages: Mapping[bytes, str], changes: Changes) -> int:
+        places = places_of(self._log_folder, pages.values())
+        arrival = int(self._now * 1_000_000)
+        for number, (key, url) in enumerate(pages.items(), 1):
+            host, place = parse(url).host, places.get(url, Discovery())
+            # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
+            changes.queued.append(QueuedPage(host, key, url, SEED, arrival - number, *place))
+            changes.pages.append((key, PageRecord(url, Reason.LOST, 0, self._now)))
+        self._counted(self._store, changes)
+        if changes:
+            self._store.apply(changes)
+        return len(pages)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ import orjson
 
 from crawlerproject.errors import StorageError
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Member, walk
+from crawlerproject.rules.archive.warc_records import warcinfo
 from crawlerproject.stores.atomic_files import StorageFull, storage_errors, sync_folder, write_at
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX
 from crawlerproject.stores.index.cdxj import CdxjFiles
@@ -29,7 +30,7 @@ __all__ = [
     "StorageError",
     "StorageFull",
     "WarcFiles",
-    "WarcinfoBuilder",
+    "WarcSeries",
     "new_record_id",
 ]
 
@@ -65,8 +66,13 @@ def unpack_open(fact: bytes | None) -> OpenFile | None:
     return OpenFile(*orjson.loads(fact)) if fact else None
 
 
-WarcinfoBuilder = Callable[[str, str, float], bytes]
-"""(file name, record id, epoch seconds) -> the gzip member that begins the file; see ``warc_records.warcinfo``."""
+class WarcSeries(NamedTuple):
+    """What the files of one writer have in common."""
+
+    prefix: str  # of their names
+    host_name: str  # in their names: where they were written
+    max_bytes: int  # a file that has reached this is closed
+    description: Sequence[tuple[str, str]]  # fields of their first record
 
 
 class WarcFiles:
@@ -75,19 +81,14 @@ class WarcFiles:
     def __init__(
         self,
         folder: Path,
-        *,
-        prefix: str,
-        max_bytes: int,
-        host_name: str,
-        warcinfo: WarcinfoBuilder,
+        series: WarcSeries,
         clock: Callable[[], float],
+        *,
         index: CdxjFiles | None = None,
         resume: OpenFile | None = None,
     ) -> None:
         self.folder = folder
-        self._name_parts = (_UNSAFE.sub("_", prefix), _UNSAFE.sub("_", host_name))
-        self._max_bytes = max_bytes
-        self._warcinfo = warcinfo
+        self._series = series
         self._clock = clock
         self._index = index
         self._descriptor = -1
@@ -117,7 +118,7 @@ class WarcFiles:
     @property
     def full(self) -> bool:
         """Whether the open file has reached its size."""
-        return self._descriptor >= 0 and self._length >= self._max_bytes
+        return self._descriptor >= 0 and self._length >= self._series.max_bytes
 
     def sync(self) -> None:
         """Make what was appended survive a power loss. May run in a thread, not while a file is closed."""
@@ -145,11 +146,11 @@ class WarcFiles:
     def _open(self) -> None:
         """Make a new file that holds its warcinfo; no file is left behind when that fails."""
         now = self._clock()
-        prefix, host = self._name_parts
+        prefix, host = (_UNSAFE.sub("_", part) for part in (self._series.prefix, self._series.host_name))
         moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
         filename = f"{prefix}-{moment}-{self._serial:05d}-{host}{WARC_SUFFIX}"
         path = self.folder / f"{filename}{OPEN_SUFFIX}"
-        first = self._warcinfo(filename, self.warcinfo_id, now)
+        first = warcinfo(self._series.description, filename=filename, record_id=self.warcinfo_id, now=now)
         with storage_errors(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
             try:

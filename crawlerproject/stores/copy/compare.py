@@ -51,6 +51,14 @@ Row = tuple[str, bytes, bytes]  # table, key, value
 Say = Callable[[str], None]
 
 
+class RedisCrawl(NamedTuple):
+    """A crawl in Redis: where, its name, and how many partitions a new one gets."""
+
+    url: str
+    name: str
+    partitions: int = 0
+
+
 class Copied(NamedTuple):
     """A copy that was compared with its source: what both hold, and how many pages and hosts were looked at whole."""
 

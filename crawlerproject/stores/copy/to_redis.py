@@ -16,6 +16,7 @@ from crawlerproject.stores.copy.compare import (
     TEXT,
     Copied,
     HeldStore,
+    RedisCrawl,
     RocksTables,
     Say,
     changed,
@@ -31,12 +32,13 @@ from crawlerproject.stores.row_codec import HASH_BYTES, PAGE_KEY_BYTES, host_of,
 _ORDER = (tables.HOSTS, tables.PAGES, tables.QUEUE, tables.SEEN, tables.ROBOTS, FACTS, tables.PRINTS, tables.PAYLOADS)
 
 
-def to_redis(source: Path, stamp: str, url: str, crawl: str, partitions: int, say: Say) -> Copied:
+def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
     """Copy the frontier in the folder ``source``, which nobody writes; ``stamp`` changes whenever it is crawled.
 
     Raises OperatorError when there is another crawl already, StorageError when Redis goes away: copy again then.
     """
-    rocks, link = RocksTables(source), RedisLink(url)
+    crawl = target.name
+    rocks, link = RocksTables(source), RedisLink(target.url)
     try:
         facts = fleet_keys(crawl).facts
         begun, known = (value and value.decode() for value in link.call("HMGET", [facts], COPYING, "format"))
@@ -45,7 +47,7 @@ def to_redis(source: Path, stamp: str, url: str, crawl: str, partitions: int, sa
         if begun is not None and begun != stamp:
             raise changed(f"the crawl {crawl!r} at {link.place}")
         link.call("HSET", [facts], COPYING, stamp)
-        store = HeldStore(link, crawl, partitions, copying=True)
+        store = HeldStore(link, crawl, target.partitions, copying=True)
         _fill_redis(rocks, store, say)
         copied = compare(rocks, store)
         store.release(list(store.held))

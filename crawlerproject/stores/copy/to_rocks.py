@@ -17,6 +17,7 @@ from crawlerproject.stores.copy.compare import (
     TEXT,
     Copied,
     HeldStore,
+    RedisCrawl,
     RocksTables,
     Row,
     Say,
@@ -34,7 +35,7 @@ from crawlerproject.stores.row_codec import FINGERPRINT_BYTES, HASH_BYTES, host_
 _KEY = HASH_BYTES + FINGERPRINT_BYTES
 
 
-def to_rocks(url: str, crawl: str, target: Path, say: Say) -> Copied:
+def to_rocks(source: RedisCrawl, target: Path, say: Say) -> Copied:
     """Copy a crawl in Redis, at which no worker is, into the new folder ``target``.
 
     Raises OperatorError when there is another frontier or a worker, StorageError when Redis or the disk has trouble.
@@ -42,7 +43,7 @@ def to_rocks(url: str, crawl: str, target: Path, say: Say) -> Copied:
     if target.exists():
         raise OperatorError(f"There is a frontier in {target} already; choose another folder.")
     unfinished = target.with_name(f"{target.name}.copying")
-    link = RedisLink(url)
+    link, crawl = RedisLink(source.url), source.name
     try:
         if link.call("HGET", [fleet_keys(crawl).facts], "format") is None:
             raise OperatorError(f"There is no crawl {crawl!r} at {link.place}; set FLEET_CRAWL to the name of one.")

@@ -11,6 +11,8 @@ from __future__ import annotations
 import heapq
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import groupby
@@ -24,13 +26,13 @@ from crawlerproject.stores.archive.warc_reader import Progress, first_member, me
 from crawlerproject.stores.atomic_files import replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX
 from crawlerproject.stores.index.parquet import ParquetFiles
-from crawlerproject.stores.index.worker import finish_apart
 
 JOURNAL_SUFFIX = ".cdxj.open"
 _LINES_AT_ONCE = 1024
 # Rows of some 5,000 captures. An index of more is made in a process of its own, which costs 0.2 s of CPU; of less, in a
 # thread, where it takes 60 MB at most and some tenths of a second of Python's lock (our measurements).
 _APART_BYTES = 2 * 1024 * 1024
+_WORKER = "crawlerproject.stores.index.worker"  # the module that such a process runs
 
 logger = logging.getLogger(__name__)
 
@@ -177,6 +179,27 @@ class CdxjFiles:
         except (StorageError, OSError) as error:
             logger.error("No index for %s yet, the next start makes it: %s", path.name, error)
         return True
+
+
+def finish_apart(warc: Path, folder: Path, parquet: tuple[Path, str] | None) -> list[str]:
+    """``CdxjFiles.finish`` in a process of its own; StorageError when it fails, OSError when it cannot begin."""
+    command = [sys.executable, "-m", _WORKER, str(warc), str(folder), *map(str, parquet or ())]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)}
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # Ctrl-C is for the crawl, which then waits for its index
+    ) as process:
+        assert process.stdout is not None
+        told = process.stdout.read().splitlines()
+    if process.returncode:
+        raise StorageError(told[-1] if told else f"its process ended with status {process.returncode}")
+    return told
 
 
 def _journal_rows(journal: Path) -> list[CdxjEntry]:

@@ -1,1 +1,1 @@
-"""Files that an operator edits while a crawl runs: exclusions, paces, traps to allow."""
+"""Files that an operator edits: settings, exclusions, paces, traps to allow, orders to a running crawl."""

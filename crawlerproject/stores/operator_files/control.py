@@ -1,8 +1,8 @@
-"""What an operator says to a crawl from outside, in ``control/`` of its folder: pauses, and seeds to be added.
+"""The operator's orders to a crawl, as files in ``control/`` of its folder: pauses, and seeds to add.
 
-Plain files, so that it holds whether the crawl runs or not, and over any restart: ``paused.json`` is what is paused
-now; every ``add-….txt`` is a list of seeds that the crawl has not taken in yet. Both are in place whole and durable
-before the command that wrote them ends. The folder is the owner's alone: what is said here is done.
+Files hold whether the crawl runs or not, and over any restart. ``paused.json`` lists what is paused; each ``add-….txt``
+holds seeds that the crawl has not queued yet. A command ends once its file is complete and durable. The folder is
+accessible to its owner alone, since the crawl does whatever it says.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SECRET_FOLDER = 0o700
 
 @dataclass(slots=True)
 class Pauses:
-    """What is paused; texts say since when and why."""
+    """What is paused, with a text on since when and why."""
 
     crawl: str = ""  # "" while the crawl as a whole is not
     hosts: dict[str, str] = field(default_factory=dict)  # by host name
 
 
 class Control:
-    """The files of one crawl, as the crawl looks at them: cheap when nothing has changed."""
+    """The running crawl's view of the folder; one ``stat`` when nothing has changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = CrawlDir(folder).control
@@ -44,11 +44,11 @@ class Control:
 
     @property
     def version(self) -> int:
-        """Modification time (ns) of the pauses as they were read last; 0 when there were none."""
+        """Modification time (ns) of the pauses when they were last read; 0 before that."""
         return self._stamp[0] if self._stamp else 0
 
     def changed(self) -> Pauses | None:
-        """The pauses when they are new since the last look, else None. What cannot be read changes nothing."""
+        """The pauses if they have changed since the last call, else None. An unreadable file changes nothing."""
         try:
             found = (self.folder / _PAUSED_FILE).stat()
             stamp = (found.st_mtime_ns, found.st_ino)
@@ -61,27 +61,27 @@ class Control:
         return pauses
 
     def look_again(self) -> None:
-        """What ``changed`` gave last could not be done."""
+        """Have ``changed`` return the pauses once more: applying them failed."""
         self._stamp = None
 
     def added(self) -> list[Path]:
-        """Lists of seeds to be taken in, the oldest first."""
+        """Lists of seeds that are not queued yet, oldest first."""
         return sorted(self.folder.glob(_ADDED)) if self.folder.is_dir() else []
 
 
 def read_pauses(folder: Path) -> Pauses:
-    """What is paused of the crawl in ``folder``; nothing when nothing ever was."""
+    """The pauses of the crawl in ``folder``; none before the first one."""
     try:
         kept = orjson.loads((CrawlDir(folder).control / _PAUSED_FILE).read_bytes())
         return Pauses(str(kept["crawl"]), {str(name): str(said) for name, said in kept["hosts"].items()})
     except FileNotFoundError:
         return Pauses()
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # by hand; ours are whole
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):  # edited by hand: ours are always complete
         return Pauses("paused.json cannot be read; scrapy resume writes it anew")
 
 
 def change_pauses(folder: Path, change: Callable[[Pauses], object]) -> int:
-    """Change what is paused, durably; the new version. Two commands at a time come one after the other."""
+    """Change the pauses, durably, one command at a time; returns the new version. Raises OperatorError."""
     with _locked(folder) as control:
         pauses = read_pauses(folder)
         change(pauses)
@@ -91,7 +91,7 @@ def change_pauses(folder: Path, change: Callable[[Pauses], object]) -> int:
 
 
 def spool_seeds(folder: Path, lines: list[str]) -> Path:
-    """Leave lines of a seeds file for the crawl, durably; the file vanishes once they are queued."""
+    """Write lines of a seeds file for the crawl, durably; it removes the file once they are queued. OperatorError."""
     with _locked(folder) as control:
         path = control / f"add-{time.time_ns():020d}-{secrets.token_hex(4)}.txt"
         replace_file(path, ("\n".join(lines) + "\n").encode(), SECRET_FILE)
@@ -100,7 +100,7 @@ def spool_seeds(folder: Path, lines: list[str]) -> Path:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
-    """The control folder, made if need be, while no other command changes it."""
+    """The control folder, created if necessary and locked against other commands."""
     control = CrawlDir(folder).control
     try:
         control.mkdir(mode=_SECRET_FOLDER, exist_ok=True)

@@ -1,9 +1,10 @@
-"""Keeps the paces of single hosts as their file has them now; the file may change while a crawl runs."""
+"""The paces of single hosts as HOST_PACE_FILE has them now; the file may change while a crawl runs."""
 
 from __future__ import annotations
 
 import logging
 import os
+from math import inf
 
 from crawlerproject.rules.politeness.host_overrides import HostPaces
 from crawlerproject.rules.politeness.pace import PacePreset
@@ -13,14 +14,14 @@ logger = logging.getLogger(__name__)
 
 
 class HostPaceFile:
-    """The file at ``path``, looked at again at most every ``reload_seconds``; no path, no line."""
+    """The file at ``path``, checked for changes every ``reload_seconds``; without a path all hosts keep their pace."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = 1.0) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, reload_seconds: float = inf) -> None:
         self._file = WatchedFile(path, reload_seconds, "Host paces")
         self._paces = HostPaces()
 
     def preset(self, host: str, base: PacePreset, now: float) -> PacePreset:
-        """The pace of a host key; ``now`` in seconds of any steady clock."""
+        """The pace of a host key, ``base`` unless the file says otherwise; ``now`` in seconds of any steady clock."""
         lines = self._file.changed(now)
         if lines is not None:
             self._read(lines)

@@ -1,10 +1,11 @@
-"""Keeps the never-crawl lists as their files have them now; a file may change, or come, while a crawl runs."""
+"""The never-crawl lists as their files are now; a file may change, or be created, while a crawl runs."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +18,8 @@ logger = logging.getLogger(__name__)
 _NAMED = 20
 
 
-RELOAD_SECONDS = 1.0
-"""A stat a second costs nothing, and who asks to be left alone is owed no second more."""
-
-
 class Listing(NamedTuple):
-    """Where a list excludes a host: the line of a file, from 1, and its text there now."""
+    """The line that excludes a host: its file, its number, from 1, and its current text."""
 
     path: Path
     line: int
@@ -30,48 +27,44 @@ class Listing(NamedTuple):
 
 
 class NeverCrawlFile:
-    """The list in ``path``, looked at again at most every ``reload_seconds``; no path, no list.
+    """The list in ``path``, checked for changes every ``reload_seconds``; without a path it is empty.
 
-    A file that vanishes or cannot be read keeps the last good list, with a warning: doubt excludes. An ``optional``
-    one may not be there yet.
+    When the file vanishes or cannot be read, the last good list stays in force, with a warning: doubt excludes. An
+    ``optional`` file may not exist yet.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None, reload_seconds: float = RELOAD_SECONDS, *, optional: bool = False
+        self, path: str | os.PathLike[str] | None, reload_seconds: float = inf, *, optional: bool = False
     ) -> None:
-        self.reload_seconds = reload_seconds
-        self._file = WatchedFile(path, 0.0, "Never-crawl list", optional=optional)
+        self._file = WatchedFile(path, reload_seconds, "Never-crawl list", optional=optional)
         self._exclusion = Exclusion()
-        self._next_look = float("-inf")
 
     def current(self, now: float) -> Exclusion:
-        """The list; ``now`` in seconds of any steady clock. Costs a comparison between two looks."""
-        if now >= self._next_look:
-            self._next_look = now + self.reload_seconds
-            first = self._file.version is None
-            if (lines := self._file.changed(now)) is not None:
-                self._take(lines, first=first)
+        """The list; ``now`` in seconds of any steady clock."""
+        first = self._file.version is None
+        if (lines := self._file.changed(now)) is not None:
+            self._take(lines, first=first)
         return self._exclusion
 
     @property
     def path(self) -> Path | None:
-        """Where the list is."""
+        """The list's file; None when the setting is empty."""
         return self._file.path
 
     @property
     def read_version(self) -> int | None:
-        """Modification time (ns) of the file as it was read last; None when it never was."""
+        """Modification time (ns) of the file when it was last read; None before that."""
         return self._file.version
 
     def listing(self, host_name: str, now: float) -> Listing | None:
-        """The line that excludes ``host_name``; None when none does."""
+        """The line of this file that excludes ``host_name``; None when none does."""
         number = self.current(now).line_of(host_name)
         if number is None or self.path is None:
             return None
         return Listing(self.path, number, self.line(number))
 
     def listings(self, now: float) -> list[tuple[str, Listing]]:
-        """Every listed domain with its line, in the order of the file."""
+        """Every listed domain and its line, in file order."""
         path, entries = self.path, self.current(now).entries
         if path is None or not entries:
             return []
@@ -80,7 +73,7 @@ class NeverCrawlFile:
         return [(domain, Listing(path, number, lines[number - 1].strip())) for number, domain in found]
 
     def line(self, number: int) -> str:
-        """Line ``number`` (from 1) as it stands in the file now; "" when it is gone."""
+        """The current text of line ``number`` (from 1); "" when the file has no such line any more."""
         if self.path is None:
             return ""
         try:
@@ -101,9 +94,9 @@ class NeverCrawlFile:
 
 
 class NeverCrawlLists:
-    """All lists that a crawl honours; every one but the first may not be there yet."""
+    """All lists that a crawl honours; only the first must exist."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str] | None], reload_seconds: float = RELOAD_SECONDS) -> None:
+    def __init__(self, paths: Sequence[str | os.PathLike[str] | None], reload_seconds: float = inf) -> None:
         self.reload_seconds = reload_seconds
         self.files = [NeverCrawlFile(path, 0.0, optional=place > 0) for place, path in enumerate(paths) if path]
         self._found: list[Exclusion] = []
@@ -111,7 +104,7 @@ class NeverCrawlLists:
         self._next_look = float("-inf")
 
     def current(self, now: float) -> Exclusion:
-        """What any of them excludes; ``now`` in seconds of any steady clock. Costs a comparison between two looks."""
+        """The union of the lists; ``now`` in seconds of any steady clock. One comparison unless a check is due."""
         if now >= self._next_look:
             self._next_look = now + self.reload_seconds
             found = [file.current(now) for file in self.files]
@@ -123,7 +116,7 @@ class NeverCrawlLists:
 
     @property
     def versions(self) -> dict[str, int | None]:
-        """Modification time (ns) of each file, by absolute path, as it was read last; None: it was not there."""
+        """Modification time (ns) of each file, by absolute path, when it was last read; None for a missing file."""
         return {str(file.path.absolute()): file.read_version for file in self.files if file.path is not None}
 
     def listing(self, host_name: str, now: float) -> Listing | None:
@@ -133,7 +126,7 @@ class NeverCrawlLists:
 
 
 def _differ(one: Exclusion, other: Exclusion) -> bool:
-    return one is not other  # a list that is read again is a new one
+    return one is not other  # reading a file again makes a new object
 
 
 def _report(what: str, domains: frozenset[str]) -> None:

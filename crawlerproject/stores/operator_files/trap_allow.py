@@ -1,9 +1,10 @@
-"""Keeps the operator's word on traps as its file has it now: hosts, or templates of hosts, that are none."""
+"""Hosts, and URL templates of hosts, that the operator has declared to be no traps (TRAP_ALLOW_FILE)."""
 
 from __future__ import annotations
 
 import logging
 import os
+from math import inf
 
 from crawlerproject.rules.traps.template_yield import LISTS
 from crawlerproject.stores.operator_files.watched_file import WatchedFile
@@ -14,17 +15,17 @@ EVERY_HOST = "*"
 
 
 class TrapAllowFile:
-    """Lines of a host key (``*``: every host), or of one and a template as ``scrapy traps`` prints it.
+    """Each line is a host key (``*``: every host), or a host key and a template as ``scrapy traps`` prints it.
 
-    A file that cannot be read changes nothing, with one warning; no path, nothing is allowed.
+    A file that cannot be read changes nothing and is reported once. Without a path nothing is allowed.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, reload_seconds: float = 1.0) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, reload_seconds: float = inf) -> None:
         self._file = WatchedFile(path, reload_seconds, "Trap allow list")
         self._allowed: frozenset[tuple[str, str]] = frozenset()
 
     def allows(self, host: str, template: str, now: float) -> bool:
-        """Whether the operator says that this template of the host ("" or "*": any of it) is no trap."""
+        """Whether the file declares this template of the host to be no trap ("" or "*": any template)."""
         lines = self._file.changed(now)
         if lines is not None:
             self._allowed = frozenset(self._read(lines))

@@ -1,7 +1,8 @@
-"""The operator's own settings, outside the checkout so that no upgrade meets them: a file, and the environment.
+"""The operator's own settings: a file outside the checkout, which upgrades leave alone, and the environment.
 
-``~/.config/polite-crawler/settings.toml`` (XDG_CONFIG_HOME counts) stands above ``settings.py`` and below a crawl's
-``crawl.toml``. A variable ``POLITE_NAME`` is the setting NAME of this start: above a spider's, below ``-s``.
+``~/.config/polite-crawler/settings.toml`` (XDG_CONFIG_HOME is respected) takes precedence over ``settings.py``, a
+crawl's ``crawl.toml`` over both. A variable ``POLITE_NAME`` sets NAME for one start: above a spider's settings, below
+``-s``.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ USER_FOLDER = "~/.config/polite-crawler"
 _FILE = f"{USER_FOLDER}/settings.toml"
 _PREFIX = "POLITE_"
 ANYWHERE = "CRAWLERPROJECT_ANYWHERE"
-"""Set in the environment by the installed command, which is run in any folder, and so for processes that it starts."""
+"""Environment variable that the installed command sets, for its child processes too: it may run in any folder."""
 ENVIRONMENT_PRIORITY = 35
 """Above Scrapy's ``spider`` (30), below ``cmdline`` (40)."""
 
 
 @dataclass(slots=True)
 class UserSettings:
-    """What the operator has set for all crawls; ``problem``: why the file could not be used, as one sentence."""
+    """Settings for all crawls; ``problem`` is one sentence on why the file could not be used, "" if it could."""
 
     path: str = ""
     file: dict[str, Any] = field(default_factory=dict)
@@ -33,12 +34,12 @@ class UserSettings:
     problem: str = ""
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Names and values; the environment wins."""
+        """Names and values; the environment takes precedence."""
         yield from (self.file | self.environment).items()
 
 
 def user_path(path: str) -> str:
-    """``~/.config/…`` as this user has it (XDG_CONFIG_HOME counts), other paths as they are; "" without a home."""
+    """A path with ``~/.config`` (XDG_CONFIG_HOME is respected) and ``~`` expanded; "" for a user without a home."""
     config, own = os.environ.get("XDG_CONFIG_HOME", ""), "~/.config/"
     if path.startswith(own) and os.path.isabs(config):
         return str(Path(config, path.removeprefix(own)))
@@ -47,7 +48,7 @@ def user_path(path: str) -> str:
 
 
 def read_user_settings(environment: Mapping[str, str]) -> UserSettings:
-    """Both, as they are now; nothing is raised, since Scrapy reads settings before it can say a sentence."""
+    """File and environment as they are now. Raises nothing: Scrapy reads settings before it can report an error."""
     given = {name.removeprefix(_PREFIX): text for name, text in environment.items() if name.startswith(_PREFIX)}
     found = UserSettings(user_path(_FILE), environment=given)
     try:

@@ -1,4 +1,4 @@
-"""A small file of the operator's that may change while a crawl runs."""
+"""A small file that the operator may edit while a crawl runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ logger = logging.getLogger(__name__)
 
 
 class WatchedFile:
-    """The file at ``path``, looked at again at most every ``reload_seconds``; no path, never a line.
+    """The file at ``path``, checked for changes every ``reload_seconds``; without a path it has no lines.
 
-    A file that cannot be read changes nothing, with one warning that calls it ``what``; an ``optional`` one may not be
-    there yet.
+    A file that cannot be read changes nothing and is reported once, under the name ``what``. An ``optional`` file may
+    not exist yet.
     """
 
     def __init__(
@@ -23,17 +23,17 @@ class WatchedFile:
         self._reload_seconds = reload_seconds
         self._what = what
         self._optional = optional
-        self._stamp: tuple[int, int, int] | None = None  # mtime ns, size, inode of what was read
+        self._stamp: tuple[int, int, int] | None = None  # mtime (ns), size and inode when it was last read
         self._next_look: float | None = None
         self._complained = False
 
     @property
     def version(self) -> int | None:
-        """Modification time (ns) of the file as it was read last; None when it never was."""
+        """Modification time (ns) when the file was last read; None before that."""
         return self._stamp[0] if self._stamp else None
 
     def changed(self, now: float) -> list[str] | None:
-        """Its lines when they are new, None otherwise; ``now`` in seconds of any steady clock."""
+        """The file's lines if it has changed since the last call, else None; ``now`` in seconds of any steady clock."""
         if self.path is None or (self._next_look is not None and now < self._next_look):
             return None
         self._next_look = now + self._reload_seconds

@@ -38,7 +38,7 @@ class BufferedStore:
         self.store = store
         self._lock = RLock()  # around what is at hand
         self._sending = Lock()  # one batch at a time
-        self.outbox = Outbox(self._lock)
+        self.outbox = Outbox(store, self._lock)
         self.queues = BufferedQueues(store.queues, self.outbox.waiting, self._lock)
         self.links = KnownLinks()
         self._hosts: LruCache[str, bytes | None] = LruCache(_STATES)
@@ -210,15 +210,10 @@ class BufferedStore:
                 self._hosts[name] = packed
             self._fields.apply(changes)
 
-    def messages(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
-        """Unread messages of partitions whose earlier ones are settled; they go with the next ``sync``."""
-        unsettled = self.outbox.unsettled()
-        return self.store.messages([p for p in partitions if p not in unsettled], limit)
-
     def sync(self) -> None:
         """Send everything applied so far, then fetch what will be asked for. Raises StorageError; call again later."""
         with self._sending:
-            self.outbox.send(self.store, self.queues.heads.behind)
+            self.outbox.send(self.queues.heads.behind)
             self.queues.refill()
 
     def reach(self) -> None:

@@ -59,5 +59,5 @@ class RedisFingerprints:
         prefix, store = host_fingerprints_prefix(host), self._store
         end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix) + 1, "big")[1:]
         last = b"+" if not any(end) else b"(" + end
-        key = store.keys_of(store.partition(host)).prints
+        key = store.of_host(host).prints
         return map(unpack_print, store.link.call("ZRANGEBYLEX", [key], b"[" + prefix, last))

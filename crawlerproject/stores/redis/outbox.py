@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import RLock
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.connection import Call
 from crawlerproject.stores.redis.pending import Pending
 from crawlerproject.stores.redis.queue_members import Place
 from crawlerproject.stores.redis.store import RedisStore
@@ -19,7 +20,8 @@ _ROWS_A_BATCH = 10_000
 class Outbox:
     """``lock`` is held while the batches are read or changed, and not while one is sent."""
 
-    def __init__(self, lock: RLock) -> None:
+    def __init__(self, store: RedisStore, lock: RLock) -> None:
+        self._store = store
         self._lock = lock
         self._pending = Pending()
         self._sent: Pending | None = None  # being sent; sent again just so when that failed
@@ -40,7 +42,7 @@ class Outbox:
         """The first capture of a payload, alone in a tuple; None: nothing was decided about it."""
         return next(((each.payloads[digest],) for each in self.newest() if digest in each.payloads), None)
 
-    # --- messages to other workers --------------------------------------------------------------
+    # --- messages between workers ---------------------------------------------------------------
 
     def post(self, partition: int, message: bytes) -> None:
         """Send a message with the next batch, before anything of that batch counts."""
@@ -52,10 +54,13 @@ class Outbox:
         with self._lock:
             self._pending.letters_read[partition] = count
 
-    def unsettled(self) -> set[int]:
-        """Partitions with messages that were read and are in their inboxes still."""
+    def unread(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
+        """The oldest messages to partitions whose earlier ones are settled; the next batch removes them."""
         with self._lock:
-            return {partition for each in self.waiting() for partition in each.letters_read}
+            unsettled = {partition for each in self.waiting() for partition in each.letters_read}
+        asked = [p for p in partitions if p not in unsettled]
+        calls = [Call("LRANGE", [self._store.keys_of(p).inbox], [0, limit - 1]) for p in asked]
+        return {p: found for p, found in zip(asked, self._store.link.many(calls), strict=True) if found}
 
     # --- sending --------------------------------------------------------------------------------
 
@@ -69,21 +74,22 @@ class Outbox:
         """Whether Redis has everything."""
         return not self._pending and self._sent is None
 
-    def send(self, store: RedisStore, behind: Callable[[str], Place | None]) -> None:
+    def send(self, behind: Callable[[str], Place | None]) -> None:
         """Send a batch that an earlier try left, and what was decided since. Raises StorageError; call again later.
 
         ``behind``: the place in a host's queue behind which rows may be bundled; see ``Pending.bundle``.
         """
-        self._send_begun(store)
+        self._send_begun()
         with self._lock:
             if self._pending:
                 self._pending.bundle(behind)
                 self._sent, self._pending = self._pending, Pending()
-        self._send_begun(store)
-        store.batches.finish()
+        self._send_begun()
+        self._store.batches.finish()
 
-    def _send_begun(self, store: RedisStore) -> None:
+    def _send_begun(self) -> None:
         """Send the batch once, however often this is tried."""
+        store = self._store
         if (batch := self._sent) is None:
             return
         store.batches.finish()

@@ -1,5 +1,6 @@
 """The first rows of hosts' queues at a worker's hand: an unbroken beginning of each, of which Redis has every row as a
-member of its own once all is sent."""
+member of its own once all is sent.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ def single(row: QueuedPage) -> bytes:
 
 def bundled(rows: Sequence[QueuedPage]) -> tuple[list[bytes], Sequence[QueuedPage]]:
     """Rows of one host, in order, as bundles, and those that are too few for one. One priority, one bundle: rows of
-    another would be far from their place in it."""
+    another would be far from their place in it.
+    """
     bundles, rest, start = list[bytes](), list[QueuedPage](), 0
     while start < len(rows):
         end = start + 1

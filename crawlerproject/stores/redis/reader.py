@@ -35,7 +35,7 @@ class RedisReader:
         self.partitions = partitions
         self.shown: Collection[int] = range(partitions)  # whose pages and hosts are listed
         self._keys = [partition_keys(crawl, number) for number in range(partitions)]
-        self.queues = RedisQueues(link, self._queue_key)
+        self.queues = RedisQueues(link, lambda host: self.of_host(host).queue_prefix.encode() + _packed(host))
 
     def partition(self, host: str) -> int:
         """The partition of a host key."""
@@ -44,6 +44,10 @@ class RedisReader:
     def keys_of(self, partition: int) -> PartitionKeys:
         """The keys of a partition."""
         return self._keys[partition]
+
+    def of_host(self, host: str) -> PartitionKeys:
+        """The keys of the partition of a host key."""
+        return self._keys[self.partition(host)]
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before.
@@ -82,7 +86,7 @@ class RedisReader:
         Without its ``host`` every partition is asked.
         """
         if host is not None:
-            value = self._field(self._keys[self.partition(host)].pages, key)
+            value = self._field(self.of_host(host).pages, key)
             return unpack_record(value) if value else None
         values = self.link.many([Call("HGET", [keys.pages], [key]) for keys in self._keys])
         return next((unpack_record(value) for value in values if value), None)
@@ -100,34 +104,30 @@ class RedisReader:
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""
-        return self._field(self._keys[self.partition(host)].hosts, _packed(host))
+        return self._field(self.of_host(host).hosts, _packed(host))
 
     def states_and_fields(self, hosts: Sequence[str], names: Sequence[str]) -> tuple[list[Any], list[Any]]:
         """The packed states of hosts, and what ``host_fields`` answers, in one round trip."""
-        states = [Call("HGET", [self._keys[self.partition(host)].hosts], [_packed(host)]) for host in hosts]
-        found = self.link.many([*states, *self._field_calls(names)])
+        states = [(self.of_host(host).hosts, host) for host in hosts]
+        fields = [(self.of_host(host_of_field(name)).robots, name) for name in names]
+        found = self.link.many([Call("HGET", [key], [_packed(name)]) for key, name in (*states, *fields)])
         return found[: len(hosts)], found[len(hosts) :]
 
     def robots(self, origin: str) -> bytes | None:
         """The packed robots record of the origin."""
-        return self._field(self._keys[self.partition(origin.rpartition("://")[2])].robots, _packed(origin))
+        return self._field(self.of_host(origin.rpartition("://")[2]).robots, _packed(origin))
 
     def fact(self, name: str) -> bytes | None:
         """A fact of this worker, or of a host."""
         if host := host_of_fact(name):
-            return self._field(self._keys[self.partition(host)].robots, _packed(name))
+            return self._field(self.of_host(host).robots, _packed(name))
         own = self._field(worker_keys(self.crawl, self.worker).state, _packed(f"fact:{name}"))
         # A crawl that began in RocksDB brought some.
         return own if own is not None else self._field(worker_keys(self.crawl, "").state, _packed(f"fact:{name}"))
 
     def host_fields(self, names: Sequence[str]) -> list[bytes | None]:
         """Robots records (by origin) and facts of hosts. One round trip."""
-        return self.link.many(self._field_calls(names))
-
-    def _field_calls(self, names: Sequence[str]) -> list[Call]:
-        keys = [self._keys[self.partition(host_of_field(name))].robots for name in names]
-        fields = [_packed(name) for name in names]
-        return [Call("HGET", [key], [field]) for key, field in zip(keys, fields, strict=True)]
+        return self.states_and_fields((), names)[1]
 
     def hosts_with_work(self) -> Iterator[str]:
         """Every host of the partitions shown with at least one queued row, each once."""
@@ -149,17 +149,9 @@ class RedisReader:
         value = self._field(payloads_key(self.crawl, digest), digest)
         return unpack_original(value) if value else None
 
-    def messages(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
-        """The oldest letters in the partitions' inboxes, empty inboxes left out."""
-        calls = [Call("LRANGE", [self._keys[p].inbox], [0, limit - 1]) for p in partitions]
-        return {p: found for p, found in zip(partitions, self.link.many(calls), strict=True) if found}
-
     def _field(self, key: str, name: bytes) -> bytes | None:
         value: bytes | None = self.link.call("HGET", [key], name)
         return value
-
-    def _queue_key(self, host: str) -> bytes:
-        return self._keys[self.partition(host)].queue_prefix.encode() + _packed(host)
 
 
 def _packed(name: str) -> bytes:

@@ -36,7 +36,12 @@ def test_the_archive_is_durable_before_the_frontier_changes(bench: Bench, monkey
     """A power loss between them leaves bytes that no page claims, never a page without its bytes."""
     seen: list[int] = []
     sync = bench.session.archive.sync
-    monkeypatch.setattr(bench.session.archive, "sync", lambda: (sync(), seen.append(known(bench))))
+
+    def watched() -> None:
+        sync()
+        seen.append(known(bench))
+
+    monkeypatch.setattr(bench.session.archive, "sync", watched)
     commit(bench)
 
     assert seen == [0]

@@ -10,9 +10,10 @@ import pytest
 from crawlerproject.crawl.completion.comparison import Comparison
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.items import Page
+from crawlerproject.items import Ending
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.poison import Poison
+from crawlerproject.stores.protocols import QueuedPage
 from tests.crawl.sessions import HOST, Bench, page_of
 
 TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()
@@ -26,14 +27,14 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def compared(bench: Bench, page: Page) -> Page:
+def compared(bench: Bench, page: Ending) -> Ending:
     """The page after its comparison."""
     comparison = Comparison(bench.session.learned.duplicates, Poison(bench.folder, bench.now), bench.stats)
     asyncio.run(comparison.compare(page))
     return page
 
 
-def ended(bench: Bench, **more: object) -> Page:
+def ended(bench: Bench, **more: object) -> Ending:
     """A page that was compared and has ended."""
     page = compared(bench, page_of(bench.page_lease(), bench.now, **more))  # type: ignore[arg-type]
     bench.session.pages.finish(page)
@@ -45,10 +46,10 @@ def test_the_same_bytes(bench: Bench) -> None:
     first = ended(bench, body=b"<p>same", text=TEXT)
     second = ended(bench, body=b"<p>same", text=b"other")
 
-    assert first.duplicate is None
-    assert second.duplicate is not None
-    assert (second.duplicate.kind, second.duplicate.url) == ("exact", first.url)
-    assert ("duplicate-of", first.url) in second.notes
+    assert first.compared.duplicate is None
+    assert second.compared.duplicate is not None
+    assert (second.compared.duplicate.kind, second.compared.duplicate.url) == ("exact", first.lease.row.url)
+    assert ("duplicate-of", first.lease.row.url) in second.notes
     assert bench.stats["duplicates/exact"] == 1
 
 
@@ -58,9 +59,9 @@ def test_what_the_page_says_itself(bench: Bench) -> None:
     first = ended(bench, body=b"1", text=b"", canonical=named)
     own = ended(bench, body=b"2", text=b"", canonical=parse(f"{HOST}/1"))
 
-    assert first.duplicate is not None
-    assert (first.duplicate.kind, first.duplicate.url) == ("canonical", named.url)
-    assert own.duplicate is None
+    assert first.compared.duplicate is not None
+    assert (first.compared.duplicate.kind, first.compared.duplicate.url) == ("canonical", named.url)
+    assert own.compared.duplicate is None
 
 
 def test_nearly_the_same_text(bench: Bench) -> None:
@@ -68,9 +69,9 @@ def test_nearly_the_same_text(bench: Bench) -> None:
     first = ended(bench, body=b"1", text=TEXT)
     second = ended(bench, body=b"2", text=TEXT + b" one more")
 
-    assert second.duplicate is not None
-    assert (second.duplicate.kind, second.duplicate.url) == ("near", first.url)
-    assert ("simhash-distance", str(second.duplicate.bits)) in second.notes
+    assert second.compared.duplicate is not None
+    assert (second.compared.duplicate.kind, second.compared.duplicate.url) == ("near", first.lease.row.url)
+    assert ("simhash-distance", str(second.compared.duplicate.bits)) in second.notes
 
 
 def test_links_of_a_repetition_wait_behind_others(bench: Bench) -> None:
@@ -87,8 +88,8 @@ def test_what_is_no_html_page_is_not_compared(bench: Bench) -> None:
     """Its bytes are archived once all the same."""
     page = compared(bench, page_of(bench.page_lease(), bench.now))
 
-    assert page.duplicate is None
-    assert page.digest == b""
+    assert page.compared.duplicate is None
+    assert page.compared.digest == b""
 
 
 def test_a_store_that_cannot_compare_stops_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,7 @@ def test_a_store_that_cannot_compare_stops_nothing(bench: Bench, monkeypatch: py
         raise StorageError("away")
 
     monkeypatch.setattr(bench.store, "near", gone)
-    assert compared(bench, page_of(bench.page_lease(), bench.now, text=TEXT)).duplicate is None
+    assert compared(bench, page_of(bench.page_lease(), bench.now, text=TEXT)).compared.duplicate is None
 
 
 def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +107,12 @@ def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPa
     poison = Poison(bench.folder, bench.now)
     marked: list[str] = []
     reading = poison.reading
-    monkeypatch.setattr(poison, "reading", lambda row: (marked.append(row.url), reading(row))[1])
+
+    def marking(row: QueuedPage) -> Poison:
+        marked.append(row.url)
+        return reading(row)
+
+    monkeypatch.setattr(poison, "reading", marking)
     lease = bench.page_lease()
     comparison = Comparison(bench.session.learned.duplicates, poison, bench.stats)
     asyncio.run(comparison.compare(page_of(lease, bench.now, text=TEXT)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from crawlerproject.crawl.completion.long_pages import LongPages
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import Page
+from crawlerproject.items import Ending, FetchedPage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.wire import Wire
 
 
 class Taker:
@@ -39,17 +41,17 @@ class Taker:
         """A slice of known pages that changed."""
         self.said.append(("announced", len(pages)))
 
-    def end(self, page: Page) -> None:
+    def end(self, ending: Ending) -> None:
         """All is taken in."""
-        self.said.append(("end", page.url))
+        self.said.append(("end", ending.lease.row.url))
 
-    def put_back(self, page: Page) -> None:
+    def put_back(self, lease: Lease) -> None:
         """The page is tried again."""
-        self.said.append(("put_back", page.url))
+        self.said.append(("put_back", lease.row.url))
 
-    def fail(self, page: Page) -> None:
+    def fail(self, lease: Lease) -> None:
         """A fault of ours."""
-        self.put_back(page)
+        self.put_back(lease)
         self.errors += 1
 
     def wake(self) -> None:
@@ -60,11 +62,12 @@ class Taker:
         return [word for word, _ in self.said]
 
 
-def long_page(name: str, links: int, changed: int = 0) -> Page:
+def long_page(name: str, links: int, changed: int = 0) -> Ending:
     """A page that names so many URLs."""
-    lease: Any = Lease.__new__(Lease)
+    lease: Any = SimpleNamespace(row=SimpleNamespace(url=name))
     found = [DiscoveredUrl(parse(f"http://{name}.test/{number}"), 1, "L", "", 10) for number in range(links)]
-    return Page(lease, name, Reason.FETCHED, found=found, changed=[(item.address, 1.0) for item in found[:changed]])
+    known = [(item.address, 1.0) for item in found[:changed]]
+    return Ending.of(lease, FetchedPage(Reason.FETCHED, Wire(), found=found, changed=known))
 
 
 def long_pages(taker: Taker) -> LongPages:

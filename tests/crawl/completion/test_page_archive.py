@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from crawlerproject.crawl.completion.page_archive import PageArchive
-from crawlerproject.items import Page
+from crawlerproject.items import Ending, FailedFetch
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_HUB
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -33,7 +33,7 @@ def test_nothing_received_is_nothing_archived(bench: Bench) -> None:
     hub = page_of(lease, bench.now)
     hub.lease = SimpleNamespace(row=lease.row, is_render=False, is_hub=True)  # type: ignore[assignment]
 
-    assert records(bench).write(Page(lease, lease.row.url, Reason.CONNECT_REFUSED)) is None
+    assert records(bench).write(Ending.of(lease, FailedFetch(Reason.CONNECT_REFUSED))) is None
     assert records(bench).write(page_of(lease, bench.now, status=0)) is None
     assert records(bench).write(hub) is None
     assert FLAG_HUB
@@ -68,7 +68,7 @@ def test_not_modified_refers_to_what_was_captured(bench: Bench) -> None:
 def test_the_browser_gets_a_record_of_its_own(bench: Bench) -> None:
     """A shell whose bytes are known is written whole: the browser is given this very record."""
     bench.session.pages.finish(page_of(bench.page_lease(), bench.now, body=b"shell"))
-    shell = page_of(bench.page_lease(), bench.now, body=b"shell", to_render=(0, 0))
+    shell = page_of(bench.page_lease(), bench.now, body=b"shell", shell=(0, 0))
     written = records(bench).write(shell)
     plain = page_of(shell.lease, bench.now, body=b"shell")
     revisit = records(bench).write(plain)

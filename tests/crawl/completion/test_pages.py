@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.items import AnswerHeaders, FetchedPage
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -61,8 +62,8 @@ def test_what_is_counted(bench: Bench) -> None:
 def test_a_cut_answer_is_counted_by_its_cause(bench: Bench) -> None:
     """For the one who watches: what was too long, too slow, broken off."""
     page = page_of(bench.page_lease(), bench.now)
-    assert page.wire is not None
-    page.wire.truncated = "length"
+    assert isinstance(page.outcome, FetchedPage)
+    page.outcome.wire.truncated = "length"
     bench.session.pages.finish(page)
 
     assert bench.stats["truncated/length"] == 1
@@ -149,7 +150,7 @@ def test_a_page_that_has_ended_is_not_put_back(bench: Bench) -> None:
     lease = bench.page_lease()
     page = page_of(lease, bench.now)
     bench.session.pages.finish(page)
-    bench.session.pages.put_back(page)
+    bench.session.pages.put_back(lease)
     bench.commit()
 
     assert bench.store.page(lease.row.key) is not None
@@ -161,7 +162,7 @@ def test_a_retry_after_counts_up_to_the_longest(tmp_path: Path) -> None:
     bench = Bench(tmp_path, RETRY_AFTER_MAX_SECONDS=600)
     bench.add(f"{HOST}/one")
     lease = bench.page_lease()
-    bench.session.pages.finish(page_of(lease, bench.now, status=503, retry_after="864000"))
+    bench.session.pages.finish(page_of(lease, bench.now, status=503, headers=AnswerHeaders(retry_after="864000")))
 
     assert 500 < lease.host.rest_until - bench.now <= 700
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.frontier.lease import Lease
-from crawlerproject.items import Page
+from crawlerproject.items import Ending, FailedRender, PageText, Rendered, RenderedPage
 from crawlerproject.reasons import Reason
-from crawlerproject.render.rendered import Rendered
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.plain_responses import PlainResponse
 from crawlerproject.stores.logs.request_log import read_log
@@ -28,7 +27,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def to_render(bench: Bench) -> Lease:
     """The lease of a page that was fetched and now meets the browser."""
-    shell = page_of(bench.page_lease(), bench.now, body=b"<script>", to_render=(3, 1))
+    shell = page_of(bench.page_lease(), bench.now, body=b"<script>", shell=(3, 1))
     bench.session.pages.finish(shell)
     bench.commit()
     while not (lease := bench.page_lease()).is_render:
@@ -57,7 +56,7 @@ def test_a_render_is_archived_and_over(bench: Bench) -> None:
     lease = to_render(bench)
     pages = bench.run.tallies.pages
     bench.session.pages.finish(
-        Page(lease, lease.row.url, Reason.RENDERED, rendered=rendered(lease, bench), gained=(200, 9))
+        Ending.of(lease, RenderedPage(Reason.RENDERED, rendered(lease, bench), text=PageText(), gained=(200, 9)))
     )
     bench.commit()
 
@@ -74,7 +73,7 @@ def test_a_browser_that_died_tries_again_and_not_for_ever(bench: Bench) -> None:
     tries = 0
     while True:
         bench.session.pages.finish(
-            Page(lease, lease.row.url, Reason.RENDER_FAILED, rendered=rendered(lease, bench, b""), again=True)
+            Ending.of(lease, FailedRender(Reason.RENDER_FAILED, "", rendered(lease, bench, b""), again=True))
         )
         bench.commit()
         tries += 1

@@ -16,6 +16,7 @@ from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.inspection.progress import Progress
 from crawlerproject.rules.bottleneck import bound_by, load_of
+from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 
 NOW = 1000.0
 
@@ -39,7 +40,7 @@ def crawl(*hosts: Host, on_disk: Counts | None = None) -> Any:
         workbench=bench,
         wake_at=bench.wake_at,
     )
-    run = Run(SimpleNamespace(inc_value=None), clock=lambda: NOW)
+    run = Run(SimpleNamespace(inc_value=None), NeverCrawlLists([], 60.0), clock=lambda: NOW)
     return SimpleNamespace(frontier=frontier, run=run, allowed=Allowed(), troubles=Troubles([]))
 
 

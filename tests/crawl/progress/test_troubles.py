@@ -10,21 +10,26 @@ import pytest
 
 from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.items import FailedFetch
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.remedies import REMEDIES
 from crawlerproject.settings import OURS
 from crawlerproject.stores.protocols import FLAG_SEED
+from crawlerproject.wire import Wire
 
 NOW = 1000.0
 
 
-def ended(name: str, reason: Reason, *, status: int | None = None, seed: bool = False, rest: float = 0.0) -> Any:
+def ended(
+    name: str, reason: Reason, *, status: int | None = None, seed: bool = False, rest: float = 0.0
+) -> tuple[Any, Any]:
     """A page that came to such an end, its host's rest decided; of a seed, or a robots.txt."""
     host = Host(name, 5.0)
     host.rest_until = NOW + rest if rest else 0.0
-    url = f"https://{name}/{'' if seed else 'robots.txt'}"
-    lease = SimpleNamespace(row=SimpleNamespace(flags=FLAG_SEED if seed else 0), host=host, is_robots=not seed)
-    return SimpleNamespace(lease=lease, url=url, reason=reason, status=status, error="no such name")
+    row = SimpleNamespace(flags=FLAG_SEED if seed else 0, url=f"https://{name}/{'' if seed else 'robots.txt'}")
+    lease = SimpleNamespace(row=row, host=host, is_robots=not seed)
+    wire = Wire(status=status) if status is not None else None
+    return lease, FailedFetch(reason, "no such name", wire)
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -36,29 +41,29 @@ def test_a_seeds_robots_txt_that_fails(caplog: pytest.LogCaptureFixture) -> None
     """URL, reason, detail, next moment and what helps; once, also when it fails again."""
     troubles = Troubles(["a.test", "example.org"])
     page = ended("example.org", Reason.DNS_NOT_FOUND, rest=3540.0)
-    troubles.ended(page, NOW)
-    troubles.ended(page, NOW)
+    troubles.ended(*page, NOW)
+    troubles.ended(*page, NOW)
 
     assert said(caplog) == [
         "The seeds of example.org wait for https://example.org/robots.txt: dns-not-found (no such name), "
         f"again in 59 min 0 s. {REMEDIES[Reason.DNS_NOT_FOUND]}"
     ]
-    assert troubles.standing([page.lease.host], NOW) == ("example.org: dns-not-found, again in 59 min 0 s",)
+    assert troubles.standing([page[0].host], NOW) == ("example.org: dns-not-found, again in 59 min 0 s",)
 
 
 def test_hosts_that_are_no_seeds_are_not_said(caplog: pytest.LogCaptureFixture) -> None:
     """Links lead to dead hosts all the time; why they rest is remembered all the same."""
     troubles = Troubles(["example.org"])
     page = ended("other.test", Reason.CONNECT_REFUSED, rest=60.0)
-    troubles.ended(page, NOW)
+    troubles.ended(*page, NOW)
 
     assert said(caplog) == []
-    assert troubles.standing([page.lease.host], NOW) == ("other.test: connect-refused, again in 1 min 0 s",)
+    assert troubles.standing([page[0].host], NOW) == ("other.test: connect-refused, again in 1 min 0 s",)
 
 
 def test_a_seed_that_is_answered_with_an_error(caplog: pytest.LogCaptureFixture) -> None:
     """A status is said, too: a seed that is gone is no start."""
-    Troubles([]).ended(ended("example.org", Reason.HTTP_ERROR, status=404, seed=True), NOW)
+    Troubles([]).ended(*ended("example.org", Reason.HTTP_ERROR, status=404, seed=True), NOW)
 
     assert said(caplog) == ["Seed https://example.org/: http-error (404)."]
 

@@ -10,6 +10,7 @@ import pytest
 from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.messages import Links, pack
+from crawlerproject.items import AnswerHeaders
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import FLAG_RECRAWL, Changes
 from crawlerproject.stores.rocks.store import LETTERS_FACT
@@ -25,7 +26,9 @@ def known(tmp_path: Path) -> Bench:
     bench.add(*(f"{HOST}/{number}" for number in range(3)))
     for number in range(3):
         lease = bench.page_lease()
-        bench.session.pages.finish(page_of(lease, bench.now, body=b"%d" % number, etag=f'"{number}"'))
+        bench.session.pages.finish(
+            page_of(lease, bench.now, body=b"%d" % number, headers=AnswerHeaders(etag=f'"{number}"'))
+        )
     bench.commit()
     bench.now += 100 * DAY
     return bench

@@ -72,7 +72,7 @@ def test_it_is_done_when_the_last_is_taken_up() -> None:
 
 def test_a_small_frontier_is_taken_up_at_once() -> None:
     """Before the start is over."""
-    assert load(Frontier(1), lambda called: bool(called))[0] == ["done"]
+    assert load(Frontier(1), bool)[0] == ["done"]
 
 
 def test_without_room_it_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,8 @@ def test_an_added_seed_survives_a_kill_and_is_taken_in_once(tmp_path: Path) -> N
 
 def test_workers_of_one_machine_obey_together(tmp_path: Path) -> None:
     """With Redis between two: given the folder above theirs, each keeps to a pause, and an added seed is fetched once,
-    by the one whose host it is."""
+    by the one whose host it is.
+    """
     with contextlib.ExitStack() as stack:
         redis = RedisServer(tmp_path / "redis").start()
         stack.callback(redis.stop)

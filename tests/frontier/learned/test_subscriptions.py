@@ -35,12 +35,13 @@ def confirm(subscriptions: Subscriptions, asked: QueuedPage, now: float, lease: 
 
 def test_a_feed_is_subscribed_to_once() -> None:
     """Two feeds of one hub are two requests in its queue, the second once the first has shown that it is a hub; the
-    same feed again is none, in a later run either."""
+    same feed again is none, in a later run either.
+    """
     store = MemoryStore()
     bench = Bench(store)
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
 
-    met = [subscriptions.met(feed(path), [], FEED, bench.now) for path in ("one", "two", "one")]
+    met = [subscriptions.feed_read(feed(path), [], FEED, bench.now) for path in ("one", "two", "one")]
 
     assert met == [True, False, False]
     (first,) = store.head("hub.test", 10)
@@ -50,7 +51,7 @@ def test_a_feed_is_subscribed_to_once() -> None:
     assert all(row.url == "http://hub.test/" and row.flags & FLAG_HUB for row in asked)
     later = Subscriptions(store, bench.frontier, "http://p.test/push")
     assert later.form(asked[0]) == subscriptions.form(asked[0])
-    assert not later.met(feed("one"), [], FEED, bench.now)
+    assert not later.feed_read(feed("one"), [], FEED, bench.now)
 
 
 def test_a_lease_is_renewed_before_it_ends() -> None:
@@ -58,7 +59,7 @@ def test_a_lease_is_renewed_before_it_ends() -> None:
     store = MemoryStore()
     bench = Bench(store)
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
-    subscriptions.met(feed("one"), [], FEED, BEGIN)
+    subscriptions.feed_read(feed("one"), [], FEED, BEGIN)
     (asked,) = store.head("hub.test", 10)
     confirm(subscriptions, asked, BEGIN, 10 * DAY)
     form = subscriptions.form(asked)
@@ -77,15 +78,18 @@ def hub_feed(hub: str) -> Feed:
 
 def test_what_is_no_hub_is_asked_once() -> None:
     """It never verifies: eight feeds of one site have it sent one request, in days and after a restart as well, and
-    at another port of its too; the refusals are counted."""
+    at another port of its too; the refusals are counted.
+    """
     store = MemoryStore()
     bench = Bench(store)
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
 
     for days in (0.0, 0.5, 1.0, 40.0):
         for number in range(8):
-            subscriptions.met(feed(str(number)), [], hub_feed("victim.test"), BEGIN + days * DAY)
-            subscriptions.met(feed(f"p{number}"), [], hub_feed(f"victim.test:{8000 + number}"), BEGIN + days * DAY)
+            subscriptions.feed_read(feed(str(number)), [], hub_feed("victim.test"), BEGIN + days * DAY)
+            subscriptions.feed_read(
+                feed(f"p{number}"), [], hub_feed(f"victim.test:{8000 + number}"), BEGIN + days * DAY
+            )
         subscriptions.renew(BEGIN + days * DAY)
         subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
 
@@ -102,7 +106,8 @@ def test_other_sites_have_it_asked_once_more_a_day_later() -> None:
     sites = [feed("x")._replace(url=f"http://site{number}.test/feed") for number in range(6)]
 
     met = [
-        [subscriptions.met(site, [], hub_feed("victim.test"), BEGIN + day * DAY) for site in sites] for day in range(5)
+        [subscriptions.feed_read(site, [], hub_feed("victim.test"), BEGIN + day * DAY) for site in sites]
+        for day in range(5)
     ]
 
     assert [sum(of_day) for of_day in met] == [1, 1, 1, 0, 0]
@@ -114,11 +119,11 @@ def test_a_request_that_was_never_sent_is_not_held_against_the_hub() -> None:
     bench = Bench(store)
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
     stranger = feed("x")._replace(url="http://stranger.test/feed")
-    subscriptions.met(stranger, [], hub_feed("hub.test"), BEGIN)
+    subscriptions.feed_read(stranger, [], hub_feed("hub.test"), BEGIN)
     (row,) = store.head("hub.test", 10)
     store.apply(Changes(removed=[row], pages=[(row.key, PageRecord(row.url, Reason.ROBOTS, 0, BEGIN))]))
 
-    assert subscriptions.met(feed("one"), [], FEED, BEGIN)
+    assert subscriptions.feed_read(feed("one"), [], FEED, BEGIN)
 
 
 def test_the_sites_of_one_domain_have_few_hosts_asked() -> None:
@@ -128,10 +133,10 @@ def test_the_sites_of_one_domain_have_few_hosts_asked() -> None:
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
     other = feed("x")._replace(url="http://other.test/feed")
 
-    met = [subscriptions.met(feed(f"f{number}"), [], hub_feed(f"v{number}.test"), BEGIN) for number in range(9)]
+    met = [subscriptions.feed_read(feed(f"f{number}"), [], hub_feed(f"v{number}.test"), BEGIN) for number in range(9)]
 
     assert met == [True] * MAX_UNPROVEN_PER_DOMAIN + [False] * (9 - MAX_UNPROVEN_PER_DOMAIN)
-    assert subscriptions.met(other, [], hub_feed("hub.test"), BEGIN)
+    assert subscriptions.feed_read(other, [], hub_feed("hub.test"), BEGIN)
 
 
 def test_a_redirect_to_another_host_counts_as_its_request() -> None:
@@ -140,7 +145,7 @@ def test_a_redirect_to_another_host_counts_as_its_request() -> None:
     bench = Bench(store)
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
     for number in range(2):
-        subscriptions.met(feed(f"f{number}"), [], hub_feed(f"hub{number}.test"), BEGIN)
+        subscriptions.feed_read(feed(f"f{number}"), [], hub_feed(f"hub{number}.test"), BEGIN)
         (row,) = store.head(f"hub{number}.test", 1)
         subscriptions.moved(row, parse(f"http://victim.test/delete?{number}"), "R", BEGIN)
 
@@ -154,7 +159,7 @@ def test_there_is_a_bound_for_each_domain() -> None:
     subscriptions = Subscriptions(store, bench.frontier, "http://p.test/push")
 
     for number in range(2 * MAX_WAITING_PER_DOMAIN):
-        subscriptions.met(feed(str(number)), [], FEED, BEGIN)
+        subscriptions.feed_read(feed(str(number)), [], FEED, BEGIN)
     (row,) = store.head("hub.test", 10)
     confirm(subscriptions, row, BEGIN, DAY)
 
@@ -163,10 +168,11 @@ def test_there_is_a_bound_for_each_domain() -> None:
 
 def test_nothing_is_asked_of_hubs_that_could_not_reach_us() -> None:
     """A row left over from a run with WEBSUB_PORT, in one without (as this frontier is): refused, and its robots.txt
-    is not asked for either."""
+    is not asked for either.
+    """
     store = MemoryStore()
     bench = Bench(store)
-    Subscriptions(store, bench.frontier, "http://p.test/push").met(feed("one"), [], FEED, bench.now)
+    Subscriptions(store, bench.frontier, "http://p.test/push").feed_read(feed("one"), [], FEED, bench.now)
 
     assert bench.next() is None
     assert bench.frontier.state.refused.take() == {Reason.SCOPE: 1}

@@ -36,7 +36,7 @@ def _from_hex(name: bytes) -> bytes:
 @given(st.sets(st.integers(0, 2**64 - 1), min_size=1, max_size=700))
 def test_the_value_is_the_packages_own(features: set[int]) -> None:
     """Summed at once or in the package's batches of 200: the same 64 bits, also with a set bit at exactly half."""
-    packages = Simhash([f"{feature:016x}" for feature in features], hashfunc=lambda name: _from_hex(name))
+    packages = Simhash([f"{feature:016x}" for feature in features], hashfunc=_from_hex)
     assert fingerprint(np.array(sorted(features), np.uint64)) == packages.value
 
 

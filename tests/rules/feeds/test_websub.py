@@ -1,4 +1,4 @@
-"""What a hub may tell us. https://www.w3.org/TR/websub/"""
+"""What a hub may tell us (https://www.w3.org/TR/websub/)."""
 
 import hashlib
 import hmac

@@ -82,7 +82,7 @@ def test_jitter_only_lengthens(delay: float, seed: int) -> None:
 
 def test_numbers_override_a_preset() -> None:
     """PACE_* settings replace single numbers."""
-    preset = pace_preset("default", min_seconds=1, start_seconds=2)
+    preset = pace_preset("default", {"min_seconds": 1, "start_seconds": 2, "window": None})
     assert preset == (10, 5, 1, 120, 2)
 
 
@@ -98,4 +98,4 @@ def test_numbers_override_a_preset() -> None:
 def test_wrong_settings_are_a_sentence(name: str, numbers: dict[str, float], says: str) -> None:
     """The operator learns which setting is wrong."""
     with pytest.raises(ValueError, match=says):
-        pace_preset(name, **numbers)  # type: ignore[arg-type]
+        pace_preset(name, numbers)

@@ -22,7 +22,7 @@ def spend(strangers: Strangers, domain: str, new: bool = False, most: int = 10_0
     for asked in range(most):
         if strangers.spent(domain):
             return asked
-        strangers.heard(domain, new, 1)
+        strangers.learn(domain, new, 1)
     return most
 
 
@@ -47,7 +47,7 @@ def test_what_is_queued_grows_with_what_it_brings() -> None:
     """So many URLs at first, so many more for a new text; and of all domains no more than a host may have."""
     strangers = Strangers()
     assert sum(strangers.admit("evil.test", 10_000) for _ in range(1000)) == FIRST_NAMED
-    strangers.heard("evil.test", True, 1)
+    strangers.learn("evil.test", True, 1)
     assert sum(strangers.admit("evil.test", 10_000) for _ in range(1000)) == EARNED_NAMED
     assert sum(strangers.admit("other.test", FIRST_NAMED + EARNED_NAMED + 7) for _ in range(1000)) == 7
 
@@ -58,10 +58,10 @@ def test_what_is_kept_is_bounded() -> None:
     for number in range(10_000):
         strangers.admit(f"evil{number}.test", 10_000_000)
         strangers.new_text(f"http://a.test/{number}", [number * 2654435761 % 2**32])
-        strangers.heard(f"evil{number}.test", True, 1)
+        strangers.learn(f"evil{number}.test", True, 1)
     assert len(strangers.pack()) < 12_500
     for _ in range(10_000):
-        strangers.heard("one.more.test", False, 1)
+        strangers.learn("one.more.test", False, 1)
     assert strangers.spent("another.test") in (OTHERS, EVERYONE)
 
 

@@ -67,7 +67,7 @@ def pages_until_spent(yields: HostYields, paths: itertools.count[int], new: bool
         url = SITE + shape.format(number)
         if yields.spent(url):
             return number
-        yields.heard(url, new)
+        yields.learn(url, new)
         assert number < 10_000
     raise AssertionError
 
@@ -87,14 +87,14 @@ def test_a_productive_template_goes_on_for_ever() -> None:
     yields = HostYields()
     for number in range(10_000):
         assert not yields.spent(f"{SITE}/article/{number}")
-        yields.heard(f"{SITE}/article/{number}", number % 10 == 0)
+        yields.learn(f"{SITE}/article/{number}", number % 10 == 0)
 
 
 def test_a_template_that_dries_up_ends() -> None:
     """However productive it was, MOST_PAGES without new text are its end."""
     yields = HostYields()
     for number in range(5000):
-        yields.heard(f"{SITE}/article/{number}", True)
+        yields.learn(f"{SITE}/article/{number}", True)
     assert pages_until_spent(yields, itertools.count(), False, "/article/{}") == MOST_PAGES
 
 
@@ -107,7 +107,7 @@ def test_a_calendar_of_twelve_names_ends() -> None:
         if yields.spent(url):
             break
         asked += 1
-        yields.heard(url, yields.new_text(text_marks(f"month {'abcdefghijkl'[number % 12]} {number}", b"", url)))
+        yields.learn(url, yields.new_text(text_marks(f"month {'abcdefghijkl'[number % 12]} {number}", b"", url)))
     assert asked == FIRST_PAGES + 2 * 12
 
 
@@ -116,7 +116,7 @@ def test_an_answer_cut_for_its_slowness_costs_more() -> None:
     yields = HostYields()
     for _ in range(FIRST_PAGES // CUT_COSTS_PAGES):
         assert not yields.spent(SITE + "/tar")
-        yields.heard(SITE + "/tar", False, CUT_COSTS_PAGES)
+        yields.learn(SITE + "/tar", False, CUT_COSTS_PAGES)
     assert yields.spent(SITE + "/tar")
 
 
@@ -130,7 +130,7 @@ def test_a_maze_of_ever_new_shapes_ends_with_the_host() -> None:
         if yields.spent(url):
             continue
         asked += 1
-        yields.heard(url, False)
+        yields.learn(url, False)
     assert 0 < asked <= HOST_FIRST_PAGES
 
 
@@ -143,7 +143,7 @@ def test_a_whole_host_may_be_a_trap() -> None:
         if yields.spent(url):
             break
         asked += 1
-        yields.heard(url, False)
+        yields.learn(url, False)
     assert asked <= HOST_FIRST_PAGES
     assert yields.spent(SITE + "/") == "*"
     assert next(iter(yields.trapped())).template == "*"
@@ -155,7 +155,7 @@ def test_what_is_kept_of_a_host_is_bounded() -> None:
     for number, messages in enumerate(itertools.product("abcdefghijklmnopqrstuvwxyzABCDE", repeat=3)):
         word = "".join(messages)
         url = f"{SITE}/{word}" + f"/x{word}" * (number % 20) + "?k" * (number % 2)
-        yields.heard(url, yields.new_text([number * 2654435761 % 2**32]))
+        yields.learn(url, yields.new_text([number * 2654435761 % 2**32]))
     assert len(yields.pack()) < 30_000
 
 

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.lost_captures import Discovery, LostCapture, fetch_again, places_of
+from crawlerproject.stores.archive.lost_captures import Discovery, LostCapture, LostPages, places_of
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -33,20 +34,13 @@ def queue(store: RocksStore) -> list[QueuedPage]:
     return store.head("a.example", 10)
 
 
-def test_queued_once(store: RocksStore) -> None:
+def test_queued_once(store: RocksStore, tmp_path: Path) -> None:
     """The page waits, its record asks for no conditional request, its payload is unknown, the facts are applied."""
-    assert (
-        fetch_again(
-            store,
-            [LostCapture(URL, DIGEST)] * 2,
-            {URL: Discovery(3, "LL", "http://a.example/")},
-            5.0,
-            [("warc", b"x")],
-            count_rows,
-        )
-        == 1
-    )
-    assert fetch_again(store, [LostCapture(URL, DIGEST)], {}, 6.0, [], count_rows) == 0
+    attempt = {"url": URL, "depth": 3, "hop": "LL", "via": "http://a.example/"}
+    (tmp_path / "requests-2026-09-21.jsonl").write_bytes(orjson.dumps(attempt) + b"\n")
+    pages = LostPages(store, tmp_path, 5.0, count_rows)
+    assert pages.fetch_again([LostCapture(URL, DIGEST)] * 2, [("warc", b"x")]) == 1
+    assert pages.fetch_again([LostCapture(URL, DIGEST)]) == 0
 
     (row,) = queue(store)
     assert (row.url, row.key, row.tries, row.depth, row.hops) == (URL, parse(URL).key, 0, 3, "LL")
@@ -63,9 +57,9 @@ def test_queued_once(store: RocksStore) -> None:
 @pytest.mark.parametrize(
     "lost", [LostCapture(URL, OTHER), LostCapture("http://a.example/robots.txt", DIGEST), LostCapture("dns:x", b"")]
 )
-def test_what_is_left_alone(store: RocksStore, lost: LostCapture) -> None:
+def test_what_is_left_alone(store: RocksStore, tmp_path: Path, lost: LostCapture) -> None:
     """A page with a later capture, one that the frontier does not know, what is no page: nothing changes."""
-    assert fetch_again(store, [lost], {}, 5.0, [], count_rows) == 0
+    assert LostPages(store, tmp_path, 5.0, count_rows).fetch_again([lost]) == 0
 
     assert queue(store) == []
     assert store.original(DIGEST) is not None

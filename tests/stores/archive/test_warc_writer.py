@@ -17,34 +17,25 @@ from warcio.checker import Checker
 
 from crawlerproject.reports.warc_check import check_file
 from crawlerproject.rules.archive.cdxj import row_of_capture
-from crawlerproject.rules.archive.warc_records import Capture, warcinfo
+from crawlerproject.rules.archive.warc_records import Capture
 from crawlerproject.stores.archive.warc_writer import (
     OpenFile,
     Position,
     StorageError,
     StorageFull,
     WarcFiles,
+    WarcSeries,
     new_record_id,
 )
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from tests.warc_samples import STARTED_AT, make
 
-
-def first_record(filename: str, record_id: str, now: float) -> bytes:
-    """The warcinfo of a test's file."""
-    return warcinfo([("software", "Test/1.0")], filename=filename, record_id=record_id, now=now)
+SERIES = WarcSeries("crawl", "host.test", 1_000_000, [("software", "Test/1.0")])
 
 
-def files(folder: Path, **changes: Any) -> WarcFiles:
+def files(folder: Path, series: WarcSeries = SERIES, **changes: Any) -> WarcFiles:
     """A writer into ``folder`` with small files."""
-    settings: dict[str, Any] = {
-        "prefix": "crawl",
-        "max_bytes": 1_000_000,
-        "host_name": "host.test",
-        "warcinfo": first_record,
-        "clock": lambda: STARTED_AT,
-    }
-    return WarcFiles(folder, **(settings | changes))
+    return WarcFiles(folder, series, lambda: STARTED_AT, **changes)
 
 
 def add(warc: WarcFiles, url: str = "http://a.test/", index: CdxjFiles | None = None) -> tuple[Capture, Position]:
@@ -101,7 +92,7 @@ def test_life_of_a_file(tmp_path: Path) -> None:
 
 def test_rolls_between_captures(tmp_path: Path) -> None:
     """A full file is closed by ``roll_if_full`` only; the next has its own warcinfo, id and number."""
-    warc = files(tmp_path, max_bytes=1)
+    warc = files(tmp_path, SERIES._replace(max_bytes=1))
     assert warc.roll_if_full() is None
     first_id = warc.warcinfo_id
     _, first = add(warc)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.index.worker import finish_apart
+from crawlerproject.stores.index.cdxj import finish_apart
 from tests.stores.archive.test_warc_writer import add, files
 from tests.web.running import PROJECT
 from tests.web.waiting import wait_until

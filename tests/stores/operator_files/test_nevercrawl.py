@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.settings import OURS
-from crawlerproject.stores.operator_files.nevercrawl import RELOAD_SECONDS, Listing, NeverCrawlFile, NeverCrawlLists
+from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlFile, NeverCrawlLists
 
 
 def write(path: Path, text: str, at: int) -> None:
@@ -81,7 +81,7 @@ def test_both_lists_hold_and_one_may_come_later(tmp_path: Path, caplog: pytest.L
     """The second is not there at first, which is no word worth; a second after it came it is read."""
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
     write(first, "a.test\n", 1)
-    lists = NeverCrawlLists([first, second])
+    lists = NeverCrawlLists([first, second], 1)
     assert lists.current(0).excludes("a.test")
     assert "cannot be read" not in caplog.text
     assert lists.versions == {str(first): 1_000_000_000, str(second): None}
@@ -97,6 +97,16 @@ def test_both_lists_hold_and_one_may_come_later(tmp_path: Path, caplog: pytest.L
     assert lists.current(2) is lists.current(3)
 
 
-def test_the_default_look_is_a_second() -> None:
-    """A running crawl takes a change up within two seconds: a look, and what is on its way meanwhile."""
-    assert RELOAD_SECONDS == OURS["NEVERCRAWL_RELOAD_SECONDS"] == 1
+def test_the_setting_is_a_second() -> None:
+    """A running crawl takes a change up within two: a check, and what is on its way meanwhile."""
+    assert OURS["NEVERCRAWL_RELOAD_SECONDS"] == 1
+
+
+def test_without_an_interval_a_file_is_read_once(tmp_path: Path) -> None:
+    """For commands that ask once."""
+    path = tmp_path / "never.txt"
+    write(path, "a.test\n", 1)
+    kept = NeverCrawlLists([path])
+    assert kept.current(0).excludes("a.test")
+    write(path, "b.test\n", 2)
+    assert kept.current(1e9).excludes("a.test")

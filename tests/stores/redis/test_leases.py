@@ -208,7 +208,7 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
     fleet = Fleet(store, part, tmp_path / "w.json", lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
     before = time.time() - time.monotonic()
 
-    assert abs(fleet.begin() - before) < fleet.doubt_seconds < _LATE_SECONDS
+    assert abs(fleet.begin() - before) < fleet.held.doubt_seconds < _LATE_SECONDS
     epoch = part.epoch()
     assert abs(epoch.seconds - before) < epoch.doubt_seconds + _READING_SECONDS
     link.close()
@@ -250,9 +250,9 @@ def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: Red
     from crawlerproject.stores.redis.batch import Part
 
     rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
-    assert store.messages(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
+    assert BufferedStore(store).outbox.unread(range(PARTITIONS), 10) == {1: [b"first", b"second"], 2: [b"other"]}
     store.batches.write({1: Part(messages=1)}, [])
-    assert store.messages([1], 10) == {1: [b"second"]}
+    assert BufferedStore(store).outbox.unread([1], 10) == {1: [b"second"]}
 
 
 @pytest.mark.parametrize("kind", ["store", "spread"])

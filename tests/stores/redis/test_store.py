@@ -176,7 +176,7 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
     """Redis refuses for a while: nothing is lost, nothing is written twice, letters stay until they are answered."""
     ahead = BufferedStore(store)
     store.post([(1, b"one"), (1, b"two")])
-    assert ahead.messages(range(PARTITIONS), 1) == {1: [b"one"]}
+    assert ahead.outbox.unread(range(PARTITIONS), 1) == {1: [b"one"]}
     ahead.outbox.messages_read(1, 1)
     ahead.apply(Changes(queued=[row("a", 1)]))
     store.link.call("CONFIG", [], "SET", "maxmemory", "1")
@@ -184,7 +184,7 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
         with pytest.raises(StorageError):
             ahead.sync()
         ahead.apply(Changes(queued=[row("a", 2)]))
-        assert ahead.messages(range(PARTITIONS), 1) == {}
+        assert ahead.outbox.unread(range(PARTITIONS), 1) == {}
         with pytest.raises(StorageError):
             ahead.sync()
     finally:
@@ -192,7 +192,7 @@ def test_a_beat_that_could_not_be_sent_is_sent_later(store: RedisStore) -> None:
     assert [found.arrival for found in ahead.head("a", 9)] == [1, 2]
     ahead.sync()
     assert [found.arrival for found in store.head("a", 9)] == [1, 2]
-    assert ahead.messages(range(PARTITIONS), 9) == {1: [b"two"]}
+    assert ahead.outbox.unread(range(PARTITIONS), 9) == {1: [b"two"]}
 
 
 def test_what_is_not_sent_is_at_hand_however_little_is_kept(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The profile of feeds that name a WebSub hub. The file ``hub`` in the server's folder says where the hub is, the
-file ``entries`` which paths the feed lists, so that a test publishes while a crawl runs."""
+file ``entries`` which paths the feed lists, so that a test publishes while a crawl runs.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from crawlerproject.items import Rendered, RenderFailed
 from crawlerproject.reasons import Reason
-from crawlerproject.render.rendered import Rendered, RenderFailed
 
 
 def test_its_lines_say_what_the_browser_did() -> None:

@@ -1,0 +1,119 @@
+"""URLs and messages between workers: what was found here for others' hosts, and what others found for ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.held_partitions import HeldPartitions
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.messages import Links, Message, pack, unpack
+from crawlerproject.stores.protocols import FLAG_STRANGER
+from crawlerproject.stores.redis.buffered_store import BufferedStore
+
+# URLs that are looked up and queued as one.
+_URLS_AT_A_TIME = 5_000
+# Of these, judged and queued in one turn of the loop: some 10 ms.
+_URLS_A_TURN = 250
+# Links in one message, and messages of one partition that are read before one commit.
+_LINKS_A_MESSAGE = 500
+_MESSAGES = 50
+
+
+class MessageExchange:
+    """A message is gone from its inbox only with the commit that holds what came of it. For one event loop."""
+
+    def __init__(self, store: BufferedStore, held: HeldPartitions) -> None:
+        self.outbox: list[DiscoveredUrl] = []
+        self.moved = False  # something came or went since this was last reset
+        self._store = store
+        self._held = held
+        self._answered: dict[int, int] = {}  # by partition: messages read, whose effects are in no commit yet
+
+    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Queue what was found here for hosts of ours; send what was found for others'.
+
+        To be called between the beginning of a commit and its end: what pages of the commit name goes with it.
+        """
+        found, self.outbox = self.outbox, []
+        try:
+            while found:
+                await self._queue(frontier, found[:_URLS_AT_A_TIME], clock)
+                del found[:_URLS_AT_A_TIME]
+                self.moved = True
+                if found:
+                    await asyncio.to_thread(self._store.sync)
+        except StorageError:
+            self.outbox = found + self.outbox
+            raise
+
+    async def _queue(self, frontier: Frontier, found: Sequence[DiscoveredUrl], clock: Callable[[], float]) -> None:
+        own = [item for item in found if self._held.mine(item.address.host)]
+        await asyncio.to_thread(self._store.look_up, list(_keys_of(own)))
+        foreign = [item for item in found if not self._held.mine(item.address.host)]
+        for some in _slices(own):
+            frontier.add(some, clock())
+            await asyncio.sleep(0)
+        by_partition: dict[int, list[DiscoveredUrl]] = {}
+        for some in _slices(foreign):
+            for item in frontier.allowed(some, clock()):
+                by_partition.setdefault(self._store.store.partition(item.address.host), []).append(item)
+            await asyncio.sleep(0)
+        for partition, items in by_partition.items():
+            for start in range(0, len(items), _LINKS_A_MESSAGE):
+                self._store.outbox.post(partition, pack(Links(items[start : start + _LINKS_A_MESSAGE])))
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Take in what other workers wrote. To be called before a commit begins: it holds what comes of it."""
+        ours = [partition for partition in self._held.staying() if partition not in self._answered]
+        inboxes = await asyncio.to_thread(self._store.outbox.unread, ours, _MESSAGES)
+        if not inboxes:
+            return
+        self.moved = True
+        read = await asyncio.to_thread(self._unpacked, inboxes)
+        for partition, messages in read.items():
+            for message in messages:
+                frontier.read(message, clock())
+                await asyncio.sleep(0)
+            self._answered[partition] = len(messages)
+
+    def settle(self) -> None:
+        """The commit that holds what came of the messages is applied: with it they are gone from the inboxes."""
+        for partition, count in self._answered.items():
+            self._store.outbox.messages_read(partition, count)
+        self._answered.clear()
+
+    def forget(self, partition: int) -> None:
+        """Another worker reads the partition's messages from now on."""
+        self._answered.pop(partition, None)
+
+    def deliver_now(self, frontier: Frontier, now: float) -> None:
+        """As ``deliver``, before the last commit. Blocking."""
+        found, self.outbox = self.outbox, []
+        frontier.add([item for item in found if self._held.mine(item.address.host)], now)
+        for item in frontier.allowed([item for item in found if not self._held.mine(item.address.host)], now):
+            self._store.outbox.post(self._store.store.partition(item.address.host), pack(Links([item])))
+
+    def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Message]]:
+        """The messages; the store has looked up the pages in them. In a thread."""
+        read = {partition: [unpack(message) for message in messages] for partition, messages in inboxes.items()}
+        self._store.look_up([page for messages in read.values() for message in messages for page in _pages_of(message)])
+        return read
+
+
+def _slices(found: Sequence[DiscoveredUrl]) -> Iterator[Sequence[DiscoveredUrl]]:
+    return (found[first : first + _URLS_A_TURN] for first in range(0, len(found), _URLS_A_TURN))
+
+
+def _pages_of(message: Message) -> Iterable[tuple[bytes, str]]:
+    return _keys_of(message.found) if isinstance(message, Links) else []
+
+
+def _keys_of(found: Iterable[DiscoveredUrl]) -> Iterator[tuple[bytes, str]]:
+    """Under which the frontier looks for what was found, and the host of each."""
+    for item in found:
+        yield item.address.key, item.address.host
+        if item.flags & FLAG_STRANGER:
+            yield item.queue_key, item.address.host

@@ -1,0 +1,142 @@
+"""What workers find for each other: sent once, read once, and not lost to an error in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.exchange import _LINKS_A_MESSAGE, MessageExchange
+from crawlerproject.fleet.held_partitions import HeldPartitions
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.messages import Links, pack, unpack
+from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.memory import MemoryStore
+from tests.frontier.conftest import Bench
+
+OURS, THEIRS = 1, 2
+
+
+class Redis:
+    """The buffered store of a worker, as far as messages go."""
+
+    def __init__(self) -> None:
+        self.posted: list[tuple[int, bytes]] = []
+        self.inboxes: dict[int, list[bytes]] = {}
+        self.read: list[tuple[int, int]] = []
+        self.looked_up = 0
+        self.away = False
+        self.store = SimpleNamespace(partition=lambda host: OURS if host.startswith("ours") else THEIRS)
+        self.outbox = SimpleNamespace(
+            post=lambda *message: self.posted.append(message),
+            messages_read=lambda *count: self.read.append(count),
+            unread=self.messages,
+        )
+
+    def look_up(self, pages: Iterable[tuple[bytes, str]]) -> None:
+        """Redis may be away."""
+        if self.away:
+            raise StorageError("away")
+        self.looked_up += len(list(pages))
+
+    def messages(self, partitions: list[int], most: int) -> dict[int, list[bytes]]:
+        """The first of each inbox."""
+        return {partition: self.inboxes[partition][:most] for partition in partitions if self.inboxes.get(partition)}
+
+    def links(self) -> list[list[str]]:
+        """The URLs of each message that was posted."""
+        messages = [unpack(packed) for _, packed in self.posted]
+        return [[item.address.url for item in message.found] for message in messages if isinstance(message, Links)]
+
+
+def exchange(redis: Redis) -> tuple[MessageExchange, Bench]:
+    """That of a worker that holds one partition, and its frontier."""
+    held = HeldPartitions(cast("Any", redis), 1.0)
+    held.take(OURS, 1e12, 0.0)
+    return MessageExchange(cast("Any", redis), held), Bench(MemoryStore())
+
+
+def found(*urls: str) -> list[DiscoveredUrl]:
+    """Links of a page."""
+    return [DiscoveredUrl(parse(url), 1, "L", "http://ours.test/", 10) for url in urls]
+
+
+def deliver(mail: MessageExchange, bench: Bench) -> None:
+    """As between the beginning of a commit and its end."""
+    asyncio.run(mail.deliver(bench.frontier, lambda: bench.now))
+
+
+def test_own_urls_are_queued_and_others_are_sent() -> None:
+    """By partition, each URL once, so many a message."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    mail.outbox += found("http://ours.test/1", "http://theirs.test/1", "http://theirs.test/1")
+    mail.outbox += found(*(f"http://theirs.test/more/{number}" for number in range(_LINKS_A_MESSAGE)))
+
+    deliver(mail, bench)
+
+    assert bench.frontier.hosts.waiting_urls == 1
+    assert [len(urls) for urls in redis.links()] == [_LINKS_A_MESSAGE, 1]
+    assert {partition for partition, _ in redis.posted} == {THEIRS}
+    assert (mail.outbox, mail.moved, redis.looked_up) == ([], True, 1)
+
+
+def test_nothing_found_is_lost_while_the_store_is_away() -> None:
+    """It is in the outbox again, before what comes meanwhile."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    mail.outbox += found("http://ours.test/1", "http://theirs.test/1")
+    redis.away = True
+
+    with pytest.raises(StorageError):
+        deliver(mail, bench)
+    mail.outbox += found("http://ours.test/2")
+    redis.away = False
+    deliver(mail, bench)
+
+    assert bench.frontier.hosts.waiting_urls == 2
+    assert redis.links() == [["http://theirs.test/1"]]
+
+
+def test_a_message_is_gone_only_with_the_commit_that_holds_what_came_of_it() -> None:
+    """Read once, answered by ``settle``; until then it is not read again."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    redis.inboxes[OURS] = [pack(Links(found("http://ours.test/1"))), pack(Links(found("http://ours.test/2")))]
+
+    for _ in range(2):
+        asyncio.run(mail.read(bench.frontier, lambda: bench.now))
+    assert (bench.frontier.hosts.waiting_urls, redis.read) == (2, [])
+    mail.settle()
+
+    assert redis.read == [(OURS, 2)]
+    mail.settle()
+    assert len(redis.read) == 1
+
+
+def test_messages_of_a_partition_that_went_are_answered_by_its_next_worker() -> None:
+    """They stay in the inbox."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    redis.inboxes[OURS] = [pack(Links(found("http://ours.test/1")))]
+    asyncio.run(mail.read(bench.frontier, lambda: bench.now))
+
+    mail.forget(OURS)
+    mail.settle()
+
+    assert redis.read == []
+
+
+def test_the_last_commit_takes_all_along() -> None:
+    """Without an event loop: own URLs are queued, others sent."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    mail.outbox += found("http://ours.test/1", "http://theirs.test/1")
+
+    mail.deliver_now(bench.frontier, bench.now)
+
+    assert (bench.frontier.hosts.waiting_urls, redis.links(), mail.outbox) == (1, [["http://theirs.test/1"]], [])
