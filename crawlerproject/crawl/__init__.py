@@ -5,5 +5,5 @@ as one. ``run`` outlives them: clock, pauses, counters. ``membership`` is what d
 ``start/`` checks and continues, ``intake`` queues, ``dispatch`` hands leases out (``dns_lookups``, ``requests``,
 ``under_way``), ``completion/`` ends pages and makes that durable, ``progress/`` tells how it stands. ``scheduler`` is
 the crawl as Scrapy's ``engine`` sees it; ``orders`` and ``limits`` are the operator's. Other components find these
-parts by ``runtime/services``, extensions by ``running``; ``host_queue`` serves spiders that are not ours.
+parts by ``runtime/services``; ``host_queue`` serves spiders that are not ours.
 """

@@ -1,4 +1,4 @@
-"""The parts of a crawl, as its settings have them."""
+"""Builds the parts of a session from the settings."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import logging
 import random
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject import __version__
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.fleet import worker_name
 from crawlerproject.config.identity import identity
-from crawlerproject.config.pace import rest_limits_of
+from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.crawl.learned import Learned
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, politeness_of, scope_of
@@ -34,6 +34,7 @@ from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.politeness.backoff import HOUR_SECONDS
 from crawlerproject.rules.politeness.clock_set_back import Longest
+from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import LostPages
@@ -43,6 +44,8 @@ from crawlerproject.stores.index.ranks import Linked
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.membership import Store
@@ -59,13 +62,13 @@ logger = logging.getLogger(__name__)
 def archive_of(
     settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
 ) -> Archive:
-    """The archive, cut back to the last commit; what had to be mended is said, and queued again when ``alone``."""
+    """The archive, cut back to the last commit; what had to be repaired is logged, and queued again when ``alone``."""
     archive = Archive(
         folder,
         unpack_open(store.fact(ARCHIVE_FACT)),
         WarcSeries(
             prefix=settings["WARC_PREFIX"],
-            # Workers on one machine have names of their own, so that their files may lie in one folder one day.
+            # Workers on one machine have names of their own, so that their files can be put into one folder.
             host_name=socket.gethostname() if alone else worker_name(settings),
             max_bytes=settings.getint("WARC_MAX_BYTES"),
             description=_description(settings, folder.resolve().name),
@@ -101,7 +104,7 @@ def traps_of(settings: BaseSettings, store: FrontierStore) -> TrapModel:
 def gates_in(
     settings: BaseSettings, store: FrontierStore, resumed: Resumed, never_crawl: NeverCrawl, traps: TrapModel
 ) -> Gates:
-    """The gates of the crawl that goes on, its scope widened by redirects of seeds."""
+    """The crawl's gates, its scope widened by redirects of seeds."""
     hosts = [*resumed.hosts, *(store.fact(SCOPE_FACT) or b"").decode().split()]
     scope = scope_of(settings, resumed.scope, hosts, resumed.patterns)
     for seed, place in moves_of(store):
@@ -109,51 +112,52 @@ def gates_in(
     return gates_of(settings, scope, never_crawl, traps)
 
 
-def frontier_of(
+class Began(NamedTuple):
+    """The moment (epoch seconds) at which a session begins, and CLEAN_FACT as the one before it left it."""
+
+    at: float
+    clean: bytes | None  # b"0": it crashed; None: there was none
+
+
+def hosts_of(
     settings: BaseSettings,
-    folder: CrawlDir,
     store: FrontierStore,
-    gates: Gates,
-    ownership: HostOwnership | None,
-    now: float,
-    clean: bytes | None,
+    began: Began,
+    ownership: HostOwnership | None = None,
     holds: Holds | None = None,
-) -> Frontier:
-    """The frontier; ``clean``: b"0" after a crash, None when nobody ran before us."""
+) -> HostTable:
+    """The hosts and their clocks. Without ``ownership`` all of them are this process's."""
     ip_pause = settings.getfloat("PACE_IP_SECONDS")
     workbench = Workbench[Host](
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,
-        ips_free_from=0.0 if clean is None else now + ip_pause,
+        ips_free_from=0.0 if began.clean is None else began.at + ip_pause,
         domain_of=bounded_domain,
     )
-    politeness = politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES"))
-    hosts = HostTable(
-        store,
-        workbench,
-        Start(now, clean != b"0", _longest(settings)),
-        HostBounds(
-            politeness.start_delay_seconds,
-            settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
-            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
-        ),
-        ownership=ownership,
-        holds=holds,
+    bounds = HostBounds(
+        delay_seconds(preset_of(settings), ()),
+        settings.getint("FRONTIER_MAX_HOSTS_IN_MEMORY"),
+        settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
     )
-    robots = RobotsCache(store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
-    linked = folder.ranked_linked
+    start = Start(began.at, began.clean != b"0", _longest(settings))
+    return HostTable(store, workbench, start, bounds, ownership=ownership, holds=holds)
+
+
+def frontier_of(settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: Path) -> Frontier:
+    """The frontier; ``ranks`` is the file of all links by rank, which need not be there."""
+    robots = RobotsCache(hosts.store, identity(settings).token, settings.getfloat("ROBOTS_TTL_SECONDS"))
     return Frontier(
         FrontierState(hosts, robots),
         gates,
-        politeness,
-        _renders_of(settings, store, workbench),
+        politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
+        _renders_of(settings, hosts.store, hosts.workbench),
         random.Random(),
-        Linked(linked).less_important if linked.is_file() else None,
+        Linked(ranks).less_important if ranks.is_file() else None,
     )
 
 
 def _longest(settings: BaseSettings) -> Longest:
-    """How long a host may be put off, by these settings."""
+    """The longest time for which these settings can put a host off."""
     rests = rest_limits_of(settings)
     return Longest(
         max(rests.max_seconds, rests.retry_after_max_seconds),
@@ -189,13 +193,13 @@ def learned_of(
 
 
 def contents_of(settings: BaseSettings, store: ContentStore) -> DuplicateIndex:
-    """What knows payloads and texts that were met before."""
+    """The index of archived payloads and texts."""
     reach = NearBits(settings.getint("NEAR_DUPLICATE_BITS"), MAX_BITS)
     return DuplicateIndex(store, reach)
 
 
 def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
-    """What knows how often pages change."""
+    """What is known of how often pages change."""
     return Revisits(
         store,
         random.Random(),
@@ -205,7 +209,7 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
 
 
 def subscriptions_of(settings: BaseSettings, store: FrontierStore, frontier: Frontier) -> Subscriptions | None:
-    """Who pushes to us; None unless hubs can reach us."""
+    """The subscriptions to hubs; None unless hubs can reach this crawl."""
     port = settings.getint("WEBSUB_PORT")
     if not port:
         return None

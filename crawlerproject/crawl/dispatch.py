@@ -111,7 +111,7 @@ class LeaseDispatch:
             self._frontier.defer(lease, now, now)
             self._under_way.over(lease)
             return
-        lease.leased_at = now
+        lease.granted(now)
         self._hand_over(lease, error)
 
     def refused(self, lease: Lease, wait_seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Names of hosts on their way to an address, at the rate that the resolver allows."""
+"""DNS look-ups of hosts whose turn it is, at the rate that the resolver allows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.hosts.host import Host
     from crawlerproject.frontier.lease import Lease
 
-# Questions are begun some at a time, this far apart at least: a timer for each would cost more than the question.
+# Least time between two batches of questions: a timer for each would cost more than the question.
 _APART_SECONDS = 0.01
 
 
 class DnsLookups:
-    """A task for each host whose turn it is and whose address is asked for; the others wait in line without one."""
+    """One task per question; hosts beyond the rate wait in line without one."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class DnsLookups:
         self._found = found
         self._nothing = nothing
         self._tasks: set[asyncio.Task[None]] = set()
-        # Who had an address before goes first: no number of new hosts keeps those waiting that are being crawled.
+        # Hosts that had an address before go first: new hosts, however many, must not hold up those being crawled.
         self._again: deque[Host] = deque()
         self._new: deque[Host] = deque()
         self._timer: asyncio.Handle | None = None
@@ -48,7 +48,7 @@ class DnsLookups:
         return bool(self._tasks or self._again or self._new)
 
     def begin(self, host: Host) -> None:
-        """Look up one more: now when the answer is at hand, else as soon as a question may be asked."""
+        """Look up a host: at once from the cache, else as soon as the rate allows a question."""
         if self._resolver.at_hand(_name(host)):
             self._start(host)
             return
@@ -57,7 +57,7 @@ class DnsLookups:
             self._timer = asyncio.get_running_loop().call_soon(self._go_on)
 
     def cancel(self) -> None:
-        """Nobody waits for them any more."""
+        """Cancel all look-ups."""
         if self._timer is not None:
             self._timer.cancel()
         self._again.clear()
@@ -66,7 +66,7 @@ class DnsLookups:
             task.cancel()
 
     def _go_on(self) -> None:
-        """Ask as many questions as there is room for; they are counted before this is called again."""
+        """Ask as many questions as the rate allows; they are counted before the next call."""
         self._timer = None
         if not (self._again or self._new):
             return
@@ -87,7 +87,7 @@ class DnsLookups:
             address = frontier.address_for(host, resolved.addresses, now())
             until = resolved.expires_at
         except FetchError as failed:
-            # It has its turn all the same: the failure is logged and judged like any other.
+            # The host keeps its turn: the failure is logged and judged like any other.
             error, address, until = failed, f"unresolved:{host.name}", 0.0
         try:
             lease = frontier.looked_up(host, address, until, now())

@@ -1,4 +1,4 @@
-"""Scrapy's engine as the frontier wakes and stops it.
+"""Wakes and stops Scrapy's engine.
 
 The engine asks for the next request after each one that ends and at a heartbeat of 5 s. A host that is free in 0.3 s
 would wait for that, so a timer has the engine ask at that moment.
@@ -60,7 +60,7 @@ class Engine:
         self.ask()
 
     def requests(self) -> set[Request]:
-        """Those that the engine has begun and not ended."""
+        """The requests in progress."""
         slot: Any = getattr(self._crawler.engine, "_slot", None)
         return set() if slot is None else slot.inprogress
 

@@ -1,4 +1,4 @@
-"""Scrapy's SCHEDULER_PRIORITY_QUEUE for spiders that are not ours: one request of each host leaves it at a time.
+"""Scrapy's SCHEDULER_PRIORITY_QUEUE for other spiders: it hands out one request per host at a time.
 
 The guard lets a host have one request in flight, and then a pause. What waits for that in the downloader takes a place
 of CONCURRENT_REQUESTS from other hosts, and no priority can overtake it any more; what waits here does neither.
@@ -32,7 +32,7 @@ class _FreeHosts(DownloaderInterface):
 
 
 class HostPriorityQueue(DownloaderAwarePriorityQueue):
-    """Scrapy's own but for that; its files on disk are the same."""
+    """As Scrapy's own otherwise; its files on disk are the same."""
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
         super().__init__(crawler, *args, **kwargs)

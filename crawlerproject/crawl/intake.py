@@ -1,4 +1,4 @@
-"""What enters a running crawl: a page's links, seeds, and word of pages that have changed."""
+"""What enters a running crawl: a page's links, seeds, and announcements of changed pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Intake:
-    """Queues what the spider, the pages and the hubs name. Where the store has no room the crawl pauses."""
+    """Queues what the spider, the pages and the hubs name. The crawl pauses when the store has no room."""
 
     def __init__(self, session: Session, run: Run, wake: Callable[[], None]) -> None:
         """``wake``: there may be work."""
@@ -57,14 +57,14 @@ class Intake:
         self.wake()
 
     def changed(self, pages: Iterable[tuple[Address, float]]) -> int:
-        """Take word that known pages changed at these moments; how many were believed. StorageError."""
+        """Known pages are announced to have changed at these moments; how many are believed. StorageError."""
         if not self._member.alone:
             return 0  # their records are other workers'
         return self._announcements.changed(pages, self._run.now())
 
     def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
-        """Take word of a list that known pages changed, and count what is believed."""
+        """As ``changed``, announced by a list; counted, and a pause where the store has no room."""
         try:
             self._run.stats.inc_value("recrawl/announced", self.changed(pages))
-        except StorageError as error:  # the list says it again when it is read again
+        except StorageError as error:  # repeated when the list is read again
             self._run.pause(str(error))

@@ -1,4 +1,4 @@
-"""Whether a crawl has had as much as its operator wants."""
+"""The limits that the operator sets for a whole crawl: pages, bytes, time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CrawlLimits:
 
 
 def refuse_sums(limits: Limits) -> None:
-    """Raise OperatorError for what several workers cannot hold: none of them knows what all have fetched."""
+    """Raise OperatorError for limits that a fleet cannot keep: no worker knows what all have fetched."""
     if limits.pages or limits.bytes:
         raise OperatorError(
             "max_pages and max_bytes count what one process fetches, and this crawl has several; use max_time, or "

@@ -1,4 +1,4 @@
-"""Whether a crawl has one process or several: what differs between them while it runs."""
+"""What differs between a crawl of one process and a worker of a fleet."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _HOLD_MARGIN_SECONDS = 5.0
 
 
 class ReservationEnds(Protocol):
-    """Who asked for an address, and is answered."""
+    """Is called with the answer to each reservation."""
 
     def granted(self, lease: Lease, error: FetchError | None) -> None:
-        """The address is the lease's now."""
+        """The address is reserved for the lease."""
 
     def refused(self, lease: Lease, wait_seconds: float) -> None:
-        """Another worker has the address; to be tried again after this time."""
+        """Another worker has the address; try again after this time."""
 
 
 class Solo:
@@ -100,7 +100,7 @@ class Member:
     alone = False
 
     def __init__(self, fleet: Fleet, settings: BaseSettings) -> None:
-        """``fleet`` has begun."""
+        """``fleet.begin`` has been called."""
         self._settings = settings
         self.store: Store = fleet.store
         self.ownership: HostOwnership | None = fleet.held
@@ -118,9 +118,9 @@ class Member:
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
-        fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         for how, count in fleet.store.links.filter.told().items():
             run.stats.inc_value(f"links/{how}", count)
+        fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         await fleet.turn(frontier, learned, idle=idle())
         return True
 
@@ -129,7 +129,7 @@ class Member:
         return self._fleet.done
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
-        """Workers ask no address at the same time where PACE_PER_IP says so."""
+        """With PACE_PER_IP no two workers send to an address at the same time."""
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None

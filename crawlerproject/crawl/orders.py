@@ -1,4 +1,4 @@
-"""Does what an operator says from outside while a crawl runs: pauses, and seeds to be added."""
+"""The operator's orders to a running crawl: pauses, and seeds to be added."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 10
 
 
 def say_paused(pauses: Pauses) -> None:
-    """What a start finds paused, and how it goes on."""
+    """Log what a start finds paused, and how to resume it."""
     if pauses.crawl:
         logger.warning("The crawl is paused, %s: scrapy resume lets it go on.", pauses.crawl)
     if pauses.hosts:
@@ -37,7 +37,7 @@ def say_paused(pauses: Pauses) -> None:
 
 
 def obey(frontier: Frontier, run: Run, pauses: Pauses) -> None:
-    """Pause and let go on what changed. StorageError: call again."""
+    """Pause and resume what changed. StorageError: call again."""
     before, hosts = run.pauses, pauses.hosts.keys()
     frontier.pause_hosts(pauses.hosts, run.now())
     run.pauses = pauses
@@ -83,7 +83,7 @@ async def _queue(session: Session, seeds: Seeds, clock: Callable[[], float]) -> 
 
 
 def _remember(session: Session, seeds: Seeds) -> int:
-    """Have added seeds count as the crawl's own, for its scope and for later starts; how many are new."""
+    """Make added seeds the crawl's own, for its scope and for later starts; how many are new."""
     known = KnownSeeds(session.store)
     new = known.unknown(seeds.addresses)
     scope = session.gates.scope

@@ -37,7 +37,7 @@ class Run:
         self.never_crawl = never_crawl
         self.rejoins = rejoins
         self.tallies = Tallies()
-        self.paused = ""  # why nothing is leased; "" while it goes on
+        self.paused = ""  # why nothing is leased; "" while the crawl runs
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
         self.closed = False
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def halted(self) -> str:
-        """Why nothing is leased, in words: a full disk, an absent Redis, the operator; "" while it goes on."""
+        """Why nothing is leased, in words: a full disk, an absent Redis, the operator; "" while the crawl runs."""
         return self.paused or (f"by the operator, {self.pauses.crawl}" if self.pauses.crawl else "")
 
     def pause(self, why: str) -> None:
@@ -70,7 +70,7 @@ class Run:
         self.paused = why
 
     def go_on(self) -> None:
-        """The reason for the pause is over."""
+        """End the pause."""
         logger.warning("The crawl goes on.")
         self.paused = ""
 

@@ -43,7 +43,7 @@ def _disown(request: Request) -> None:
 
 
 class FrontierScheduler:
-    """The frontier as the engine sees it. Steps aside for the stock scheduler outside a crawl of ours."""
+    """The frontier as the engine sees it. Other spiders and the shell get Scrapy's own scheduler."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -61,7 +61,7 @@ class FrontierScheduler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Any:
-        """Ours for a crawl with seeds; for ``shell``, ``fetch``, ``parse`` and other spiders Scrapy's own."""
+        """Build one for a crawl with seeds; Scrapy's own for ``shell``, ``fetch``, ``parse`` and other spiders."""
         if not crawler.crawling or getattr(crawler.spider, "seeds", None) is None:
             return Scheduler.from_crawler(crawler)
         return cls(crawler)
@@ -69,7 +69,7 @@ class FrontierScheduler:
     # --- the crawl ------------------------------------------------------------------------------
 
     def open(self, spider: Spider) -> None:
-        """Open the crawl's folder and take up what an earlier run left."""
+        """Open the crawl's folder and load what an earlier run left."""
         crawl = self.crawl = Crawl(self._crawler, spider)
         self._engine = Engine(self._crawler, crawl.run)
         self._begin_session(spider)
@@ -126,7 +126,7 @@ class FrontierScheduler:
         return queued
 
     def wake(self) -> None:
-        """Have the engine ask when the next host is free: work came from elsewhere than the engine."""
+        """Have the engine ask when the next host is free: something else than the engine brought work."""
         self._dispatch.wake()
 
     def resume(self) -> None:
@@ -164,7 +164,7 @@ class FrontierScheduler:
             self.crawl.close()
 
     def has_pending_requests(self) -> bool:
-        """Whether the crawl should go on waiting: not when all that is left rests for very long."""
+        """Whether the crawl is not over: False as well when all that is left rests for very long."""
         if self._others or self._dispatch or self.crawl.run.halted or self.websub.awaited:
             return True
         return not self.crawl.session.member.finished(self.idle)

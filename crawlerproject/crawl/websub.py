@@ -41,7 +41,7 @@ class WebSub:
         return self._awaited
 
     def await_pushes(self) -> None:
-        """Hubs are listened to from now on."""
+        """The listener for hubs is up."""
         self._awaited = True
 
     def feed_met(self, lease: Lease, links: Iterable[str], feed: Feed) -> bool:
@@ -55,7 +55,7 @@ class WebSub:
             return False
 
     def hub_moved(self, lease: Lease, target: Address, hops: str) -> None:
-        """A hub redirects our request."""
+        """A hub redirects the subscription request."""
         try:
             if self._subscriptions is not None:
                 self._subscriptions.moved(lease.row, target, hops, self._run.now())
@@ -63,20 +63,20 @@ class WebSub:
             self._run.pause(str(error))
 
     def renew(self) -> None:
-        """Ask hubs again whose leases are nearly over."""
+        """Renew subscriptions that are about to expire."""
         if self._subscriptions is not None and not self._run.paused and self._subscriptions.renew(self._run.now()):
             self._intake.wake()
 
     def verify(self, token: str, asked: Mapping[str, str]) -> HubReply:
-        """A hub's question about a subscription."""
+        """Answer a hub that verifies a subscription."""
         if self._subscriptions is None or self._run.closed or self._run.paused:
             return _NOT_NOW
         answer = self._subscriptions.verify(token, asked, self._run.now())
-        self._intake.wake()  # feeds that waited for this hub to prove itself
+        self._intake.wake()  # feeds that waited for the hub's first verification
         return answer
 
     def expects(self, token: str) -> bool:
-        """Whether a push to this callback can be one of ours: what cannot is refused before its body is read."""
+        """Whether a subscription has this callback; a push to any other is refused before its body is read."""
         return self._subscriptions is not None and self._subscriptions.expects(token)
 
     def pushed(self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str]) -> HubReply:

@@ -10,12 +10,12 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class CrawlTask:
 
     def engine_started(self) -> None:
         """Begin."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is not None:
             self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 

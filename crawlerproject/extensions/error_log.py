@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -41,7 +42,7 @@ class ErrorLog:
 
     def spider_opened(self) -> None:
         """Begin to listen."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None:
             return
         handler = logging.FileHandler(scheduler.crawl.folder.errors_log, encoding="utf-8", delay=True)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.crawl_task import CrawlTask
 from crawlerproject.hooks.delivery import Delivery, Hook, hook_of
 from crawlerproject.hooks.watch import Look, Watch
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 _BEAT_SECONDS = 1.0
 
@@ -49,7 +49,7 @@ class Hooks(CrawlTask):
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Deliver why the crawl has ended; the wait for that is bounded."""
         self.cancel()
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is not None:
             self._look(scheduler)
         last = self._event(scheduler, "ended", reason) if scheduler is not None else None

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.extensions.feedexport import FeedExporter
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -23,7 +24,7 @@ class CrawlFeeds(FeedExporter):
 
     async def close_spider(self, spider: Spider) -> None:
         """Store the feeds; those without an item only when something was fetched."""
-        scheduler = scheduler_of(self.crawler)
+        scheduler = services_of(self.crawler).get(FrontierScheduler)
         done = scheduler.crawl.run.tallies if scheduler is not None else None
         if done is not None and not (done.pages or done.errors):
             for slot in [slot for slot in self.slots if not slot.itemcount]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ class LoopLatency:
         assert crawler.stats is not None
 
         def closed() -> bool:
-            scheduler = scheduler_of(crawler)
+            scheduler = services_of(crawler).get(FrontierScheduler)
             return scheduler is not None and scheduler.crawl.run.closed
 
         extension = cls(crawler.stats, closed)

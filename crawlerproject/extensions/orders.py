@@ -9,17 +9,17 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
 from crawlerproject.crawl.orders import obey, take_in
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Orders(CrawlTask):
 
     def spider_closed(self) -> None:
         """Orders from now on are the next start's. Logs what stays queued because of pauses and limits."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         for why, hosts in scheduler.crawl.session.frontier.hosts.held.items() if scheduler is not None else ():
             if hosts > 0:
                 logger.info("%s Their URLs stay queued.", _LEFT[why].format(hosts=f"{hosts:,}"))
@@ -57,7 +57,7 @@ class Orders(CrawlTask):
 
     def spider_idle(self) -> None:
         """Seeds that were added a moment ago are taken in before a crawl ends for want of work."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None or self._stopping or not scheduler.crawl.session.member.alone:
             return
         if scheduler.crawl.control.added():

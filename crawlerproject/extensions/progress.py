@@ -15,11 +15,12 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
 from crawlerproject.config.crawl_dir import crawl_folder
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
 from crawlerproject.inspection.progress import Progress, render_lines
 from crawlerproject.reports.summary import summarise
 from crawlerproject.rules.printable import printable_line
+from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files
 from crawlerproject.terminal import console, guard_streams, has_panel, say
@@ -197,7 +198,7 @@ class ProgressExtension:
 
 def scheduler_progress(crawler: Crawler) -> Progress | None:
     """What the crawl's scheduler tells; None when it is another one than ours, or none yet."""
-    scheduler = scheduler_of(crawler)
+    scheduler = services_of(crawler).get(FrontierScheduler)
     return scheduler.crawl.progress() if scheduler is not None else None
 
 

@@ -14,9 +14,10 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from crawlerproject import __version__
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
+from crawlerproject.runtime.services import services_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.inspection.progress import Progress
 
 # Soon enough for a person who looks on; a look and a file of some kilobytes cost a thousandth of a core.
@@ -73,7 +73,7 @@ class StatusFile:
 
     def spider_opened(self, spider: Spider) -> None:
         """Say how the crawl was started, and begin to look."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None:
             return
         seeds: Any = getattr(spider, "seeds", None) or []
@@ -93,7 +93,7 @@ class StatusFile:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """The last word: the crawl has ended, and why."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None:
             return
         if self._loop.running:
@@ -106,7 +106,7 @@ class StatusFile:
         if self._due:
             self._lag = max(self._lag * 0.9, began - self._due)
         self._due = began + BEAT_SECONDS
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None:
             return
         # Also in a crawl that only rests; that they were taken up is said at once, however dear a look is.

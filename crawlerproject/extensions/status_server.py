@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.utils.asyncio import create_looping_call
 from twisted.web.server import Site
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.extensions.status_file import StatusFile
+from crawlerproject.runtime.services import services_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import read_facts, write_facts
 from crawlerproject.watch.last_hour import STEP_SECONDS, Levels, Totals, read_last_hour
@@ -21,9 +22,6 @@ from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page
 from crawlerproject.watch.questions import Questions
 from crawlerproject.watch.survey import FIRST_ROWS, ORDERS
 from crawlerproject.watch.surveyor import Surveyor
-
-if TYPE_CHECKING:
-    from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +41,7 @@ class StatusServer(HttpListener):
         """The page, its JSON and the metrics."""
         from crawlerproject.reports.metrics import metrics  # a crawl that is not watched need not import it
 
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None:
             logger.warning("WATCH_PORT does nothing: this spider is not crawled by this project's scheduler.")
             return None

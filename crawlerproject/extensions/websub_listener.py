@@ -9,16 +9,16 @@ from scrapy.utils.asyncio import create_looping_call
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
-from crawlerproject.crawl.running import scheduler_of
+from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.rules.feeds.feeds import MAX_BYTES
+from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
 
-    from crawlerproject.crawl.scheduler import FrontierScheduler
     from crawlerproject.rules.feeds.websub import HubReply
 
 logger = logging.getLogger(__name__)
@@ -38,14 +38,14 @@ class WebSubListener(HttpListener):
 
     def site(self) -> Site | None:
         """The callbacks of our subscriptions."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         if scheduler is None or not scheduler.websub.reachable:
             return None
         return Site(_Callback(scheduler, self._crawler), requestFactory=_Bounded)  # type: ignore[no-untyped-call]  # Twisted's
 
     def begun(self) -> None:
         """Wait for pushes, and renew what ends."""
-        scheduler = scheduler_of(self._crawler)
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
         assert scheduler is not None  # else there was no site
         scheduler.websub.await_pushes()
         self._renewing = create_looping_call(scheduler.websub.renew)

@@ -23,6 +23,10 @@ class Lease:
     embed: Subrequest | None = None  # the sub-request of a page in the browser that this fetches
     mark: str = ""  # under which its address is reserved among several workers
 
+    def granted(self, now: float) -> None:
+        """Its address is reserved for it: its time begins ``now`` (epoch seconds)."""
+        self.leased_at = now
+
     @property
     def is_robots(self) -> bool:
         """Whether this fetches a robots.txt."""

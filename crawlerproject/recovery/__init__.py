@@ -1,4 +1,4 @@
-"""A frontier that is damaged or gone, made again from what a crawl leaves behind: WARC files and the request log.
+"""Rebuilds a damaged or missing frontier from what a crawl leaves behind: WARC files and the request log.
 
 ``damage`` finds out whether a frontier can be read to its end. ``attempts`` brings the captures of the WARC files and
 the lines of the request log into the order in which they happened. ``replay`` gives them, one after the other, to a new

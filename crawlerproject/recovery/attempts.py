@@ -1,4 +1,4 @@
-"""Every attempt that a crawl's folder tells of, in the order in which they ended: captures, and lines of the log."""
+"""All attempts recorded in a crawl's folder, captures and log lines, in the order in which they ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Capture:
 
     @property
     def place(self) -> Place:
-        """Where it stands."""
+        """Its place."""
         return self.number, self.member.offset
 
     @property
@@ -82,7 +82,7 @@ class Attempt:
 
     @property
     def hops(self) -> str:
-        """Heritrix letters from the seed."""
+        """The path from the seed in Heritrix' letters."""
         return self._either("hop", "hopsFromSeed")
 
     @property
@@ -92,7 +92,7 @@ class Attempt:
 
     @property
     def depth(self) -> int:
-        """Links from a seed. Without a line: a letter each, but for redirects, and one for whatever sitemaps led to."""
+        """Links from a seed. Without a log line: one per letter but redirects, and one for all sitemaps together."""
         if self.line is not None:
             return int(self.told("depth") or 0)
         messages = self.hops.replace("R", "")
@@ -117,11 +117,11 @@ class Attempt:
         return self.capture is None and self.told("status") is not None
 
     def told(self, name: str) -> Any:
-        """What the log says; None without a line."""
+        """A field of the log line; None without a line."""
         return self.line.get(name) if self.line is not None else None
 
     def noted(self, name: str) -> str:
-        """What the capture's metadata says; "" for nothing."""
+        """A field of the capture's metadata record; "" when absent."""
         return self.capture.notes.get(name, "") if self.capture is not None else ""
 
     def _either(self, told: str, noted: str) -> str:
@@ -129,9 +129,9 @@ class Attempt:
 
 
 def attempts(folder: CrawlDir, progress: Progress) -> Iterator[Attempt]:
-    """Those of a crawl's folder. ``progress`` hears of the bytes of WARC files read.
+    """The attempts of a crawl's folder. ``progress`` is called with the bytes of WARC files read.
 
-    Captures older than the log come first. The log may tell of captures that are not there any more.
+    Captures older than the log come first. Log lines may refer to captures that are gone.
     """
     warcs = in_order(folder.warc)
     numbers = {path.name: number for number, path in enumerate(warcs)}
@@ -153,7 +153,7 @@ def attempts(folder: CrawlDir, progress: Progress) -> Iterator[Attempt]:
 
 
 def in_order(folder: Path) -> list[Path]:
-    """The closed WARC files of ours, in the order of writing."""
+    """The crawl's own closed WARC files, in the order of writing."""
     dated = []
     for path in folder.glob(f"*{WARC_SUFFIX}"):
         first = first_member(path)
@@ -164,7 +164,7 @@ def in_order(folder: Path) -> list[Path]:
 
 
 class _Lines:
-    """The log's lines in their order, some of them looked at ahead."""
+    """The log's lines in order, with a look-ahead."""
 
     def __init__(self, found: Iterable[Line]) -> None:
         self._found = (line for line in found if all(isinstance(line.get(name), str) for name in _NEEDED))
@@ -183,7 +183,7 @@ class _Lines:
             yield line
 
     def tell(self, capture: Capture) -> bool:
-        """Whether a line that is still to come tells of a capture."""
+        """Whether a line ahead refers to this capture."""
         return capture.key in self._expected
 
     def _fill(self) -> None:
@@ -193,7 +193,7 @@ class _Lines:
 
 
 class _Captures:
-    """Captures in their order, one of them looked at ahead."""
+    """Captures in order, with a look-ahead of one."""
 
     def __init__(self, found: Iterator[Capture]) -> None:
         self._found = found
@@ -201,7 +201,7 @@ class _Captures:
         self.last: Place = (-1, 0)  # that was given out
 
     def before(self, place: Place, lines: _Lines, line: Line | None = None) -> Iterator[Attempt]:
-        """Those that stand before a place and of which neither ``line`` tells nor one that is still to come."""
+        """Captures before a place that neither ``line`` nor a line ahead refers to."""
         key = _key(line) if line is not None else None
         while (capture := self._next) is not None and capture.place < place:
             if capture.key == key or lines.tell(capture):
@@ -225,12 +225,12 @@ class _Captures:
 
 
 def _key(line: Line) -> tuple[str, str]:
-    """By which line and capture know each other: the page, and the date that its record has."""
+    """What a line shares with its capture: the URL and the record's date."""
     return line["url"], line["end" if line.get("rendered") else "time"]
 
 
 def _place(line: Line, numbers: dict[str, int]) -> Place | None:
-    """Where a line says that its capture is; None when it has none."""
+    """The place of a line's capture; None when it has none."""
     name, offset = line.get("warc"), line.get("offset")
     if not isinstance(name, str) or not isinstance(offset, int):
         return None

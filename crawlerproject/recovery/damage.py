@@ -16,14 +16,14 @@ from crawlerproject.stores.rocks.frontier_folder import KNOWS_NOTHING, never_beg
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.stores.row_codec import host_of, unpack_queued, unpack_record
 
-# Of rows: the progress is told of them together.
+# Of rows, between two calls of ``progress``.
 _BYTES_AT_A_TIME = 1 << 20
 
 
 def damage_of(folder: CrawlDir, progress: Progress) -> str:
     """What is wrong with a crawl folder's frontier, as a sentence; "" for one that is whole.
 
-    ``progress`` hears of the bytes of rows, unpacked. Raises OperatorError for one of another version of this project.
+    ``progress`` is called with the bytes of rows, unpacked. Raises OperatorError for one of another version.
     """
     if not folder.has_frontier():
         return f"There is no frontier in {folder}"

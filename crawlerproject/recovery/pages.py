@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crawlerproject.recovery.attempts import Attempt, Capture
     from crawlerproject.recovery.placed_store import PlacedStore
 
-# What an answer can be called that was read; any other reason is why it was not.
+# Reasons of answers that were read; any other says why one was not.
 _READ = (
     Reason.FETCHED,
     Reason.REDIRECT,
@@ -43,7 +43,7 @@ _FAILURES = frozenset(map(str, Reason)) - frozenset(map(str, _READ))
 
 
 class Unreadable(Exception):
-    """Why nothing can be made of an attempt, in a word for the counts."""
+    """An attempt that cannot be read; the text is its key in the counts."""
 
 
 class Answers:
@@ -159,7 +159,7 @@ def _fingerprint(outcome: Outcome) -> int | None:
 
 
 def _failure(attempt: Attempt) -> Reason | None:
-    """Why an answer was not read, if the log says so: it broke off within."""
+    """Why the answer was not read, by the log; None when it was."""
     told = attempt.told("reason")
     return Reason(told) if told in _FAILURES else None
 

@@ -1,4 +1,4 @@
-"""Makes a crawl's frontier again beside the old one, and puts it in its place when it is whole."""
+"""Rebuilds a crawl's frontier beside the old one and replaces that when it is complete."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ROWS_AT_A_TIME = 1000
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What a new frontier holds, and what it could not be told."""
+    """What a new frontier holds, and what could not be recovered."""
 
     pages: int = 0  # known: archived, or given up
     waiting: int = 0  # URLs that wait
@@ -64,7 +64,7 @@ class Rebuilt:
 def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Rebuilt:
     """Make the frontier of the crawl in ``folder`` again. The folder's lock is held, and its WARC files are closed.
 
-    ``progress`` hears of the bytes of WARC files read. Raises OperatorError when it is not known which crawl this is,
+    ``progress`` is called with the bytes of WARC files read. Raises OperatorError when the crawl is unknown, and
     StorageError when the disk refuses; the old frontier is as it was then.
     """
     rebuilt = Rebuilt()
@@ -73,7 +73,7 @@ def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Reb
     seeds = _seeds(file, rebuilt)
     store = PlacedStore(folder.frontier_unfinished)
     try:
-        logging.disable(logging.WARNING)  # what was said of hosts then is no news
+        logging.disable(logging.WARNING)  # warnings about hosts would be repeated
         known = _known_seeds(folder, file, store, seeds)
         include, exclude = (read(name, getattr(file, name)) for name in PATTERNS)
         patterns = Patterns(include, exclude, known.rules())
@@ -94,7 +94,7 @@ def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Reb
 
 
 async def _replayed(replay: Replay, seeds: list[Address], found: Iterator[Attempt]) -> None:
-    """Tell it all."""
+    """Replay all attempts."""
     first = next(found, None)
     replay.begin(time.time() if first is None else first.ended_at, seeds)
     try:
@@ -106,7 +106,7 @@ async def _replayed(replay: Replay, seeds: list[Address], found: Iterator[Attemp
 
 
 def _file(folder: CrawlDir) -> CrawlFile:
-    """What the crawl is: by its file, or as its last start said."""
+    """What the crawl is: by its file, or by the facts of its last start."""
     file = read_crawl_file(folder)
     if file is not None:
         return file
@@ -150,7 +150,7 @@ def _seeds_asked(found: Iterable[Attempt]) -> Iterator[Address]:
 
 
 def _unheard(count: int) -> None:
-    """No progress: it is told when the files are read again."""
+    """No progress here: it is reported when the files are read again."""
 
 
 def _sweep(store: PlacedStore, rebuilt: Rebuilt) -> None:
@@ -186,7 +186,7 @@ def _remove(store: PlacedStore, host: Host, rows: list[QueuedPage]) -> None:
 
 
 def _say_missing(folder: CrawlDir, rebuilt: Rebuilt) -> None:
-    """What neither archive nor log can tell."""
+    """List what neither archive nor log holds."""
     logs, missing, counts = log_files(folder.log), rebuilt.missing, rebuilt.counts
     if logs:
         missing.append(f"attempts without an answer before {day_of(logs[0])}")

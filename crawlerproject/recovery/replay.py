@@ -1,4 +1,4 @@
-"""What happened in a crawl, told again to a new frontier by the crawl's own code, with the moments of then.
+"""Replays a crawl's attempts into a new frontier, by the crawl's own code and at their original times.
 
 Nothing is asked of anybody: where a page's end writes a capture, it is given the place of the one that is there.
 """
@@ -88,10 +88,10 @@ class _Stats(Counter[str]):
 
 
 class Replay:
-    """One crawl's frontier as it becomes."""
+    """A crawl's frontier under reconstruction."""
 
     def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
-        """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` says of it."""
+        """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` has of it."""
         self.settings, self.folder, self.store = settings, folder, store
         self._run = Run(_Stats(), never_crawl_of(self.settings), clock=lambda: self._now)
         self.counts = Counter[str]()  # what became of attempts
@@ -126,7 +126,8 @@ class Replay:
         settings, store = self.settings, self.store
         traps = parts.traps_of(settings, store)
         gates = parts.gates_in(settings, store, self._resumed, self._run.never_crawl, traps)
-        self.frontier = parts.frontier_of(settings, self.folder, store, gates, None, self._now, b"1")
+        hosts = parts.hosts_of(settings, store, parts.Began(self._now, b"1"))
+        self.frontier = parts.frontier_of(settings, hosts, gates, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
         self._announcements = Announcements(store, self.frontier, learned.hosts.revisits, recrawl=False)
@@ -176,7 +177,7 @@ class Replay:
             self._open()
 
     def _leave(self, lease: Lease, why: str) -> None:
-        """Nothing can be made of an attempt: its page waits as before."""
+        """An attempt cannot be used: its page waits as before."""
         self.counts[why] += 1
         self.frontier.put_back(lease, self._now)
 
@@ -213,7 +214,7 @@ class Replay:
     # --- whose turn it was ----------------------------------------------------------------------
 
     def _lease(self, attempt: Attempt) -> Lease | None:
-        """The lease that the attempt had; None when nobody can say whose robots.txt it was, or for what it was."""
+        """The lease that the attempt had; None when its host or its purpose cannot be determined."""
         hops, url = attempt.hops, attempt.url
         try:
             address = parse(url)
@@ -262,7 +263,7 @@ class Replay:
         return self.store.row(url, robots=robots)
 
     def _expect(self, attempt: Attempt) -> None:
-        """A page whose capture is gone is to be fetched again, if it neither waits nor was fetched later."""
+        """Queue a page whose capture is gone, unless it waits or was fetched later."""
         if attempt.rendered or attempt.hops.rstrip("R") == _ROBOTS:
             return
         try:
@@ -274,7 +275,7 @@ class Replay:
             self._made(attempt, address)
 
     def _made(self, attempt: Attempt, address: Address) -> QueuedPage:
-        """A row for a page that is not queued: the page that names it is not known, or it was visited again."""
+        """A row for a page that is not queued: what named it is unknown, or it is a revisit."""
         record = self.store.page(address.key)
         if record is not None:
             found, kept = again(DueRevisit(0.0, address.key, record, History.unpack(record.history)), self._now)
@@ -286,7 +287,7 @@ class Replay:
         return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, hops[-1]), flags), [])
 
     def _queued(self, found: DiscoveredUrl, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
-        """Queue a page past the gates: it was let in once."""
+        """Queue a page past the gates, which admitted it the first time."""
         address, depth, hops, via, place, flags, note = found
         state, hosts = self.frontier.state, self.frontier.hosts
         if not hosts.ports.knows(address.host):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from crawlerproject.crawl.membership import Solo
+from crawlerproject.crawl.requests import LeaseRequests
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled
 from crawlerproject.errors import StorageError
@@ -18,17 +20,20 @@ from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import Ending, FetchedPage, PageText
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
+from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.wire import Wire
 
 HOST = "http://a.test"
-SETTINGS = {"CRAWLER_CONTACT": "you@example.org", "RENDER": "never", "NEVERCRAWL_FILE": "", "PACE": "own"}
+SETTINGS = {"CRAWLER_CONTACT": "you@example.org", "RENDER": "never", "NEVERCRAWL_FILE": ""}
 
 
 class Stats(Counter[str]):
@@ -54,6 +59,11 @@ class FullStore(MemoryStore):
         """StorageError without room."""
         if self.full:
             raise StorageError(self.full)
+
+
+def run_of(clock: Callable[[], float] | None = None) -> Run:
+    """A run that excludes no host."""
+    return Run(Stats(), NeverCrawlLists([], 60.0), clock=clock)
 
 
 def settings_of(**given: Any) -> Settings:
@@ -157,3 +167,19 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
     text, canonical = more.pop("text", None), more.pop("canonical", None)
     read = None if text is None else PageText((), canonical, text)
     return Ending.of(lease, FetchedPage(reason, wire, body, text=read, **more))
+
+
+class Answers:
+    """Callback and errback of a lease's request."""
+
+    async def answered(self, response: Any) -> Any:
+        """Any answer."""
+
+    async def on_error(self, failure: Any) -> Any:
+        """None."""
+
+
+def requests_of(bench: Bench) -> LeaseRequests:
+    """What makes the requests of a session's leases."""
+    poison = Poison(bench.folder, bench.now)
+    return LeaseRequests(bench.session, guard_of(bench.spider.crawler), poison, Answers(), Answers())

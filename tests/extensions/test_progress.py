@@ -4,7 +4,6 @@ import io
 import json
 import logging
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -155,8 +154,7 @@ def test_a_dear_look_puts_off_the_next(loop: FakeLoop, monkeypatch: pytest.Monke
 
 def test_reads_the_schedulers_progress() -> None:
     """Another scheduler than ours, or none yet, has none; that ours has is seen in a crawl (test_small_web.py)."""
-    assert scheduler_progress(SimpleNamespace(engine=SimpleNamespace(scheduler=object()))) is None  # type: ignore[arg-type]
-    assert scheduler_progress(SimpleNamespace(engine=None)) is None  # type: ignore[arg-type]
+    assert scheduler_progress(get_crawler()) is None
 
 
 def test_the_log_display_logs(caplog: pytest.LogCaptureFixture) -> None:

@@ -63,7 +63,8 @@ def test_a_list_that_was_taken_up_is_said_at_once(clock: list[float], monkeypatc
     lists = SimpleNamespace(current=lambda now: looks.__setitem__(0, looks[0] + 1), versions=versions)
     session = SimpleNamespace(gates=SimpleNamespace(never_crawl=lists))
     crawl = SimpleNamespace(session=session, run=SimpleNamespace(now=lambda: 0.0))
-    monkeypatch.setattr(status, "scheduler_of", lambda _: SimpleNamespace(crawl=crawl))
+    services = SimpleNamespace(get=lambda kind: SimpleNamespace(crawl=crawl))
+    monkeypatch.setattr(status, "services_of", lambda _: services)
     extension = status_file()
 
     def dear(scheduler: Any) -> dict[str, Any]:

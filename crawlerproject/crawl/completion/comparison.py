@@ -1,4 +1,4 @@
-"""What a page repeats, found out before it is archived. Nothing is dropped for it."""
+"""Finds what a page repeats, before it is archived. No page is dropped for it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Comparison:
 
 
 async def _queue_behind(ending: Ending) -> None:
-    """Let the links of a page that repeats another wait behind others; a hundred thousand of them not in one go."""
+    """Let a duplicate's links wait behind others; a hundred thousand of them take several turns of the event loop."""
     links, behind = ending.found, list[DiscoveredUrl]()
     for start in range(0, len(links), _LINKS_AT_A_TIME):
         if start:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def outcome_of_error(lease: Lease, error: BaseException) -> FailedFetch | FailedRender:
-    """The outcome; its reason is ``INTERNAL_ERROR`` for an error of ours."""
+    """The outcome; its reason is ``INTERNAL_ERROR`` for an error of our own."""
     if isinstance(error, RenderFailed):
         return FailedRender(error.reason, error.detail or str(error), error.rendered, error.again)
     if isinstance(error, FetchError) and not lease.is_render:

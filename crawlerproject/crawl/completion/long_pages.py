@@ -1,6 +1,6 @@
-"""Pages that name more URLs than are taken in at once: these go in a slice a turn of the loop, then the page ends.
+"""Pages with very many links: queued in one slice per turn of the event loop, then the page ends.
 
-Until then the page's lease stands. So a crash before its last link is queued brings the page back, and none is lost.
+Its lease stands until then, so a crash before the last link is queued brings the page back, and no link is lost.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 250
-"""URLs of one page that are taken in without a break, some 5 ms; a page with more is a long one (ours)."""
+"""URLs of one page that are queued in one go, some 5 ms (our choice); a page with more is a long one."""
 
 # One change of the store: at 100 µs a link, against the worst robots.txt, half a slice.
 _LINKS_AT_A_TIME = 100
-# Known pages of which a list says that they changed; each is looked up.
+# Known pages that a list announces as changed; each is looked up.
 _CHANGED_AT_A_TIME = 100
-# Of one turn of the loop, in which nothing else is done.
+# Longest share of one turn of the event loop.
 _SLICE_SECONDS = 0.02
 
 
 @dataclass(slots=True)
 class _Rest:
-    """A page and how far it is taken in."""
+    """A page and how many of its links are queued."""
 
     ending: Ending
     changed: int = 0
@@ -45,7 +45,7 @@ class _Rest:
 
 
 class Ends(Protocol):
-    """Who ends a page whose links are queued."""
+    """Ends the pages whose links are queued."""
 
     def end(self, ending: Ending) -> None:
         """Archive a page and end its lease."""
@@ -54,11 +54,11 @@ class Ends(Protocol):
         """End the lease; the page is tried again."""
 
     def fail(self, lease: Lease) -> None:
-        """As ``put_back``, after a fault of ours."""
+        """As ``put_back``, and count an error of our own."""
 
 
 class LongPages:
-    """Those whose end is still to come, each in its turn."""
+    """Long pages in progress, in round robin."""
 
     def __init__(self, ends: Ends, intake: Intake) -> None:
         self._ends = ends
@@ -70,21 +70,21 @@ class LongPages:
         return len(self._line)
 
     def begin(self, ending: Ending) -> None:
-        """Take in what the page names, from the next turn of the loop on, and end it then."""
+        """Queue what the page names from the next turn of the event loop on, then end it."""
         self._line.append(_Rest(ending))
         self.go_on()
 
     def hold(self, ending: Ending) -> None:
-        """End a page once the pause is over: its links wait for room in the store."""
+        """End a page once the pause is over: the store has no room for its links."""
         self._line.append(_Rest(ending, len(ending.changed), len(ending.found)))
 
     def go_on(self) -> None:
-        """There is something to do, or a pause is over."""
+        """Continue, when there is something to do and no pause."""
         if self._line and self._timer is None and not self._intake.paused:
             self._timer = call_later(0, self._turn)
 
     async def finish(self) -> None:
-        """Before the last commit: end all of them; those that cannot be ended are queued still."""
+        """Before the last commit, end all of them; those that cannot end stay queued."""
         if self._timer is not None:
             self._timer.cancel()
         while self._line and not self._intake.paused:
@@ -105,12 +105,12 @@ class LongPages:
             rest = self._line.popleft()
             try:
                 self._take_some(rest)
-            except Exception:  # ours: as for any page whose end fails
+            except Exception:  # our own error: as for any page whose completion fails
                 logger.exception("could not take in what %s names", rest.ending.lease.row.url)
                 self._ends.fail(rest.ending.lease)
 
     def _take_some(self, rest: _Rest) -> None:
-        """A little of one page; then it is the next page's turn."""
+        """Queue one slice of one page; the next page follows."""
         ending, intake = rest.ending, self._intake
         if rest.changed < len(ending.changed):
             intake.announced(ending.changed[rest.changed : rest.changed + _CHANGED_AT_A_TIME])

@@ -88,7 +88,7 @@ class PageArchive:
 def remember(
     ending: Ending, written: Written, original: Original | None, duplicates: DuplicateIndex, frontier: Frontier
 ) -> None:
-    """Let later pages refer to this one, from the next commit on."""
+    """Let later pages refer to this one."""
     row, changes, compared = ending.lease.row, frontier.state.changes, ending.compared
     if original is None and isinstance(ending.outcome, FetchedPage) and ending.outcome.payload:
         duplicates.add_payload(written.digest, Original(written.record_id, row.url, written.date), changes)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PageCompletion:
-    """Ends pages of a crawl, one call each of ``finish`` or ``put_back``."""
+    """Ends the pages of a session: one call of ``finish`` or ``put_back`` for each."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class PageCompletion:
         self._unwritten: list[Ending] = []
 
     def finish(self, ending: Ending) -> None:
-        """Archive and log a page and end its lease; without room on the disk it is kept until there is."""
-        if self._run.lost:  # the page is another worker's now, whatever came of it here
+        """Archive and log a page and end its lease; without room on the disk it is kept until there is some."""
+        if self._run.lost:  # another worker has the page now
             self.put_back(ending.lease)
             return
         try:
@@ -62,7 +62,7 @@ class PageCompletion:
         self._end_or_lose(ending, written)
 
     def put_back(self, lease: Lease) -> None:
-        """Return a page whose end failed through a fault of ours, unless it did end."""
+        """Return the lease of a page whose completion failed by an error of our own, unless it has ended."""
         if not lease.ended:
             self._frontier.put_back(lease, self._run.now())
 
@@ -75,12 +75,12 @@ class PageCompletion:
                 raise StorageError(self._run.lost)
 
     def forget(self) -> None:
-        """Return the pages that found no room: they are another worker's now."""
+        """Return the leases of pages that found no room: another worker has them now."""
         while self._unwritten:
             self.put_back(self._unwritten.pop().lease)
 
     def _end_or_lose(self, ending: Ending, written: Written | None) -> None:
-        """End a page; when Redis does not tell what that takes, what is half ended here is left to the next life."""
+        """End a page. When Redis fails meanwhile, the session is lost with what is half ended."""
         try:
             self._end(ending, written)
         except StorageError as error:
@@ -133,10 +133,9 @@ class PageCompletion:
             if wire.truncated:
                 stats.inc_value(f"truncated/{wire.truncated}")
             if wire.ended_at:
-                if host.answered_at:
-                    tallies.paused(wire.started_at - host.answered_at, lease.delay_seconds)
-                host.answered_at = wire.ended_at
-                host.busy_seconds += max(0.0, wire.ended_at - wire.started_at) + host.delay_seconds
+                left_alone_seconds = host.answered(wire.started_at, wire.ended_at)
+                if left_alone_seconds is not None:
+                    tallies.paused(left_alone_seconds, lease.delay_seconds)
         if outcome.status:
             tallies.answered(outcome.status, wire.ttfb_seconds if wire else None)
         if lease.embed is not None:
@@ -149,7 +148,7 @@ class PageCompletion:
 
 
 def _visit(ending: Ending, outcome: Fetch, digest: bytes) -> Visit:
-    """What is learned from; by position, for speed."""
+    """The page as the learners see it; by position, for speed."""
     headers, compared = outcome.headers, ending.compared
     return Visit(
         ending.lease.row,

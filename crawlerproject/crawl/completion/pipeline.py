@@ -38,7 +38,7 @@ class PagePipeline:
         under_way: UnderWay,
         count_error: Callable[[], None],
     ) -> None:
-        """``count_error`` is called after each fault of ours."""
+        """``count_error`` is called after each error of our own."""
         self._comparison = comparison
         self._intake = intake
         self._completion = completion
@@ -48,7 +48,7 @@ class PagePipeline:
         self.long = LongPages(self, intake)
 
     async def complete(self, ending: Ending) -> None:
-        """Compare, archive and end a page. A fault of ours leaves its row queued; many in a row stop the crawl."""
+        """Compare, archive and end a page. An error of our own leaves its row queued; many in a row stop the crawl."""
         self._under_way.answered(ending.lease)
         try:
             await self._comparison.compare(ending)
@@ -82,17 +82,17 @@ class PagePipeline:
         self._under_way.over(ending.lease)
 
     def put_back(self, lease: Lease) -> None:
-        """End a lease whose page could not be ended through a fault of ours: the page will be tried again."""
+        """End a lease whose page could not be completed; it will be tried again."""
         self._completion.put_back(lease)
         self._under_way.over(lease)
 
     def fail(self, lease: Lease) -> None:
-        """As ``put_back``, for an error that counts as ours."""
+        """As ``put_back``, and count an error of our own."""
         self.put_back(lease)
         self.count_error()
 
     async def complete_replaced(self, known: Container[Request]) -> None:
-        """End the leases whose request the engine let go without an answer: a middleware put another in its place.
+        """End the leases whose request left the engine without an answer: a middleware replaced it.
 
         ``known``: the requests that the engine has or will have.
         """

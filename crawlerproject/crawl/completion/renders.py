@@ -1,4 +1,4 @@
-"""How renders end: in the archive, in the request log, in the frontier's books."""
+"""The end of a render: its line in the log, what it teaches, the end of its lease."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# A page during whose render the browser died is given to the next browser so often (ours: it may be the cause).
+# A page during whose render the browser died is given to the next browser this often (our choice): it may be the cause.
 _TRIES = 3
 
 
 class RenderCompletion:
-    """As ``PageCompletion``, for pages in the browser."""
+    """As ``PageCompletion``, for pages that were in the browser."""
 
     def __init__(self, frontier: Frontier, records: Records, learned: Learners, run: Run) -> None:
         self._frontier = frontier
@@ -39,7 +39,7 @@ class RenderCompletion:
         self._said_no_browser = False
 
     def no_browser(self, why: str) -> None:
-        """Pages that want a browser stay queued for a later run; said once."""
+        """Keep pages that need a browser queued for a later run; logged once."""
         self._frontier.renders.closed = why
         if not self._said_no_browser:
             self._said_no_browser = True
@@ -54,7 +54,7 @@ class RenderCompletion:
         return PlainResponse(written.filename, written.offset, written.length, *shell).note()
 
     def end(self, ending: Ending, outcome: Render, written: Written | None) -> None:
-        """Log a render, remember what it gained and end its lease."""
+        """Log a render, learn what it gained and end its lease."""
         frontier, lease, rendered = self._frontier, ending.lease, outcome.rendered
         row, renders, now = lease.row, frontier.renders, self._run.now()
         self._records.log(
@@ -86,14 +86,14 @@ class RenderCompletion:
             visit = visit._replace(marks=outcome.text.marks)
             short = Reason.RENDER_PACE in outcome.rendered.blocked
             if outcome.gained is not None and not row.flags & FLAG_STRANGER and not short:
-                # Without all of its files it says nothing of what its template gains.
+                # A page without all of its files is no measure of its template.
                 plain = PlainResponse.of(row.note)
                 visit = visit._replace(plain=(plain.words, plain.links), rendered=outcome.gained)
         self._learned.learn(visit, now)
         frontier.finish_render(lease, now, again=again)
 
     def refused(self, lease: Lease, address: Address, reason: Reason) -> None:
-        """Log and count a sub-request that could not be had politely while its page was in the browser."""
+        """Log and count a sub-request whose host had no turn while the page was in the browser."""
         row, now = lease.row, self._run.now()
         self._frontier.state.refused.counts[reason] += 1
         self._records.log(

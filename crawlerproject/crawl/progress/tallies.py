@@ -1,4 +1,4 @@
-"""Counts of answers that a crawl keeps for whoever watches it: statuses, times to the first byte, pauses kept."""
+"""Counts for monitoring: pages, statuses, times to the first byte, pauses kept."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Classes:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """One more."""
+        """Count one value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """As in ``status.json``."""
         return {"bounds": list(self.bounds), "counts": list(self.counts), "sum": round(self.total, 6)}
 
 
@@ -46,13 +46,13 @@ class Tallies:
         self._short = 0
 
     def answered(self, status: int, ttfb_seconds: float | None) -> None:
-        """A server answered; robots.txt and what a browser asked for included."""
+        """Count an answer, those to robots.txt requests and sub-requests included."""
         self._statuses[status] += 1
         if ttfb_seconds is not None:
             self._first_byte.add(ttfb_seconds)
 
     def paused(self, kept_seconds: float, promised_seconds: float) -> None:
-        """A host was left alone for so long before a request, and was promised so much."""
+        """Compare the pause that was kept before a request with the one that was promised."""
         excess = kept_seconds - promised_seconds
         self._short += excess < -ROUNDING_SECONDS
         self._excess.add(max(0.0, excess))

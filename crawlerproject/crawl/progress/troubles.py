@@ -1,4 +1,4 @@
-"""Why hosts rest, and what is wrong with seeds: URL, reason, next moment and the setting that helps, said at once."""
+"""Why hosts rest and seeds fail, logged at once: URL, reason, next attempt and the setting that helps."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How a page ends of which there is nothing to say.
+# Outcomes that need no report.
 GOOD = frozenset({Reason.FETCHED, Reason.NOT_MODIFIED, Reason.REDIRECT, Reason.RENDERED, Reason.SUBSCRIBED})
-# Seeds that are named one by one; a file of a million may be full of dead names (ours).
+# Seeds that are reported one by one (our choice); a file of a million may be full of dead names.
 _NAMED = 10
 # Hosts whose last failure is remembered, the oldest goes first: 200 KB.
 _REMEMBERED = 1000
-# Lines on a screen about hosts for which nothing moves (ours: the panel fits 80 x 24 with the log above it).
+# Lines about resting hosts: the panel then fits 80 x 24 with the log above it.
 _LINES = 3
 
 
@@ -41,7 +41,7 @@ class Troubles:
         self._more = 0  # that were not
 
     def ended(self, lease: Lease, outcome: Fetch, now: float) -> None:
-        """A page came to an end that is not GOOD, and its host has been judged for it."""
+        """Report a page whose reason is not GOOD; its host's rest is already decided."""
         row, host = lease.row, lease.host
         rests = host.rests_until(now)
         if rests or outcome.status is None:
@@ -55,12 +55,12 @@ class Troubles:
             self._say(host.name, f"{what}: {_with_detail(outcome)}{_again(rests, now)}", outcome.reason)
 
     def refused(self, seeds: Iterable[tuple[str, Reason]]) -> None:
-        """Seeds (URLs) that met a gate."""
+        """Report seeds (URLs) that a gate refused."""
         for url, reason in seeds:
             self._say(url, f"Seed {url} is refused: {reason}", reason)
 
     def standing(self, hosts: Sequence[Host], now: float, on_disk: int = 0) -> tuple[str, ...]:
-        """Why nothing moves, the host first that may be asked first; ``on_disk`` are others, which rest as well."""
+        """Why nothing moves, by the hosts that are free first; ``on_disk``: how many more rest there."""
         first = nsmallest(_LINES, hosts, key=lambda host: free_at(host, now))
         lines = [f"{host.name}: {self._why(host, now)}{_again(free_at(host, now), now)}" for host in first]
         more = len(hosts) - len(first) + on_disk
@@ -80,7 +80,7 @@ class Troubles:
         return place < len(self._seed_hosts) and self._seed_hosts[place] == host
 
     def _say(self, key: str, text: str, reason: Reason) -> None:
-        """Once for each seed, so long as they are few; then at 10, 100, 1,000 more."""
+        """Warn once per key while there are few, then at 10, 100, 1,000 more."""
         if key in self._seeds:
             return
         if len(self._seeds) < _NAMED:

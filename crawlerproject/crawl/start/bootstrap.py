@@ -1,4 +1,4 @@
-"""What a crawl begins with beside its seeds: known pages to visit again, messages that were not read."""
+"""What a crawl begins with beside its seeds: known pages to visit again, unread messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REVISITS_AT_A_TIME = 1000
 
 
 def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
-    """Take in what a fleet's workers had written to each other, unread, when its frontier was copied to this disk."""
+    """Read the messages that a fleet's workers had not read when its frontier was copied to this disk."""
     for partition in range(int(store.fact(LETTERS_FACT) or 0)):
         name = f"{LETTERS_FACT}/{partition}"
         packed = store.fact(name)

@@ -1,4 +1,4 @@
-"""A start on an earlier run's frontier: its hosts are taken up some at a time, while the first are fetched from."""
+"""Loads the hosts of an earlier run in slices, while the first of them are crawled."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Taken up in one turn of the loop: some 10 ms.
+# Loaded in one turn of the event loop: some 10 ms.
 _HOSTS_AT_A_TIME = 250
-# After there was no room on the disk.
+# Before the next try, when the disk had no room.
 _AGAIN_SECONDS = 1.0
 
 
 class QueueLoader:
-    """Until it is done the crawl is not over."""
+    """Loads all hosts with work; until then the crawl is not over."""
 
     def __init__(self, engine: Engine, frontier: Frontier, wake: Callable[[], None], done: Callable[[], None]) -> None:
-        """``wake`` is called whenever there may be more to do, ``done`` when the last host is taken up."""
+        """``wake`` is called whenever there may be more to do, ``done`` when the last host is loaded."""
         self._engine = engine
         self._frontier = frontier
         self._wake = wake
@@ -37,7 +37,7 @@ class QueueLoader:
         self._timer: CallLaterResult | None = None
 
     def begin(self) -> None:
-        """Take up the first at once: an error in them stops the start."""
+        """Load the first slice at once: an error in it stops the start."""
         self._frontier.begin_loading()
         self._some()
 
@@ -48,7 +48,7 @@ class QueueLoader:
             self._done()
 
     def cancel(self) -> None:
-        """What is not taken up waits for another start."""
+        """Stop; the rest waits for another start."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -59,7 +59,7 @@ class QueueLoader:
         except FrontierDamaged as error:
             self._engine.stop_for_damage(error)
             return
-        except StorageError:  # no room on the disk to list them: the crawl pauses for that by itself
+        except StorageError:  # no room on the disk to list them: the crawl pauses for that anyway
             self._timer = call_later(_AGAIN_SECONDS, self._go_on)
             return
         except Exception:  # a frontier that cannot be read: without the rest the crawl would never be over

@@ -1,4 +1,4 @@
-"""Everything an operator can get wrong, found before the first request; each with one sentence that mends it."""
+"""Checks before the first request: each mistake of the operator's ends the start with one sentence that mends it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def check(settings: BaseSettings, folder: CrawlDir) -> None:
 
 
 def check_settings(settings: BaseSettings) -> None:
-    """The part of ``check`` that needs no folder; every crawl of ours passes it, whatever started it."""
+    """The part of ``check`` that needs no folder. Every crawl runs it, however it was started."""
     refuse_bad_user_settings()
     refuse_unknown((name for name in settings if settings.getpriority(name) == _CMDLINE), "The command line")
     check_scrapys(settings)

@@ -1,4 +1,4 @@
-"""A start on a crawl's folder: what is continued, what is new, and what must be accepted first."""
+"""A start in a crawl's folder: what is continued, what is new, and what must be accepted first."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ _WHAT_NEXT = (
 
 @dataclass(slots=True, frozen=True)
 class Resumed:
-    """What a crawl is at this start."""
+    """The crawl as this start finds it."""
 
     scope: str
     hosts: list[str]  # host keys of all its seeds
     patterns: Patterns
     arguments: Arguments  # as they hold
-    continued: bool  # it was begun by an earlier start
+    continued: bool  # an earlier start began it
     new_seeds: int
     recrawl: bool = False  # its known pages are visited again
 
     def say_queued(self, urls: int, hosts: int, pages: int) -> None:
-        """What earlier starts have done and left; known when all of it is taken up."""
+        """Log what earlier starts have done and left; known when all hosts are loaded."""
         if not self.continued or self.recrawl:
             return
         done = f"{counted(pages, 'page')} done, " if pages else ""  # of an older version's folder that is not known
@@ -68,7 +68,7 @@ class Resumed:
             logger.info("From before: %snothing queued: this crawl has ended. %s", done, _WHAT_NEXT)
 
     def say_end(self, folder: Path, reason: str, progress: Progress) -> None:
-        """What a start came to that had nothing to do, and what is left for another one."""
+        """Log that a start had nothing to do, and what is left for another one."""
         if reason != "finished":
             return
         if self.continued and not progress.pages and not self.recrawl:
@@ -117,7 +117,7 @@ def resume(folder: CrawlDir, store: FrontierStore, spider: Any, *, continued: bo
 
 
 def _say(folder: Path, seeds: list[Address], new: int, *, continued: bool) -> None:
-    """What a start does with its folder: a crawl that another one joins unseen would be a mixture of two."""
+    """Log what a start does with its folder, lest two crawls be mixed unnoticed."""
     if not continued:
         logger.info("A new crawl in %s: %s", folder, _count(len(seeds)))
     elif seeds:
@@ -134,9 +134,9 @@ def _count(seeds: int) -> str:
 def _remember(
     folder: CrawlDir, file: CrawlFile | None, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]
 ) -> Arguments:
-    """Write the crawl's file when there is none, or when a change was accepted or needs to be; how its arguments are.
+    """Write the crawl's file when there is none or it changes; the crawl's arguments.
 
-    A limit is no part of what a crawl is: another one holds from now on, without a word of acceptance.
+    A limit is no part of a crawl's identity: another one holds from now on, and needs no acceptance.
     """
     given: Arguments = spider.arguments
     if file is None or not folder.crawl_file.exists():
@@ -160,7 +160,7 @@ def _arguments(file: CrawlFile) -> Arguments:
 
 
 def _accept(file: CrawlFile, spider: Any, scope: str, settings: BaseSettings, accepted: frozenset[str]) -> None:
-    """What of the crawl's file becomes as the start wants it."""
+    """Take the accepted changes into the crawl's file."""
     if accepted & {SEEDS, ALL} and spider.seeds_given:
         file.seeds = _both(file.seeds, spider.seeds_given)
     if accepted & {SCOPE, ALL}:

@@ -59,14 +59,14 @@ _ABOVE_ZERO = frozenset(
 )
 # Files that must be there when they are named, and what they are for where that is no promise to a site.
 _FILES = ("NEVERCRAWL_FILE", USER_LIST, "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
-# What a project that has ours as an add-on names by no word of its own, need not be there.
+# Settings that a project with our add-on need not have.
 _MAY_BE_MISSING = {name: OURS[name] for name in (USER_LIST, "FETCH_HOSTS_FILE")}
 
 
 def check_values(settings: BaseSettings) -> None:
-    """Ours: kinds, bounds, addresses and files. Raises OperatorError."""
+    """Check our settings: kinds, bounds, addresses and files. Raises OperatorError."""
     for name, default in OURS.items():
-        if (value := settings[name]) is None:  # of another project, which has no word of ours
+        if (value := settings[name]) is None:  # another project's settings, without ours
             continue
         if isinstance(default, bool):
             _check_boolean(name, value)
@@ -148,7 +148,7 @@ def _check_dns_server(server: str) -> None:
 
 
 def _check_file(settings: BaseSettings, name: str) -> None:
-    """A list that was meant to hold and cannot be read would hold for nobody."""
+    """Refuse a list that cannot be read: it would exclude nothing."""
     path = str(settings[name] or "")
     # As the add-on of a project that names none, there is none.
     if not path or (settings.getpriority(name) or 0) < _PROJECT:

@@ -93,6 +93,13 @@ class Host(HostClock):
         """URLs that still wait for their turn."""
         return self.rows + self.unstored - len(self.taken) - self.kept
 
+    def answered(self, started_at: float, ended_at: float) -> float | None:
+        """An exchange has ended (epoch seconds); how long the host had been left alone, None for the first."""
+        left_alone_seconds = started_at - self.answered_at if self.answered_at else None
+        self.answered_at = ended_at
+        self.busy_seconds += max(0.0, ended_at - started_at) + self.delay_seconds
+        return left_alone_seconds
+
     def rests_until(self, now: float) -> float:
         """The end of its rest or of its closed hours; 0 when neither is under way."""
         until = max(self.rest_until, self.closed_until)

@@ -1,0 +1,293 @@
+"""Leases leave by ``next`` alone, each when its host, its address and its reservation are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from crawlerproject.crawl.dispatch import LeaseDispatch
+from crawlerproject.crawl.under_way import UnderWay
+from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
+from crawlerproject.fetch.resolver import Resolved
+from crawlerproject.frontier.lease import Lease
+from crawlerproject.middlewares.leased import lease_in, leased
+from crawlerproject.reasons import Reason
+from tests.crawl.sessions import HOST, Bench, requests_of
+
+HOSTS = [f"http://h{number}.test/" for number in range(4)]
+
+
+class Resolver:
+    """Every name has an address, but for those in ``dead``."""
+
+    def __init__(self) -> None:
+        self.dead: set[str] = set()
+        self.asked: list[str] = []
+
+    def at_hand(self, name: str) -> bool:
+        """No answer is known."""
+        return False
+
+    def room(self) -> int:
+        """Any number of questions."""
+        return 10
+
+    async def resolve(self, name: str) -> Resolved:
+        """Its address."""
+        self.asked.append(name)
+        if name in self.dead:
+            raise FetchError(Reason.DNS_NOT_FOUND, "no such name")
+        return Resolved((f"192.0.2.{len(self.asked)}",), 1e12)
+
+
+class Engine:
+    """Notes when it is to ask."""
+
+    def __init__(self) -> None:
+        self.asks = 0
+        self.at: list[float | None] = []
+        self.damage = ""
+
+    def ask(self) -> None:
+        """Soon."""
+        self.asks += 1
+
+    def ask_at(self, moment: float | None, now: float) -> None:
+        """Then."""
+        self.at.append(moment)
+
+    def stop_for_damage(self, error: FrontierDamaged) -> None:
+        """The crawl ends."""
+        self.damage = str(error)
+
+
+class Out(Bench):
+    """A session and what hands its leases out."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, FRONTIER_MAX_IN_FLIGHT=3)
+        self.engine, self.resolver, self.under_way = Engine(), Resolver(), UnderWay()
+        self.add(*HOSTS)
+        self.dispatch = self.made()
+
+    def made(self) -> LeaseDispatch:
+        """A dispatch of this session."""
+        parts: Any = (self.engine, self.resolver)
+        return LeaseDispatch(self.session, self.run, requests_of(self), self.under_way, *parts)
+
+    async def looked_up(self) -> None:
+        """Let the names resolve."""
+        while self.dispatch._lookups:
+            await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Iterator[Out]:
+    """With one page of each host queued."""
+    made = Out(tmp_path)
+    yield made
+    made.session.archive.abandon()
+
+
+def test_a_name_is_looked_up_first_then_the_lease_leaves_by_next(out: Out) -> None:
+    """The engine is woken; nothing is handed to it."""
+
+    async def run() -> Any:
+        assert out.dispatch.next() is None
+        assert out.dispatch
+        await out.looked_up()
+        assert out.engine.asks == 4
+        return out.dispatch.next()
+
+    request = asyncio.run(run())
+    exchange = leased(request)
+    assert exchange is not None
+    assert exchange.lease.is_robots
+    assert exchange.address.startswith("192.0.2.")
+    assert out.under_way.by_host[exchange.lease.host.name] is exchange.lease
+
+
+def test_no_more_than_the_most_in_flight(out: Out) -> None:
+    """FRONTIER_MAX_IN_FLIGHT counts leases that are ready as well."""
+
+    async def run() -> list[Any]:
+        sent = []
+        for _ in range(10):
+            if (request := out.dispatch.next()) is not None:
+                sent.append(request)
+            await out.looked_up()
+        return sent
+
+    assert len(asyncio.run(run())) >= 3
+    assert out.frontier.state.leased <= 4
+
+
+def test_a_name_without_an_address_has_its_turn_too(out: Out) -> None:
+    """The request fails for that without being sent: the failure is logged and judged like any other."""
+    out.resolver.dead = {f"h{number}.test" for number in range(4)}
+
+    async def run() -> Any:
+        out.dispatch.next()
+        await out.looked_up()
+        return out.dispatch.next()
+
+    exchange = leased(asyncio.run(run()))
+    assert exchange is not None
+    assert exchange.error is not None
+    assert exchange.error.reason is Reason.DNS_NOT_FOUND
+
+
+def test_a_crawl_that_is_halted_leases_nothing(out: Out) -> None:
+    """What is ready goes out all the same: it was leased before."""
+
+    async def run() -> tuple[Any, Any]:
+        out.dispatch.next()
+        await out.looked_up()
+        out.run.pause("no room")
+        ready = [out.dispatch.next() for _ in range(4)]
+        return ready, out.dispatch.next()
+
+    ready, after = asyncio.run(run())
+    assert all(lease_in(request) is not None for request in ready)
+    assert after is None
+
+
+@pytest.mark.parametrize("error", [StorageError("away"), FrontierDamaged("broken")])
+def test_a_store_that_fails(out: Out, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Without room the crawl pauses; what cannot be read ends it, and is not asked again."""
+
+    def fail(*given: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(out.frontier, "next", fail)
+
+    async def run() -> None:
+        assert out.dispatch.next() is None
+        assert out.dispatch.next() is None
+
+    asyncio.run(run())
+    assert (out.run.paused, out.engine.damage) == (("", "broken") if type(error) is FrontierDamaged else ("away", ""))
+
+
+def test_when_nothing_is_free_the_engine_is_woken_then(out: Out) -> None:
+    """At the moment when the next host is."""
+
+    async def run() -> None:
+        out.dispatch.next()
+        await out.looked_up()
+        while out.dispatch.next() is not None:
+            pass
+
+    asyncio.run(run())
+    assert out.engine.at[-1] == out.frontier.wake_at()
+
+
+def test_before_a_session_is_replaced_what_is_ready_goes_back(out: Out) -> None:
+    """True once no lease is under way; one that was sent must end first."""
+
+    async def run() -> tuple[bool, bool]:
+        out.dispatch.next()
+        await out.looked_up()
+        request = out.dispatch.next()
+        before = out.dispatch.quit()
+        lease = lease_in(request) if request is not None else None
+        assert lease is not None
+        out.frontier.put_back(lease, out.now)
+        return before, out.dispatch.quit()
+
+    assert asyncio.run(run()) == (False, True)
+    assert not out.dispatch
+
+
+class Reservations:
+    """As IpReservations, with its answers in the test's hand."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Lease] = []
+        self.rested: list[Lease] = []
+        self.closed = False
+
+    def want(self, lease: Lease, error: FetchError | None = None) -> None:
+        """Asked for."""
+        self.wanted.append(lease)
+
+    def rest(self, lease: Lease) -> None:
+        """Over."""
+        self.rested.append(lease)
+
+    def close(self) -> None:
+        """No more."""
+        self.closed = True
+
+
+@pytest.fixture
+def shared(out: Out, monkeypatch: pytest.MonkeyPatch) -> tuple[Out, Reservations]:
+    """A worker that shares addresses, with the first host's robots.txt waiting for its address."""
+    reservations, allowed = Reservations(), SimpleNamespace(may_ask=True)
+    monkeypatch.setattr(out.member, "reservations", lambda run, ends: reservations, raising=False)
+    monkeypatch.setattr(out.member, "may_ask", lambda host: allowed.may_ask)
+    out.dispatch = out.made()
+
+    async def run() -> None:
+        out.dispatch.next()
+        await out.looked_up()
+
+    asyncio.run(run())
+    out.engine.asks = 0
+    return out, reservations
+
+
+def test_in_a_fleet_a_lease_waits_for_its_address(shared: tuple[Out, Reservations]) -> None:
+    """It is ready when the address is granted, and its time begins then."""
+    out, reservations = shared
+    lease = reservations.wanted[0]
+    assert out.engine.asks == 0
+    out.now += 5
+    out.dispatch.granted(lease, None)
+
+    assert out.engine.asks == 1
+    assert lease.leased_at == out.now
+
+    async def run() -> Any:
+        return out.dispatch.next()
+
+    assert lease_in(asyncio.run(run())) is lease
+    out.under_way.over(lease)
+    assert reservations.rested == [lease]
+
+
+def test_an_address_that_is_anothers_is_tried_again(shared: tuple[Out, Reservations]) -> None:
+    """The host waits as long as it is told."""
+    out, reservations = shared
+    lease = reservations.wanted[0]
+    out.dispatch.refused(lease, 30.0)
+
+    assert lease.ended
+    assert lease.host.next_free >= out.now + 30.0
+
+
+@pytest.mark.parametrize("why", ["lost", "halted"])
+def test_an_address_that_comes_too_late_rests(shared: tuple[Out, Reservations], why: str) -> None:
+    """Nothing is sent for a lease that may be another worker's by now."""
+    out, reservations = shared
+    (out.run.lose if why == "lost" else out.run.pause)("why")
+    lease = reservations.wanted[0]
+    out.dispatch.granted(lease, None)
+
+    assert lease.ended
+    assert reservations.rested == [lease]
+    assert out.engine.asks == 0
+
+
+def test_at_the_end_nothing_more_is_asked(shared: tuple[Out, Reservations]) -> None:
+    """Neither names nor addresses."""
+    out, reservations = shared
+    out.dispatch.cancel()
+
+    assert reservations.closed
+    assert HOST

@@ -1,0 +1,55 @@
+"""What lasts as long as the process: clock, pauses, losses, counters."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from crawlerproject.crawl.run import Run
+from crawlerproject.stores.operator_files.control import Pauses
+from tests.crawl.sessions import run_of
+
+
+@pytest.fixture
+def run() -> Run:
+    """A new one."""
+    return run_of()
+
+
+def test_the_clock_is_the_machines_until_a_fleet_has_another(run: Run) -> None:
+    """A fleet's workers count from the store's clock."""
+    assert run.now() == pytest.approx(time.time(), abs=2)
+    run.follow(1_000_000.0 - time.monotonic())
+    assert run.now() == pytest.approx(1_000_000.0, abs=2)
+    assert run.running_seconds < 10
+
+
+def test_a_pause_is_said_once_and_its_last_reason_kept(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """Each commit that fails gives a reason again."""
+    run.pause("no room")
+    run.pause("still no room")
+
+    assert run.halted == "still no room"
+    assert len(caplog.messages) == 1
+    with caplog.at_level(logging.WARNING):
+        run.go_on()
+    assert run.halted == ""
+
+
+def test_the_operators_pause_halts_as_well(run: Run) -> None:
+    """The machine's own reason comes first."""
+    run.pauses = Pauses("since noon")
+    assert run.halted == "by the operator, since noon"
+    run.pause("no room")
+    assert run.halted == "no room"
+
+
+def test_a_loss_pauses_until_the_session_is_replaced(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """Said once, whatever else is lost meanwhile."""
+    run.lose("a partition was taken")
+    run.lose("another one")
+
+    assert (run.lost, run.paused) == ("another one", "another one")
+    assert sum("joins again" in message for message in caplog.messages) == 1

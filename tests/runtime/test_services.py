@@ -1,0 +1,36 @@
+"""The parts of a running crawl, found by their type."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawlerproject.runtime.services import Services, services_of
+
+
+class Crawler:
+    """Anything that can be referred to weakly."""
+
+
+def test_a_part_is_found_by_its_class() -> None:
+    """The later of two takes the place of the earlier."""
+    services = Services()
+    services.provide("a", 1)
+    services.provide("b")
+
+    assert (services[str], services[int]) == ("b", 1)
+
+
+def test_outside_a_crawl_there_is_none() -> None:
+    """A component may ask first."""
+    assert Services().get(str) is None
+    with pytest.raises(KeyError):
+        Services()[str]
+
+
+def test_each_crawler_has_its_own() -> None:
+    """Two crawls of one process do not meet."""
+    one, other = Crawler(), Crawler()
+    services_of(one).provide("one")
+
+    assert services_of(one)[str] == "one"
+    assert services_of(other).get(str) is None
