@@ -78,15 +78,12 @@ class Outcomes:
             if to_render:
                 shell = read.facts.words, read.links
         notes += ai_use(self._signals(row.url), response.headers)
-        return page._replace(
-            error=error,
-            notes=notes,
-            found=read.found,
-            changed=read.changed,
-            text=text_of(read) if shell is None else None,
-            is_feed=read.feed is not None,
-            shell=shell,
-        )
+        text = text_of(read) if shell is None else None
+        reason, wire, body, headers, *_ = page  # by position, for speed
+        return FetchedPage(
+            reason, wire, body, headers, "", None, error, True, notes, read.found, read.changed, text,
+            read.feed is not None, shell,
+        )  # fmt: skip
 
 
 def rendered_page(row: QueuedPage, rendered: Rendered, read: ReadPage) -> RenderedPage:
