@@ -35,7 +35,7 @@ crawl: $(READY)
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
 test: check packages browser $(TOOLS_READY)
-	@# Whole files at a time: crawls are shared within one, and they mostly wait. The crawls begin, since they are longest.
+	@# Whole files at a time: crawls are shared within one, and they mostly wait. tests/conftest.py has the longest begin.
 	@$(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder
 
 hunt: $(DEV_READY)

@@ -35,7 +35,7 @@ def frontier_in(folder: Path) -> Frontier:
     """A frontier over a RocksDB in ``folder``."""
     store = RocksStore(folder)
     workbench = Workbench[Host]()
-    politeness = HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5)
+    politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
     hosts = HostTable(store, workbench, Start(time.time()), HostBounds(politeness.start_delay_seconds))
     rng = random.Random(1)
     return Frontier(

@@ -22,11 +22,11 @@ from typing import TypeVar
 
 from crawlerproject.extensions.gc_tuning import GC_THRESHOLDS
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.frontier import MAX_HOSTS_IN_MEMORY, Frontier
+from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.gates import Gates, GateSettings
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.set_back_clock import Start
-from crawlerproject.frontier.hosts.table import HostBounds, HostTable
+from crawlerproject.frontier.hosts.table import MAX_HOSTS_IN_MEMORY, HostBounds, HostTable
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
@@ -59,7 +59,7 @@ class Crawl:
         self.now = now
         self.store = RocksStore(folder)
         self.longest: dict[str, float] = {}  # by what was called: CPU seconds that the event loop would wait for it
-        politeness = HostPoliteness(PRESETS["default"], RestLimits(), max_failures=5)
+        politeness = HostPoliteness(PRESETS["default"], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=5)
         workbench = Workbench[Host](domain_of=registered_domain)
         bounds = HostBounds(politeness.start_delay_seconds, in_memory)
         hosts = HostTable(self.store, workbench, Start(now, clean), bounds)

@@ -26,22 +26,16 @@ SHOWN_LINES = 24
 SHOWN_LETTERS = 150
 DEADLINE_SECONDS = 180.0
 
-# The settings of the demonstration, so that the commands stand as an operator types them.
-SETTINGS = """from crawlerproject.settings import *
-
-CRAWLER_CONTACT = "you@example.org"
-PACE_PRESET = "mirror"
-FETCH_ALLOW_NETWORKS = ["127.0.0.0/8"]
-FETCH_HOSTS_FILE = "hosts"
+SETTINGS = (
+    (ROOT / "scripts" / "demo_settings.py").read_text()
+    + """
 NEVERCRAWL_RELOAD_SECONDS = 1
 SCOPE_MAX_DEPTH = 30
-BACKOFF_START_SECONDS = 1
 BACKOFF_MAX_SECONDS = 4
-HOST_MAX_FAILURES = 3
 FRONTIER_MAX_REST_SECONDS = 8
-RENDER = "never"
 PROGRESS_LOG_SECONDS = 2
 """
+)
 
 HEAD = """# Commands
 
@@ -229,7 +223,7 @@ def command(arguments: str) -> list[str]:
 def environment(home: Path) -> dict[str, str]:
     """Ours, with the project on the path and without proxies."""
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    # Whoever writes this page has lists and settings of their own.
+    # The writer of this page has lists and settings of their own.
     return kept | {"PYTHONPATH": str(ROOT), "COLUMNS": "110", "XDG_CONFIG_HOME": str(home / "config")}
 
 
@@ -248,8 +242,7 @@ def page(printed: dict[str, str]) -> str:
     sections = [HEAD]
     for name in names():
         entry = import_module(f"crawlerproject.commands.{name}").Command()
-        told = " ".join(entry.long_desc().split()).replace("Example: ", "\n\nExample: ")
-        about, _, example = told.partition("\n\nExample: ")
+        about, _, example = " ".join(entry.long_desc().split()).partition(" Example: ")
         lines = [f"## scrapy {name}", "", f"    scrapy {name} {entry.syntax()}".rstrip(), "", wrapped(about)]
         mine = [run for run in plan if shlex.split(run.arguments)[0] == name]
         if example and not mine:

@@ -34,19 +34,13 @@ PORT = 8090  # of the synthetic web: fixed, so that two runs differ in times onl
 DEADLINE_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
 
-# The demonstration's settings, so that the commands stand as an operator types them.
-SETTINGS = """from crawlerproject.settings import *
-
-CRAWLER_CONTACT = "you@example.org"
-PACE_PRESET = "mirror"
-FETCH_ALLOW_NETWORKS = ["127.0.0.0/8"]
-FETCH_HOSTS_FILE = "hosts"
+SETTINGS = (
+    (ROOT / "scripts" / "demo_settings.py").read_text()
+    + """
 FETCH_CONNECT_TIMEOUT_SECONDS = 1
-BACKOFF_START_SECONDS = 1
 BACKOFF_MAX_SECONDS = 2
-HOST_MAX_FAILURES = 3
-RENDER = "never"
 """
+)
 # Nothing answers there (RFC 863: discard): what a machine without a network sees of the DNS.
 _NO_DNS = "127.0.0.1:9"
 _FULL_RESTS = "-s BACKOFF_MAX_SECONDS=86400"  # the default: rests as an operator meets them

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
 
 # Laws are tried on the same examples every time, so that a failure is the change that was made; `make hunt` looks
 # for new ones. How long an example takes is the machine's affair.
@@ -15,11 +18,32 @@ settings.register_profile("hunt", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("suite")
 
 
+# Files that take longest, by the wall clock: begun first, so that none of them is the tail of the suite.
+LONGEST = (
+    "scrapyd/test_scrapyd", "crawls/test_render", "commands/test_state", "crawls/test_full_disk", "test_addon",
+    "commands/test_looking", "crawls/operator/test_limits", "crawls/operator/test_orders", "crawls/test_small_web",
+    "crawls/operator/test_stop", "crawls/test_kills", "crawls/fleet/test_kills", "commands/test_report",
+    "batch/test_steps", "rules/test_linear_patterns",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, then other crawls, then what takes milliseconds."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    path = item.path.relative_to(TESTS).with_suffix("").as_posix()
+    if path in LONGEST:
+        return LONGEST.index(path)
+    return len(LONGEST) + (not path.startswith(("crawls/", "hostile/", "commands/", "addon/", "recovery/")))
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _environment_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Scrapy notes the project in the environment, where programs that a later file starts would find it.
 
-    What whoever runs the tests has of settings and lists of their own is not met.
+    Settings and lists of the user who runs the tests are not read.
     """
     before = dict(os.environ)
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))

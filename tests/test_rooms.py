@@ -58,14 +58,9 @@ SCRAPY = {"scrapy", "twisted"}
 # What a reading process imports.
 READING_PROCESS = ("reading/jobs.py", "reading/process.py")
 # Cores without input or output, in rooms that have it otherwise.
-PURE = (
-    "fetch/http1.py",
-    "frontier/workbench.py",
-    "frontier/ip_clocks.py",
-    "frontier/timer_heap.py",
-    "frontier/hosts/domain_turns.py",
-    "inspection/progress.py",
-)
+PURE = ("fetch/http1.py", "inspection/progress.py")
+# What of the frontier's room reads settings; all of its other modules are such cores.
+READS_SETTINGS = "frontier/assembly.py"
 
 FILES = sorted((ROOT / OURS).rglob("*.py"))
 
@@ -137,6 +132,15 @@ def test_rules_decide_only(path: Path) -> None:
 def test_stores_and_reports_work_without_scrapy(path: Path) -> None:
     """What is kept can be read with no crawl around it."""
     assert foreign(path) & SCRAPY == set()
+
+
+@pytest.mark.parametrize(
+    "path", parameters([path for path in FILES if room(path) == "frontier" and path != ROOT / OURS / READS_SETTINGS])
+)
+def test_the_frontier_takes_time_and_settings_as_values(path: Path) -> None:
+    """No clock, no thread, no Scrapy; but for one module no settings."""
+    assert foreign(path) & RULES_NEVER == set()
+    assert {name for name in ours(path) if within(name, ("config",))} == set()
 
 
 @pytest.mark.parametrize("name", PURE)

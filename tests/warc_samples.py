@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from itertools import count
 
-from crawlerproject.rules.archive.warc_records import Capture, Context, Exchange, Original, capture, warcinfo
+from crawlerproject.rules.archive.warc_records import (
+    Capture,
+    Context,
+    Exchange,
+    Original,
+    Payload,
+    capture,
+    payload_digest,
+    warcinfo,
+)
 
 STARTED_AT = 1_790_000_000.25
 PAGE = b"<!DOCTYPE html><title>A page</title><p>" + b"Words of a page. " * 40
@@ -46,7 +55,8 @@ def make(
     """A capture of ``what`` with counting record ids."""
     what = what or exchange()
     about = Context(url=url, sample=what.body)._replace(**context)  # type: ignore[arg-type]
-    return capture(what, about, warcinfo_id=warcinfo_id, new_id=new_id or ids(), original=original)
+    payload = Payload(payload_digest(what.body), original)
+    return capture(what, about, payload, warcinfo_id=warcinfo_id, new_id=new_id or ids())
 
 
 def info_member(filename: str = "x.warc.gz") -> bytes:

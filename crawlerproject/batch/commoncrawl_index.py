@@ -47,7 +47,7 @@ class ForeignCapture(NamedTuple):
     digest: bytes  # sha1 of the payload as they store it; empty when unknown
     filename: str
     offset: int
-    length: int  # 0: not told
+    length: int  # 0: not given
 
 
 @dataclass(frozen=True, slots=True)

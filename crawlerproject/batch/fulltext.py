@@ -36,7 +36,7 @@ class Hit(NamedTuple):
 
 
 def load(pages: Path, index_folder: Path, done: Callable[[int], None]) -> int:
-    """Load every file of ``pages`` that the journal does not name; how many pages. ``done`` is told of bytes."""
+    """Load every file of ``pages`` that the journal does not name; how many pages. ``done`` takes bytes read."""
     files = sorted(pages.glob("*.parquet"))
     journal = index_folder / JOURNAL
     named = set(journal.read_text().splitlines()) if journal.exists() else set()

@@ -1,7 +1,7 @@
 """``python -m crawlerproject.batch.pdf_reader DOCUMENT_FD``: reads PDFs for pdf_texts.py, one after the other.
 
 A process of its own, since PDFium is a large library in C++ that reads what strangers wrote: it may crash, hang, or
-take all memory. It can write no file and open few, has none of our environment, and ends itself when nobody waits.
+take all memory. It can write no file and open few, has none of our environment, and ends with its caller.
 For each line on standard input (bytes of the document, which stands in the descriptor given) it answers with the
 length of some JSON in four bytes, and the JSON.
 """
@@ -53,7 +53,7 @@ def main() -> None:
     document, answers = int(sys.argv[1]), os.dup(1)
     os.dup2(2, 1)  # whatever the library prints is no answer
     for line in sys.stdin.buffer:
-        signal.alarm(SECONDS + 5)  # whoever waits has given up by then, or is dead
+        signal.alarm(SECONDS + 5)  # the caller has given up by then, or is dead
         answer = json.dumps(read(os.pread(document, int(line), 0))).encode()
         _write(answers, len(answer).to_bytes(_LENGTH_BYTES, "big") + answer)
         signal.alarm(0)

@@ -73,7 +73,7 @@ def process_all(
 ) -> list[Outcome]:
     """Every WARC whose files are not all there yet, in ``workers`` processes; what is to be said of some.
 
-    ``done`` is told of bytes as they are read; those of files that were there already count at once.
+    ``done`` is called with the bytes as they are read; those of files that were there already count at once.
     """
     waiting = []
     for warc in warcs:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
+from crawlerproject.commands.base import ORDER_SECONDS, waited_for
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.discovered import seed_found
+from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.seed_rules import BadOption
-from crawlerproject.rules.url.seeds import seeds_of
+from crawlerproject.rules.url.seeds import Seeds, seeds_of
 from crawlerproject.stores.operator_files.control import spool_seeds
 from crawlerproject.terminal import say, say_json
-
-# The crawl looks twice a second; very many seeds, or a busy machine, take longer.
-PATIENCE_SECONDS = 15.0
-_LOOK_SECONDS = 0.1
 
 
 class Command(InspectCommand):
@@ -34,23 +31,10 @@ class Command(InspectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         crawl = self.look()
-        lines = [*args, *(_lines(opts.file) if opts.file else [])]
-        try:
-            seeds = seeds_of(lines)
-        except BadOption as error:
-            raise OperatorError(f"{error}; nothing was added.") from None
-        if seeds.problems:
-            first = seeds.problems[0]
-            raise OperatorError(f"{first.text!r} is no seed ({first.reason}); nothing was added.")
+        seeds = _seeds([*args, *(_lines(opts.file) if opts.file else [])])
         if not seeds.addresses:
             raise OperatorError(f"Give one URL or more, for example: {self.example}")
-        with crawl.store() as store:
-            gates = crawl.gates(store)
-            refused = {
-                address.url: str(refusal)
-                for address in seeds.addresses
-                if (refusal := gates.refusal(seed_found(address), crawl.now)) is not None
-            }
+        refused = _refused(crawl, seeds)
         if len(refused) == len(seeds.addresses):
             url, reason = next(iter(refused.items()))
             raise OperatorError(f"{url} would be refused ({reason}; scrapy why {url}); nothing was added.")
@@ -59,9 +43,9 @@ class Command(InspectCommand):
             for address in seeds.addresses
             if address.url not in refused
         ]
-        began = time.monotonic()
-        taken = _taken(spool_seeds(crawl.folder, wanted)) if crawl.running else not spool_seeds(crawl.folder, wanted)
-        waited = round(time.monotonic() - began, 1)
+        spooled = spool_seeds(crawl.folder, wanted)  # it vanishes when the crawl has queued the seeds
+        waited = waited_for(lambda: not spooled.exists(), ORDER_SECONDS) if crawl.running else 0.0
+        taken = not spooled.exists()
         if opts.json:
             say_json({"added": len(wanted), "refused": refused, "running": crawl.running, "taken_in": taken})
             return
@@ -76,16 +60,27 @@ class Command(InspectCommand):
             say(f"{what} added; the crawl does not run, its next start takes it in.")
 
 
+def _seeds(lines: list[str]) -> Seeds:
+    try:
+        seeds = seeds_of(lines)
+    except BadOption as error:
+        raise OperatorError(f"{error}; nothing was added.") from None
+    if seeds.problems:
+        first = seeds.problems[0]
+        raise OperatorError(f"{first.text!r} is no seed ({first.reason}); nothing was added.")
+    return seeds
+
+
+def _refused(crawl: CrawlView, seeds: Seeds) -> dict[str, str]:
+    """The URLs that the crawl would not take, and why."""
+    with crawl.store() as store:
+        gates = crawl.gates(store)
+        found = ((address.url, gates.refusal(seed_found(address), crawl.now)) for address in seeds.addresses)
+        return {url: str(refusal) for url, refusal in found if refusal is not None}
+
+
 def _lines(path: str) -> list[str]:
     try:
         return Path(path).read_text("utf-8-sig", errors="replace").splitlines()
     except OSError as error:
         raise OperatorError(f"The seeds file {path} cannot be read ({error.strerror}).") from error
-
-
-def _taken(spooled: Path) -> bool:
-    """Whether the running crawl has queued the seeds: their list vanishes then."""
-    until = time.monotonic() + PATIENCE_SECONDS
-    while spooled.exists() and time.monotonic() < until:
-        time.sleep(_LOOK_SECONDS)
-    return not spooled.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -17,6 +18,9 @@ from crawlerproject.terminal import console, say
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+ORDER_SECONDS = 15.0
+"""A running crawl looks for orders twice a second; many seeds, or a busy machine, take longer."""
+_LOOK_SECONDS = 0.1
 # A line this often where there is no terminal to draw a bar on (ours).
 _LINE_SECONDS = 10.0
 
@@ -29,6 +33,14 @@ def folder_of(args: list[str], settings: BaseSettings) -> CrawlDir:
     if not folder.has_archive():
         raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")
     return folder
+
+
+def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:
+    """Look again and again until it is done, or for so long; the seconds that this took."""
+    began = time.monotonic()
+    while not done() and time.monotonic() - began < patience_seconds:
+        time.sleep(_LOOK_SECONDS)
+    return time.monotonic() - began
 
 
 class Bytes:

@@ -38,7 +38,7 @@ _ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed"
 
 
 def log_refusal(settings: BaseSettings, sentence: str) -> None:
-    """Write a refusal into LOG_FILE: of a job that a daemon starts nobody sees more than its log."""
+    """Write a refusal into LOG_FILE: of a job that a daemon starts, its log is all that is seen."""
     path = settings.get("LOG_FILE")
     if not path or not sentence:
         return

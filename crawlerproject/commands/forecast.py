@@ -12,7 +12,7 @@ from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.pace import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
-from crawlerproject.frontier.gates import never_crawl_of
+from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.rules.politeness.pace import delay_seconds
 from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
@@ -22,9 +22,9 @@ from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say, say_json
 
-# Pages of each host for which the time is told, beside the seeds alone.
+# Pages of each host for which the time is shown, beside the seeds alone.
 _EXAMPLES = (100, 1_000, 10_000)
-# Budgets of a recrawl that are told without being asked: visits a day as shares of the known pages.
+# Budgets of a recrawl that are shown by default: visits a day as shares of the known pages.
 _BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 

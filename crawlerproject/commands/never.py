@@ -7,12 +7,14 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from crawlerproject.commands.base import waited_for
 from crawlerproject.config.crawl_dir import CRAWLS, whole_crawl
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.frontier.gates import never_crawl_of
+from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand, one_argument
 from crawlerproject.reports.host_history import bare_host
@@ -25,9 +27,8 @@ from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlL
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.terminal import say, say_json
 
-# Beyond NEVERCRAWL_RELOAD_SECONDS: a beat of the status file, and a slow disk.
+# Beyond NEVERCRAWL_RELOAD_SECONDS: until the status file is written again, and a slow disk.
 _PATIENCE_SECONDS = 10.0
-_LOOK_SECONDS = 0.1
 _LIST_MODE = 0o644  # who was promised what is no secret, and a crawl of another user may read it
 
 
@@ -97,10 +98,9 @@ class Command(InspectCommand):
             if not folder.running(read_facts(folder.status)):
                 continue
             reads = bool(versions.keys() & _lists_of(folder).keys())
+            if reads:
+                waited_for(partial(_has_read, folder, versions), began + patience - time.monotonic())
             taken = reads and _has_read(folder, versions)
-            while reads and not taken and time.monotonic() - began < patience:
-                time.sleep(_LOOK_SECONDS)
-                taken = _has_read(folder, versions)
             waited = time.monotonic() - began
             yield {"folder": str(folder), "reads_it": reads, "took_it_up": taken, "seconds": round(waited, 1)}
             if not quiet:

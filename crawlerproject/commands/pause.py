@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from crawlerproject.commands.base import ORDER_SECONDS, waited_for
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import InspectCommand
@@ -15,10 +16,6 @@ from crawlerproject.rules.readable import human_seconds, moment
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from crawlerproject.stores.operator_files.control import Pauses, change_pauses, read_pauses
 from crawlerproject.terminal import say, say_json
-
-# The crawl looks twice a second and says so once; more only where the machine is busy.
-PATIENCE_SECONDS = 15.0
-_LOOK_SECONDS = 0.1
 
 
 class Command(InspectCommand):
@@ -65,15 +62,13 @@ def paused_lines(pauses: Pauses) -> list[str]:
 
 def order(crawl: CrawlView, change: Any) -> dict[str, Any]:
     """Change what is paused; whether the crawl runs, and how long it took until it knew (None: it does not yet)."""
-    began = time.monotonic()
-    version = change_pauses(crawl.folder, change)
-    here = list(_running(crawl))
-    while here and time.monotonic() - began < PATIENCE_SECONDS:
-        here = [folder for folder in here if not _has_read(folder, version)]
-        if here:
-            time.sleep(_LOOK_SECONDS)
-    waited = round(time.monotonic() - began, 1)
-    return {"running": crawl.running, "seconds": None if here or not crawl.running else waited}
+    version, folders = change_pauses(crawl.folder, change), list(_running(crawl))
+
+    def taken_up() -> bool:
+        return all(_has_read(folder, version) for folder in folders)
+
+    waited = round(waited_for(taken_up, ORDER_SECONDS), 1)
+    return {"running": crawl.running, "seconds": waited if crawl.running and taken_up() else None}
 
 
 def taken_up(crawl: CrawlView, took: dict[str, Any]) -> str:

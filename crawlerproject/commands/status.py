@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from crawlerproject.commands.pause import paused_lines
@@ -111,12 +111,7 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
     for worker in facts.get("workers", []):
         where, ago = "here" if worker["here"] else "elsewhere", human_seconds(worker["reported_seconds_ago"])
         lines.append(f"Worker    {worker['name']}: {worker['partitions']:,} partitions, {where}, reported {ago} ago")
-    if facts["totals"]:
-        lines.append(f"Done      {_counts(facts['totals'])} since {_minute(facts['totals']['since'])}")
-        if any(facts["totals"][name] != facts[name] for name in ("pages", "bytes", "errors")):
-            lines.append(f"          {_counts(facts)} since the last start")
-    else:  # of a version that did not count beyond a start
-        lines.append(f"Done      {_counts(facts)} since the last start")
+    lines += _done(facts)
     if facts["paused"]:
         lines.append(f"Paused    {facts['paused']}")
     elif crawl.running and _stale(crawl):
@@ -125,8 +120,22 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
         rate = f"{facts['pages_per_second']:.1f} pages/s, {human_bytes(int(facts['bytes_per_second']))}/s"
         lines.append(f"Rate      {rate}; politeness allows {ahead.ceiling:.1f} answers/s now")
         lines.append(f"Bound by  {bound_by(load_of(crawl.status)).text}")
+    poison = f"{facts['poison']:,} pages over which the process died are set aside: see poison.json"
+    return [*lines, *_left(ahead), *([f"Poison    {poison}"] if facts["poison"] else [])]
+
+
+def _done(facts: dict[str, Any]) -> Iterator[str]:
+    if not facts["totals"]:  # of a version that did not count beyond a start
+        yield f"Done      {_counts(facts)} since the last start"
+        return
+    yield f"Done      {_counts(facts['totals'])} since {_minute(facts['totals']['since'])}"
+    if any(facts["totals"][name] != facts[name] for name in ("pages", "bytes", "errors")):
+        yield f"          {_counts(facts)} since the last start"
+
+
+def _left(ahead: Outlook) -> list[str]:
     states = ", ".join(f"{count:,} {state}" for state, count in ahead.hosts.most_common())
-    lines.append(f"Hosts     {states or 'none'}")
+    lines = [f"Hosts     {states or 'none'}"]
     lines.append(f"Left      {ahead.queued:,} URLs: {_eta(ahead)}")
     for place, row in enumerate(ahead.slowest):
         lines.append(
@@ -139,8 +148,6 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
         lines.append(
             f"Apart     {ahead.resting_queued:,} URLs of {hosts:,} resting hosts; the last rest ends in {ends}"
         )
-    if facts["poison"]:
-        lines.append(f"Poison    {facts['poison']:,} pages over which the process died are set aside: see poison.json")
     if ahead.parked_queued:
         hosts = ahead.hosts["parked"]
         lines.append(f"Apart     {ahead.parked_queued:,} URLs of {hosts:,} parked hosts wait for the next start")

@@ -26,8 +26,8 @@ def identity(settings: BaseSettings) -> Identity:
     if not name or not all(message.isascii() and (message.isalnum() or message in "-_") for message in name):
         raise OperatorError(f"CRAWLER_NAME is {name!r}; use letters, digits, - and _ only: robots.txt files name it.")
     url, contact = str(settings.get("CRAWLER_INFO_URL") or ""), str(settings.get("CRAWLER_CONTACT") or "")
-    told = "; ".join(part for part in (f"+{url}" if url else "", contact) if part)
-    agent = f"{name}/1.0 ({told})" if told else f"{name}/1.0"
+    contacts = "; ".join(part for part in (f"+{url}" if url else "", contact) if part)
+    agent = f"{name}/1.0 ({contacts})" if contacts else f"{name}/1.0"
     if not (agent.isascii() and agent.isprintable()):
         raise OperatorError("CRAWLER_INFO_URL and CRAWLER_CONTACT must be plain ASCII; they are sent as a header.")
-    return Identity(name, agent, bool(told))
+    return Identity(name, agent, bool(contacts))

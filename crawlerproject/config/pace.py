@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.politeness.backoff import RestLimits
 from crawlerproject.rules.politeness.pace import PacePreset, pace_preset
+from crawlerproject.settings import OURS
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -29,20 +30,21 @@ def preset_of(settings: BaseSettings) -> PacePreset:
 
 def rest_limits_of(settings: BaseSettings) -> RestLimits:
     """``BACKOFF_*`` and ``RETRY_AFTER_MAX_SECONDS``."""
-    given = {
-        "start_seconds": number_of(settings, "BACKOFF_START_SECONDS"),
-        "max_seconds": number_of(settings, "BACKOFF_MAX_SECONDS"),
-        "retry_after_max_seconds": number_of(settings, "RETRY_AFTER_MAX_SECONDS"),
-    }
-    return RestLimits()._replace(**{key: value for key, value in given.items() if value is not None})
+    names = ("BACKOFF_START_SECONDS", "BACKOFF_MAX_SECONDS", "RETRY_AFTER_MAX_SECONDS")
+    return RestLimits(*(_seconds(settings, name) for name in names))
 
 
 def ip_seconds_of(settings: BaseSettings) -> float | None:
     """``PACE_IP_SECONDS``; None when ``PACE_PER_IP`` is off."""
     if not settings.getbool("PACE_PER_IP"):
         return None
-    seconds = number_of(settings, "PACE_IP_SECONDS")
-    return 0.5 if seconds is None else seconds
+    return _seconds(settings, "PACE_IP_SECONDS")
+
+
+def _seconds(settings: BaseSettings, name: str) -> float:
+    """The setting, or its default when it is unset or empty."""
+    seconds = number_of(settings, name)
+    return float(cast("float", OURS[name])) if seconds is None else seconds
 
 
 def number_of(settings: BaseSettings, name: str) -> float | None:

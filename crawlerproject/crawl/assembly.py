@@ -15,8 +15,8 @@ from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.crawl.learned import Learned
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
+from crawlerproject.frontier.assembly import gates_of, politeness_of, scope_of
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.frontier.hosts.set_back_clock import Start
@@ -28,7 +28,6 @@ from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.subscriptions import Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.frontier.politeness import politeness_of
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import Workbench

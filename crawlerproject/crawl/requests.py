@@ -56,7 +56,6 @@ class LeaseRequests:
         request.meta[META_KEY] = LeasedExchange(
             ref(request),
             lease.address,
-            lease.delay_seconds,
             ask_until=self._member.ask_until(host),
             error=error,
             mark=partial(poison.reading, lease.row),

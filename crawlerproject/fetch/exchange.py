@@ -27,7 +27,6 @@ class Exchange:
 
     owner: Callable[[], Request | None]  # a weak reference
     address: str = ""  # IP address to connect to, checked before; "": ask the resolver
-    delay_seconds: float = 0.0  # the pause that was promised before this request
     ask_until: float | None = None  # seconds since boot, by which the answer must be complete
     error: FetchError | None = None  # known before anything is sent: the download handler raises it
     mark: Callable[[], AbstractContextManager[object]] = nullcontext  # entered while the body is decoded

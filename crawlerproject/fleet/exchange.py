@@ -112,7 +112,7 @@ def _pages_of(message: Message) -> Iterable[tuple[bytes, str]]:
 
 
 def _keys_of(found: Iterable[DiscoveredUrl]) -> Iterator[tuple[bytes, str]]:
-    """Under which the frontier looks for what was found, and the host of each."""
+    """The keys by which the frontier looks up what was found, each with its host."""
     for item in found:
         yield item.address.key, item.address.host
         if item.flags & FLAG_STRANGER:

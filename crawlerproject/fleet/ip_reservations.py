@@ -16,7 +16,7 @@ Waiting = tuple[Lease, FetchError | None]
 
 
 class IpReservations:
-    """Everything that comes up while a call is under way goes with the next: one round trip for many requests."""
+    """Batches requests: all that come up while a call is under way go with the next round trip."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class Worker:
         self.done = False
 
     def start(self, output: IO[bytes]) -> None:
-        """In a session of its own: a terminal's Ctrl-C reaches it once, through us."""
+        """Start in a session of its own: a terminal's Ctrl-C reaches the worker once, passed on by the supervisor."""
         self.started_at = time.monotonic()
         self.process = subprocess.Popen(
             self.command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, stdin=subprocess.DEVNULL

@@ -89,7 +89,7 @@ class Fleet:
         return epoch.seconds
 
     def _incarnations(self) -> list[str]:
-        """Under which Redis may know this worker, the latest first."""
+        """The incarnations of this worker that Redis may know, the latest first."""
         if not self._identity_file.exists():
             return []
         known = orjson.loads(self._identity_file.read_bytes())

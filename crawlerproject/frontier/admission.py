@@ -59,7 +59,7 @@ class Admission:
         self._copies = state.hosts.copies
 
     def allowed(self, found: Iterable[DiscoveredUrl], now: float, *, elsewhere: bool = False) -> list[DiscoveredUrl]:
-        """What passes the gates, each URL once; of hosts ``elsewhere`` those gates that know no host's state."""
+        """The URLs that pass the gates, each once; ``elsewhere``: only gates that need no state of the host."""
         kept: dict[bytes, DiscoveredUrl] = {}
         for item in found:
             refusal = self._gates.refusal(item, now, elsewhere=elsewhere)
@@ -205,7 +205,7 @@ class Admission:
         return new
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
-        """Without the strangers' URLs that are queued: these are known by keys of their own until they are fetched."""
+        """Drop strangers' URLs that are queued: until they are fetched the store knows them by their queue keys."""
         recent = self._recent
         keys = [key for item in unknown if item.flags & FLAG_STRANGER and (key := item.queue_key) not in recent]
         waiting = [key for key, is_known in zip(keys, self._state.store.known(keys), strict=True) if is_known]
@@ -213,7 +213,7 @@ class Admission:
         return [item for item in unknown if item.queue_key not in recent]
 
     def _admitted(self, item: DiscoveredUrl, now: float) -> DiscoveredUrl | None:
-        """With the place that it has earned: what the host itself names comes before what strangers name."""
+        """The item with its final priority (what the host names comes before what strangers name); None: no room."""
         if not item.flags & (FLAG_STRANGER | FLAG_SITEMAP):
             return item
         refusal = self._gates.room_refusal(item, now)

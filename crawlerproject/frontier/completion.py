@@ -44,7 +44,7 @@ class LeaseCompletion:
         self._robots_responses = robots_responses
         self._rng = rng
 
-    def finish(self, lease: Lease, ending: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
+    def finish(self, lease: Lease, outcome: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
         """A lease's end: the page's fate is decided (or it goes back), the host's clock starts.
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
@@ -52,54 +52,56 @@ class LeaseCompletion:
         self._state.leased -= 1
         lease.ended = True
         host = lease.host
-        host.fetched += 1 if ending.status else 0
+        host.fetched += 1 if outcome.status else 0
         before = host.delay_seconds
         if lease.is_robots:
             scheme = lease.row.note.partition(":")[0]
-            spare = ending.status is None and host.other_scheme_good(scheme, now)
-            if not spare and ending.reason in PORT_FAILURES:
+            spare = outcome.status is None and host.other_scheme_good(scheme, now)
+            if not spare and outcome.reason in PORT_FAILURES:
                 spare = self._state.other_scheme_waits(host, scheme)
-            ending = replace(ending, robots=True, other_scheme_good=spare)
-        next_address = self._next_address(lease, ending)
-        verdict = _AGAIN if next_address else self._politeness.after(host, ending, now, self._rng)
-        if lease.is_hub and ending.reason not in UNSENT_FAILURES:
-            verdict = replace(verdict, again=False)  # a POST, which may have done its work: never sent twice
+            outcome = replace(outcome, robots=True, other_scheme_good=spare)
+        next_address = self._next_address(lease, outcome)
+        consequence = _AGAIN if next_address else self._politeness.after(host, outcome, now, self._rng)
+        if lease.is_hub and outcome.reason not in UNSENT_FAILURES:
+            consequence = replace(consequence, again=False)  # a POST, which may have done its work: never sent twice
         if lease.is_robots and not next_address:
-            self._robots_responses.answered(lease, ending, body, now)
-        if lease.stored and verdict.again and (next_address or not lease.is_robots):
+            self._robots_responses.answered(lease, outcome, body, now)
+        if lease.stored and consequence.again and (next_address or not lease.is_robots):
             self._state.queue_again(lease.row, host, now)
-        elif lease.stored and ending.render:
-            self._state.queue_to_render(lease.row, host, record, ending.render, now)
+        elif lease.stored and outcome.render:
+            self._state.queue_to_render(lease.row, host, record, outcome.render, now)
         elif lease.stored:
             self._state.decide(lease.row, host, record)
         self._hosts.dirty[host.name] = host
         host.delay_seconds = self._politeness.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)
-        self._settle(host, verdict, ending)
+        self._settle(host, consequence, outcome)
         self._start_clock(host, now)
-        if ending.trouble or lease.is_robots or verdict.parked or host.delay_seconds > before:
+        if outcome.trouble or lease.is_robots or consequence.parked or host.delay_seconds > before:
             # A promise that grew must survive even a crash before the next commit.
             self._state.store_now(host)
 
-    def _next_address(self, lease: Lease, ending: FetchOutcome) -> bool:
+    def _next_address(self, lease: Lease, outcome: FetchOutcome) -> bool:
         """Whether the address took no connection but the host has another one, which is the next turn's."""
         host = lease.host
-        if ending.status is not None or ending.reason not in ADDRESS_FAILURES or not host.spare_addresses:
+        if outcome.status is not None or outcome.reason not in ADDRESS_FAILURES or not host.spare_addresses:
             return False
         host.spare_addresses -= 1
         host.dead_addresses |= {lease.address}
         host.address_until = 0.0
         return True
 
-    def _settle(self, host: Host, verdict: Consequence, ending: FetchOutcome) -> None:
-        """Say what becomes of a host that keeps failing, and do it."""
-        if verdict.give_up:
+    def _settle(self, host: Host, consequence: Consequence, outcome: FetchOutcome) -> None:
+        """Give up or park a host that keeps failing, and log it."""
+        if consequence.give_up:
             self._hosts.give_up(host)
-            logger.warning("%s is left alone until the next start: its probe failed too (%s)", host.name, ending.reason)
-        elif verdict.parked:
+            logger.warning(
+                "%s is left alone until the next start: its probe failed too (%s)", host.name, outcome.reason
+            )
+        elif consequence.parked:
             logger.info(
                 "%s failed %d times in a row (%s): it rests until %s, then one request probes it",
-                host.name, host.failures, ending.reason, moment(host.rest_until),
+                host.name, host.failures, outcome.reason, moment(host.rest_until),
             )  # fmt: skip
 
     def _start_clock(self, host: Host, ended: float) -> None:
@@ -111,7 +113,7 @@ class LeaseCompletion:
         self._state.workbench.ended(host, ended, next_free, work=host.waiting_urls > 0 and not host.given_up)
 
     def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
-        """The end of a render, which is no answer of the host: what is known of the page stays what that said."""
+        """End a render. The page's record stays that of its plain answer."""
         self._state.leased -= 1
         lease.ended = True
         host = lease.host
@@ -146,7 +148,7 @@ class LeaseCompletion:
         return host
 
     def _left_browser(self, host: Host, now: float) -> None:
-        """The host may have another page rendered; where it waits for that, it is looked at at once."""
+        """Let the host have another page rendered: if it waits for that, its next turn is due."""
         host.rendering = False
         if host.stage in (Stage.WAITING, Stage.IDLE):
             next_free = max(now, host.pace_free, host.rest_until, host.held_until)

@@ -7,7 +7,7 @@ robots.txt); ``state`` and ``hosts/table`` keep what these share.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 
 from crawlerproject.errors import StorageError
@@ -16,7 +16,7 @@ from crawlerproject.frontier.completion import LeaseCompletion
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
-from crawlerproject.frontier.hosts.host import PAUSED, Host
+from crawlerproject.frontier.hosts.host import PAUSED
 from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
@@ -32,9 +32,6 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.scope import bounded_domain, registered_domain
 from crawlerproject.stores.protocols import PageRecord
 
-# Of hosts with work. At some 1 KB each with what their queues have at hand, the default of FRONTIER_MAX_HOSTS_IN_MEMORY
-# is 100 MB, and at five seconds a page it is 20,000 pages a second: more than one process fetches.
-MAX_HOSTS_IN_MEMORY = 100_000
 # Stages of hosts that are about to be asked.
 _ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND)
 
@@ -63,6 +60,10 @@ class Frontier:
         self._robots_responses = RobotsResponses(state, gates, politeness, rng)
         self._issuer = LeaseIssuer(state, gates, renders, self.embeds, self._robots_responses.refused)
         self._completion = LeaseCompletion(state, politeness, self._robots_responses, renders, rng)
+        # These need nothing but the part that does them.
+        self.again, self.add_again = self._admission.again, self._admission.add_again
+        self.address_for, self.looked_up = self._issuer.address_for, self._issuer.looked_up
+        self.finish_render = self._completion.finish_render
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
@@ -99,14 +100,6 @@ class Frontier:
         self.hosts.clock.now = now
         return self._admission.add(found, now)
 
-    def again(self, found: Iterable[tuple[DiscoveredUrl, PageRecord]], now: float) -> int:
-        """Queue known pages to be visited again, as one atomic change. Returns how many were queued."""
-        return self._admission.again(found, now)
-
-    def add_again(self, now: float) -> None:
-        """Queue what was found while the store had no room."""
-        self._admission.add_again(now)
-
     def next(self, now: float, enough: Callable[[], bool] = never) -> Lease | Lookup | None:
         """The next thing to do for a host that is free now; None when every host waits.
 
@@ -123,25 +116,13 @@ class Frontier:
         on_disk = self._paging.wake_at() if self._paging is not None else inf
         return wake if on_disk == inf else min(on_disk, inf if wake is None else wake)
 
-    def address_for(self, host: Host, addresses: Sequence[str], now: float) -> str:
-        """Which of the addresses that the resolver found the host is to be asked at, for ``looked_up``."""
-        return self._issuer.address_for(host, addresses, now)
-
-    def looked_up(self, host: Host, address: str, address_until: float, now: float) -> Lease | None:
-        """The resolver found the host; a lease when its address is free at once."""
-        return self._issuer.looked_up(host, address, address_until, now)
-
-    def finish(self, lease: Lease, ending: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
+    def finish(self, lease: Lease, outcome: FetchOutcome, record: PageRecord, body: bytes, now: float) -> None:
         """A lease's end: the page's fate is decided (or it goes back), the host's clock starts.
 
         ``body`` matters for a robots.txt only. The fate reaches the store with the next ``apply``.
         """
         self.hosts.clock.now = now
-        self._completion.finish(lease, ending, record, body, now)
-
-    def finish_render(self, lease: Lease, now: float, *, again: bool) -> None:
-        """A render's end; what it asked for has ended for itself, or will."""
-        self._completion.finish_render(lease, now, again=again)
+        self._completion.finish(lease, outcome, record, body, now)
 
     def put_back(self, lease: Lease, now: float) -> None:
         """End a lease without a fate: its row waits again as if it had never been taken."""

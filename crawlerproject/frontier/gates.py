@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
 
-from crawlerproject.config.values import list_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
@@ -16,10 +15,9 @@ from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, url_p
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.ports import DEFAULT_MAX_PORTS, bad_port
-from crawlerproject.rules.url.scope import Patterns, Scope, ScopedUrl
+from crawlerproject.rules.url.scope import Scope, ScopedUrl
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.operator_files.nevercrawl import Listing, NeverCrawlLists
-from crawlerproject.stores.operator_files.user_settings import user_path
+from crawlerproject.stores.operator_files.nevercrawl import Listing
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
@@ -29,9 +27,6 @@ from crawlerproject.stores.protocols import (
     FLAG_STRANGER,
     QueuedPage,
 )
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 # What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
 _ASKED_FOR = FLAG_SEED | FLAG_ROBOTS | FLAG_HUB  # by the operator or by a protocol: out of no scope
@@ -47,7 +42,7 @@ class NeverCrawl(Protocol):
 
 
 class GateSettings(NamedTuple):
-    """What the operator bounds."""
+    """Bounds that the operator sets."""
 
     max_urls_per_host: int
     skip_extensions: Collection[str] = ()
@@ -134,7 +129,7 @@ class Gates:
         return Reason.TRAP if self._traps.refuses(row.host, row.url, now) else None
 
     def _left_out(self, target: ScopedUrl, flags: int) -> bool:
-        """Whether a pattern, or the options of a seed, keep out what was let in before they were there."""
+        """Whether a pattern or a seed's options refuse a URL that was queued before they existed."""
         if not self.scope.choosy or flags & _ASKED_FOR:
             return False
         return self.scope.place_refusal(target, is_list=bool(flags & FLAG_SITEMAP)) is not None
@@ -166,7 +161,7 @@ class Gates:
         return Reason.EXTENSION if useless(url_path(target.url), self.skip_extensions) else None
 
     def _stranger_spent(self, host: str, named: DiscoveredUrl | QueuedPage, now: float) -> bool:
-        """Whether the domain that named the URL has used up what it may have us ask of the host."""
+        """Whether the domain that named the URL has spent its budget at this host."""
         domain = inventor(host, named.via, named.flags, named.note)
         return self._traps is not None and self._traps.refuses_stranger(host, domain, now)
 
@@ -184,7 +179,7 @@ class Gates:
         return bad_port(address.host) or self.never_crawl.current(now).excludes(host_name(address.host))
 
     def _trapped(self, address: Address, path: str, name: str, now: float) -> bool:
-        """By its shape, or by what its likes have yielded."""
+        """By the URL's shape, or by what its template has yielded."""
         traps = self._traps
         if traps is None:
             return trap(path, name)
@@ -203,37 +198,3 @@ class Gates:
     def _literal_refused(self, name: str) -> bool:
         """Whether the name is an IP address that may not be contacted; names are judged by what they resolve to."""
         return (name[-1:].isdigit() or name[:1] == "[") and self.addresses.refuses(name.strip("[]"))
-
-
-def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
-    """The scope of a crawl with these settings, ``-a scope=``, host keys of seeds, and patterns."""
-    return Scope(
-        mode,
-        seed_hosts,
-        max_depth=settings.getint("SCOPE_MAX_DEPTH"),
-        max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
-        patterns=patterns,
-    )
-
-
-def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, traps: TrapModel | None = None) -> Gates:
-    """The gates of a crawl with these settings."""
-    return Gates(
-        scope,
-        never_crawl,
-        AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
-        GateSettings(
-            settings.getint("SCOPE_MAX_URLS_PER_HOST"),
-            list_of(settings, "SKIP_EXTENSIONS"),
-            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
-            settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
-            hubs=bool(settings.getint("WEBSUB_PORT")),
-        ),
-        traps,
-    )
-
-
-def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
-    """The lists that a crawl with these settings honours: the project's, and the operator's own."""
-    paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
-    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))

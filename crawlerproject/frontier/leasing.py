@@ -122,7 +122,7 @@ class LeaseIssuer:
         return bool(why)
 
     def _look(self, host: Host, address: str, now: float, down: Refusals) -> Callable[[], Lease | None]:
-        """What the turn comes to, to be done once what it turns down is stored."""
+        """The action of this turn, to be called once the rows that it refuses are stored."""
         renders = self._renders
         busy = kept = False  # whether rows wait for the browser, whether all that are left wait for another run
         for row in self._rows(host):
@@ -155,7 +155,7 @@ class LeaseIssuer:
     def _by_robots(
         self, row: QueuedPage, host: Host, address: str, now: float, down: Refusals
     ) -> Callable[[], Lease | None] | None:
-        """What the robots.txt of a row makes of the turn; None when the row may be fetched."""
+        """The action that the row's robots.txt calls for; None when the row may be fetched."""
         scheme = row.url.partition(":")[0]
         until = host.robots_until(scheme)
         if -until > now and row.flags & FLAG_ROBOTS:
@@ -218,7 +218,7 @@ class LeaseIssuer:
         self._release(host, now, now + UNSTORED_WAIT_SECONDS if host.unstored else now)
 
     def _release(self, host: Host, now: float, again: float) -> None:
-        """Nothing is asked now."""
+        """End the turn without a request; the host is looked at again at ``again``."""
         self._state.workbench.release(host, now, again, work=host.waiting_urls > 0)
 
     def _pass_by(self, host: Host, now: float) -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import (
@@ -25,10 +24,6 @@ from crawlerproject.rules.politeness.backoff import (
     failure_rest_seconds,
 )
 from crawlerproject.rules.politeness.pace import PacePreset, after_answer, delay_seconds, jitter_seconds
-from crawlerproject.stores.operator_files.host_pace import HostPaceFile
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 # Asked to wait: the host rests, whatever the URL was (RFC 6585 section 4, RFC 9110 section 15.6.4).
 _REST_STATUSES = (429, 503)
@@ -133,45 +128,47 @@ class HostPoliteness:
         """The promised pause, lengthened by chance."""
         return delay + jitter_seconds(delay, rng)
 
-    def after(self, host: Host, ending: FetchOutcome, now: float, rng: random.Random) -> Consequence:
+    def after(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
         self._now = now
-        if ending.ttfb_seconds is not None:
-            host.samples = after_answer(self._preset(host), host.samples, ending.ttfb_seconds, ok=ending.ok)
-        if ending.ok:
-            if not (ending.robots and ending.location):  # one that has moved is answered for elsewhere, or never
-                host.failures, host.opened = 0, 0
+        if outcome.ttfb_seconds is not None:
+            host.samples = after_answer(self._preset(host), host.samples, outcome.ttfb_seconds, ok=outcome.ok)
+        if outcome.ok:
+            if not (outcome.robots and outcome.location):  # one that has moved is answered for elsewhere, or never
+                host.failures, host.breaker_opened = 0, 0
             self._rest(host, after_success(self._of(host), now, self.rests))
             return Consequence(again=False, give_up=False)
-        if ending.other_scheme_good:
+        if outcome.other_scheme_good:
             return Consequence(again=False, give_up=False)
-        parked = ending.counts and self._failed(host, now, rng)
-        give_up = parked and host.opened > 1 and (ending.status is None or ending.robots)
-        if ending.status is None:
-            failure = FAILURES[ending.reason]
+        parked = outcome.counts and self._failed(host, now, rng)
+        give_up = parked and host.breaker_opened > 1 and (outcome.status is None or outcome.robots)
+        if outcome.status is None:
+            failure = FAILURES[outcome.reason]
             if failure.host_wide:
                 wait = failure_rest_seconds(failure, host.failures, self.rests.max_seconds)
                 host.rest_until = max(host.rest_until, now + wait)
-            return Consequence(again=ending.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
-        if ending.walled:  # asking again is what walls are against
-            self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
+            return Consequence(again=outcome.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
+        if outcome.walled:  # asking again is what walls are against
+            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng))
             self._asked(host)
             return Consequence(again=False, give_up=parked, parked=parked)
-        if ending.status in _REST_STATUSES:
-            self._rest(host, after_trouble(self._of(host), now, ending.retry_after_seconds, self.rests, rng))
-            if ending.asks:
+        if outcome.status in _REST_STATUSES:
+            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng))
+            if outcome.asks:
                 self._asked(host)
-            return Consequence(again=ending.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
-        return Consequence(again=ending.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
+            return Consequence(again=outcome.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
+        return Consequence(again=outcome.tries + 1 < _SERVER_ERROR_TRIES, give_up=give_up, parked=parked)
 
     def robots_failed_elsewhere(self, host: Host, now: float, rng: random.Random) -> Consequence:
         """The host that should have answered for this host's robots.txt did not: a failure of this one as well."""
         parked = self._failed(host, now, rng)
-        return Consequence(again=False, give_up=parked and host.opened > 1, parked=parked)
+        return Consequence(again=False, give_up=parked and host.breaker_opened > 1, parked=parked)
 
     def _failed(self, host: Host, now: float, rng: random.Random) -> bool:
         """One more failure in a row; True when it opened the breaker: the host is parked until its one probe."""
-        host.failures, host.opened, until = breaker_failed(Breaker(host.failures, host.opened), now, self.breaker, rng)
+        host.failures, host.breaker_opened, until = breaker_failed(
+            Breaker(host.failures, host.breaker_opened), now, self.breaker, rng
+        )
         host.rest_until = max(host.rest_until, until)
         return until > 0.0
 
@@ -199,9 +196,3 @@ class HostPoliteness:
 
     def _rest(self, host: Host, rest: Rest) -> None:
         host.escalation, host.rest_until, host.last_trouble = rest.escalation, rest.until, rest.last_trouble
-
-
-def politeness_of(settings: BaseSettings, *, max_failures: int) -> HostPoliteness:
-    """By the PACE_* and BACKOFF_* settings; ``max_failures`` in a row park a host. Raises OperatorError."""
-    paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-    return HostPoliteness(preset_of(settings), rest_limits_of(settings), max_failures=max_failures, paces=paces)

@@ -1,4 +1,4 @@
-"""What a host's turn turns down: decided in the store at once, since no record of the archive depends on it.
+"""Rows that a host's turn refuses: decided in the store at once, since no capture belongs to them.
 
 A row that was leased waits for the next commit, together with its capture. One that is refused has no capture: to let
 it stand among the taken ones until a commit would make every look at a long queue longer than the look before.
@@ -62,7 +62,7 @@ class Refusals:
         return bool(self._removed)
 
     def refuse(self, row: QueuedPage, reason: Reason, now: float) -> None:
-        """It will not be fetched; a page that was to be rendered stays what its plain answer said."""
+        """Refuse a row; a page that was to be rendered keeps the record of its plain answer."""
         self._removed.append(row)
         self._refused.append((row, reason))
         if row.flags & FLAG_ROBOTS:
@@ -71,11 +71,11 @@ class Refusals:
             self._pages.append((decided_key(row, reason), PageRecord(row.url, reason, 0, now)))
 
     def leave_plain(self, row: QueuedPage) -> None:
-        """A page is not worth its render any more, or a stranger's is the host's own: what is known of it stands."""
+        """Drop a row whose page keeps its record: it is not rendered, or the host itself has named it meanwhile."""
         self._removed.append(row)
 
     def refuse_by_rules(self, row: QueuedPage, now: float) -> None:
-        """What a robots.txt forbids that is not committed yet is decided with it: a crash forgets both or neither."""
+        """Refuse by robots.txt; rules that are not committed yet and what they refuse are committed together."""
         state, host = self._state, self._host
         if row.url.partition(":")[0] not in host.robots_unstored:
             self.refuse(row, Reason.ROBOTS, now)
@@ -91,7 +91,7 @@ class Refusals:
         self.put_off = True
 
     def others_first(self, scheme: str, now: float) -> bool:
-        """Whether there is something to ask over the other of http and https while this one cannot be reached."""
+        """Whether pages of the other of http and https wait while this scheme cannot be reached."""
         if scheme not in self._others:
             good = self._host.other_scheme_good(scheme, now)
             self._others[scheme] = good or self._state.other_scheme_waits(self._host, scheme)

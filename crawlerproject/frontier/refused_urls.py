@@ -12,7 +12,7 @@ _MAX_SEEDS = 1000
 
 
 class RefusedUrls:
-    """Since the last commit."""
+    """What was refused since the last commit."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()

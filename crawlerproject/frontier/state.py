@@ -24,7 +24,7 @@ _LOOKED_THROUGH = 50
 
 
 def decided_key(row: QueuedPage, reason: str) -> bytes:
-    """Under which a row's fate is known: the page's own, unless it is the stranger's fate who named it, not the page's.
+    """The key of the record of a row's fate: the page's, unless the row was refused for the stranger who named it.
 
     What is refused for a stranger may still be named by the host itself.
     """
@@ -93,7 +93,7 @@ class FrontierState:
         self.hosts.waits(host, -1)
 
     def leave_plain(self, row: QueuedPage, host: Host) -> None:
-        """A page that was to be rendered is not: what is known of it stays what its plain answer said."""
+        """Drop a row to render; the page keeps the record of its plain answer."""
         self.changes.removed.append(row)
         self.hosts.dirty[host.name] = host
 

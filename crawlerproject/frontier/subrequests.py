@@ -79,20 +79,20 @@ class Subrequests:
         return None
 
     def ask_again(self, embed: Subrequest) -> None:
-        """Its lease is about to end before anything was sent."""
+        """Put a sub-request first in line again: its lease ends before anything was sent."""
         host = self._hosts.of(embed.address.host)
         self._waiting.setdefault(host.name, deque()).appendleft(embed)
         host.embeds += 1
 
     def withdraw(self, embed: Subrequest) -> None:
-        """The page does not want it any more. Nothing happens when it does not wait."""
+        """Remove a sub-request that its page no longer needs; nothing happens when it does not wait."""
         line = self._waiting.get(embed.address.host)
         if line is not None and embed in line:
             line.remove(embed)
             self._left(self._hosts.of(embed.address.host), line)
 
     def refuse_all(self, host: Host, reason: Reason) -> None:
-        """The host is not asked for anything."""
+        """Refuse all that wait for the host."""
         while (embed := self._pop(host)) is not None:
             embed.refused(reason)
 
@@ -123,7 +123,7 @@ class Subrequests:
         return embed
 
     def refuse_first(self, host: Host, reason: Reason) -> None:
-        """What is first in the host's line cannot be had."""
+        """Refuse the first in the host's line."""
         embed = self._pop(host)
         if embed is not None:
             embed.refused(reason)

@@ -1,4 +1,4 @@
-"""Things that wait for a moment of their own, the earliest first."""
+"""A heap of things that each wait for one moment, the earliest first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOOKED_AT = 25_000
 
 
 class Timed(Protocol):
-    """What waits in at most one place of one heap."""
+    """A thing that waits in at most one heap."""
 
     serial: int  # of its entry; any other entry is stale; 0: it has none
 
@@ -31,7 +31,7 @@ class TimerHeap(Generic[T]):
         self._looked_to = 0  # by ``latest``
 
     def push(self, item: T, at: float) -> None:
-        """Let it wait for this moment, and for no other."""
+        """Let a thing wait for this moment and no other."""
         self._serial += 1
         item.serial = self._serial
         heappush(self._heap, (at, self._serial, item))

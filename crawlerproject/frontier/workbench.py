@@ -37,19 +37,9 @@ class HostClock:
     """One host's place in time. Epoch seconds throughout."""
 
     __slots__ = (
-        "address",
-        "address_until",
-        "delay_seconds",
-        "domain",
-        "embeds",
-        "name",
-        "next_free",
-        "ports",
-        "rendering",
-        "serial",
-        "stage",
-        "work",
-    )
+        "address", "address_until", "delay_seconds", "domain", "embeds", "name", "next_free", "ports", "rendering",
+        "serial", "stage", "work",
+    )  # fmt: skip
 
     def __init__(self, name: str, next_free: float = 0.0, delay_seconds: float = 0.0) -> None:
         self.name = name
@@ -74,19 +64,9 @@ class PortsClock(Generic[H]):
     """The clock that all ports of one name share: one of them is asked at a time, at the pace of the name."""
 
     __slots__ = (
-        "ended",
-        "hosts",
-        "known",
-        "last",
-        "line",
-        "name",
-        "next_free",
-        "numbers",
-        "promised_seconds",
-        "rest_until",
-        "turn",
-        "waiting",
-    )
+        "ended", "hosts", "known", "last", "line", "name", "next_free", "numbers", "promised_seconds", "rest_until",
+        "turn", "waiting",
+    )  # fmt: skip
 
     def __init__(self, name: str, waiting: TimerHeap[H]) -> None:
         self.name = name
@@ -103,7 +83,7 @@ class PortsClock(Generic[H]):
         self.rest_until = 0.0  # the end of the last rest that a port asked for
 
     def free_at(self, host: H) -> float:
-        """From when the host may be asked, as far as the others are concerned: never sooner than its own pause."""
+        """From when the other ports of the name let the host be asked: never sooner than its own pause."""
         return max(self.next_free, self.ended + host.delay_seconds)
 
     def goes_before(self, host: H, now: float) -> bool:
@@ -247,7 +227,7 @@ class Workbench(Generic[H]):
         return clock
 
     def turn_away(self, host: H, now: float) -> None:
-        """A turn that led to a look-up which is not made: the host is to be left alone."""
+        """End a turn whose look-up is not made: the host is held."""
         self.wait(host, now, work=False)
         self._step_on(host)
 
@@ -317,7 +297,7 @@ class Workbench(Generic[H]):
             self.waiting.push(following, following.next_free)
 
     def _come_back(self, host: H, at: float) -> None:
-        """There is no place for the host now."""
+        """Put a host back that found no place, until ``at``."""
         host.stage = Stage.WAITING
         host.next_free = max(host.next_free, at)
         if host.ports is not None:
@@ -327,7 +307,7 @@ class Workbench(Generic[H]):
             self.waited.append(host)
 
     def _leave(self, host: H) -> None:
-        """A host that is forgotten shares no clock; the last one takes it along."""
+        """Remove a host from its name's clock; the last one removes the clock."""
         clock, host.ports = host.ports, None
         if clock is None:
             return

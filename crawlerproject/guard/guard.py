@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crawlerproject.frontier.gates import never_crawl_of
+from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.guard.pace import PaceGuard
 from crawlerproject.guard.refusal import refused
 from crawlerproject.guard.robots import RobotsGuard

@@ -16,8 +16,9 @@ from crawlerproject.config.pace import ip_seconds_of
 from crawlerproject.errors import FetchError
 from crawlerproject.fetch.exchange import exchange_of
 from crawlerproject.fetch.resolver import Resolved, resolver_for
+from crawlerproject.frontier.assembly import politeness_of
 from crawlerproject.frontier.hosts.host import Host
-from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness, politeness_of
+from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.guard.pause_clocks import PauseClocks
 from crawlerproject.guard.refusal import refused
 from crawlerproject.reasons import Reason
@@ -169,7 +170,6 @@ class PaceGuard:
             if wait is not None and wait <= 0:
                 break
             await self._some(ticket, wait)
-        exchange_of(request).delay_seconds = ticket.delay_seconds
         self._enter(request, ticket)
 
     async def _wait_for_others(self, request: Request, ticket: _Ticket) -> None:

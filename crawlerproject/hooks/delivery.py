@@ -25,7 +25,7 @@ Pauses = tuple[float, ...]
 logger = logging.getLogger(__name__)
 
 EVENT_VARIABLE = "CRAWL_EVENT"
-# A listener that restarts is back within this; whoever is away for longer reads the log.
+# A listener that restarts is back within this; one that is away for longer has the log.
 _PAUSES = (1.0, 5.0)
 # Of them, those that are still delivered when the crawl has ended: the newest.
 _MOST_AT_END = 3

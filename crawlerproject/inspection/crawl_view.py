@@ -1,7 +1,4 @@
-"""Whoever looks at a crawl from outside: its folder or its workers', the settings of its start, and how it stands.
-
-The base of the commands that answer questions (``why``, ``hosts``, ``status`` ...). Nothing here changes a crawl.
-"""
+"""A crawl seen from outside, read only: its folder or its workers', the settings of its start, and its state."""
 
 from __future__ import annotations
 
@@ -18,11 +15,12 @@ from crawlerproject.config.fleet import shared
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
-from crawlerproject.frontier.gates import Gates, gates_of, never_crawl_of, scope_of
+from crawlerproject.frontier.assembly import gates_of, never_crawl_of, scope_of
+from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.learned.traps import TrapModel
-from crawlerproject.inspection.why import Why
+from crawlerproject.inspection.why import Stops, Why
 from crawlerproject.inspection.worker_folders import together, workers_below
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import limits_of
@@ -143,7 +141,7 @@ class CrawlView:
     def why(self, store: View) -> Why:
         """Who answers why a URL is where it is."""
         token = identity(self.settings).token
-        return Why(store, self.gates(store), token, self.now, self.leases(), self.holds(store), self.halted())
+        return Why(store, self.gates(store), token, self.now, self.leases(), Stops(self.holds(store), self.halted()))
 
     def _changed_since(self) -> CrawlFile | None:
         """The crawl's file where the next start is the first that reads it as it is now."""

@@ -38,7 +38,7 @@ class HostRow(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """What is left of a crawl. Rests are counted apart: nobody knows what follows a rest."""
+    """What is left of a crawl. Rests are counted apart: what follows a rest is not known."""
 
     hosts: Counter[str]  # by state
     queued: int  # of hosts that are neither resting nor parked

@@ -1,14 +1,14 @@
 """Why a URL or a host is in the state it is in: one word for the state, one for the reason, and the facts behind.
 
 Answers from what the store holds and from the gates a new link would meet, so the same words come out while a crawl
-runs and after it. Only ``leased`` needs the running process: it is told as ``leases``.
+runs and after it. Only the state ``leased`` needs the running process, which passes its open leases as ``leases``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.frontier.gates import Gates
@@ -67,11 +67,18 @@ class QueueStore(FrontierReader, Protocol):
 
 @dataclass(slots=True, frozen=True)
 class Via:
-    """The page on which the URL is said to stand: how deep it lies, and whether it asks for no following."""
+    """The page that links to the URL: its depth, and whether it asks that the link be not followed."""
 
     url: str
     depth: int
     nofollow: bool
+
+
+class Stops(NamedTuple):
+    """What the operator keeps from being asked: hosts, and, with the reason in words, the whole crawl."""
+
+    holds: Holds
+    halted: tuple[Reason, str] | None = None
 
 
 class Why:
@@ -84,17 +91,14 @@ class Why:
         token: str,
         now: float,
         leases: Mapping[str, Mapping[str, Any]] | None = None,
-        holds: Holds | None = None,
-        halted: tuple[Reason, str] | None = None,
+        stops: Stops | None = None,
     ) -> None:
-        """``holds``: hosts that the operator keeps from being asked; ``halted``: why the whole crawl is, in words."""
         self._store = store
         self._gates = gates
         self._token = token
         self._now = now
         self._leases = leases or {}
-        self._holds = holds or Holds()
-        self._halted = halted
+        self._holds, self._halted = stops or Stops(Holds())
 
     def url(self, text: str, via: Via | None = None) -> UrlState:
         """The state of one absolute URL."""
@@ -141,8 +145,11 @@ class Why:
             if (held := self._held(Host(name, 0.0))) is not None:
                 facts["held"] = held[1]
             return facts
-        host = Host.unpack(name, packed)
-        facts["state"] = host_state(host, self._now, leased=name in self._leases)
+        return facts | self._of_host(Host.unpack(name, packed), waiting)
+
+    def _of_host(self, host: Host, waiting: QueuedPage | None) -> dict[str, Any]:
+        name = host.name
+        facts: dict[str, Any] = {"state": host_state(host, self._now, leased=name in self._leases)}
         if (held := self._held(host)) is not None:
             facts |= {"state": _HELD_STATES.get(held[0], facts["state"]), "held": held[1]} if host.rows else {}
         facts |= self._clock(host)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request
 
+from crawlerproject.frontier.assembly import gates_of, scope_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
-from crawlerproject.frontier.gates import gates_of, scope_of
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason

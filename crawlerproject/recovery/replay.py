@@ -16,8 +16,8 @@ from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
-from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease

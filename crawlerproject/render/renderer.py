@@ -1,4 +1,4 @@
-"""One page through the browser: its document from the archive, what it loads by our own fetch path."""
+"""Renders one page: its document comes from the archive, what it loads through our own fetch path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crawlerproject.render.page_time import PageTime
 from crawlerproject.render.proxy_rotation import RenderProxies
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds
-from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, embedded
+from crawlerproject.render.subrequests import CrawlEmbeds, PageEmbeds, SubrequestBounds, embedded
 from crawlerproject.render.visit import WAIT_RULE, PageVisit
 from crawlerproject.rules.archive.http_heads import header_pairs
 from crawlerproject.rules.url.hosts import host_key
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.stores.crawl_dir import CrawlDir
 
-# Outside a crawl each script waits for its host's pace, as everything else does: five seconds each by default.
+# Outside a crawl each script waits for its host's pace, five seconds by default: pages get this many times longer.
 _SHELL_PATIENCE = 10
 # Scripts and data files that are kept for the next page that asks for them (ours).
 _CACHE_BYTES = 64 * 1024**2
@@ -45,48 +45,46 @@ _DROPPED = frozenset({"content-encoding", "content-length", "transfer-encoding",
 
 
 class Renderer:
-    """One a crawler: its browser, its cache of scripts, its proxies."""
+    """A crawler's browser, its cache of scripts and its proxies."""
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         self._crawler = crawler
         self._max_bytes = settings.getint("FETCH_MAX_BYTES")
-        self._max_asked = settings.getint("RENDER_MAX_SUBREQUESTS")
+        self._bounds = SubrequestBounds(
+            settings.getint("RENDER_MAX_SUBREQUESTS"), settings.getfloat("RENDER_WAIT_SECONDS")
+        )
         patience = 1 if is_crawl(crawler) else _SHELL_PATIENCE
         self._settle_seconds = settings.getfloat("RENDER_NAVIGATION_SECONDS") * patience
         self._timeout_seconds = settings.getfloat("RENDER_TIMEOUT_SECONDS") * patience
-        self._wait_seconds = settings.getfloat("RENDER_WAIT_SECONDS")
         self._cache = SharedCache(_CACHE_BYTES)
         self._proxies = RenderProxies(list_of(settings, "RENDER_PROXIES"))
         self._browser: Browser | None = None
 
     async def render(self, request: Request) -> Response:
-        """One page. Raises RenderFailed, and nothing else for whatever a page does."""
+        """Render one page. Raises RenderFailed, and nothing else whatever the page does."""
         rendered = Rendered(request.url, wait_rule=WAIT_RULE, viewport=f"{VIEWPORT['width']}x{VIEWPORT['height']}")
         exchange = leased(request)
         embeds: PageEmbeds
         page_time = PageTime()
         if exchange is not None:
-            lease = exchange.lease
             services = services_of(self._crawler)
             run, renders = services[Run], services[Renders]
             page_time = PageTime(lambda: renders.waits(run.now()), renders.goes_on)
-            document = self._stored(services[Crawl].folder, lease.row.note, rendered)
-            embeds = CrawlEmbeds(
-                services, lease, self._cache, self._max_asked, self._proxies, page_time, self._wait_seconds
-            )
+            document = self._stored(services[Crawl].folder, exchange.lease.row.note, rendered)
+            embeds = CrawlEmbeds(services, exchange.lease, self._cache, self._proxies, self._bounds, page_time)
         else:
             plain = await self._plain(request)
             if plain.status != 200:
                 return plain
             document = embedded(plain)
-            embeds = ShellEmbeds(self._crawler, self._cache, self._max_asked)
+            embeds = ShellEmbeds(self._crawler, self._cache, self._bounds)
         times = {"settle_seconds": self._settle_seconds, "timeout_seconds": self._timeout_seconds}
         try:
             await self._show(PageVisit(document, embeds, rendered, page_time, **times), host_key(request.url))
         finally:
             embeds.close()
-            self._tell(rendered)
+            self._count(rendered)
         if exchange is not None:
             exchange.rendered = rendered
         else:
@@ -95,7 +93,7 @@ class Renderer:
         return HtmlResponse(request.url, headers=headers, body=rendered.html, encoding="utf-8", flags=["rendered"])
 
     async def _plain(self, request: Request) -> Response:
-        """The document outside a crawl, by the whole middleware chain."""
+        """Fetch the document outside a crawl, through the whole middleware chain."""
         engine = self._crawler.engine
         assert engine is not None
         meta = {"seed": request.meta.get("seed", False)}
@@ -132,7 +130,7 @@ class Renderer:
         return Browser(self._crawler, path, identity(settings).user_agent, limits)
 
     def _stored(self, folder: CrawlDir, note: str, rendered: Rendered) -> Embedded:
-        """The plain answer, read back from the archive: it is never asked for twice."""
+        """The plain response, read back from the archive: it is never fetched twice."""
         try:
             stored = read_answer(folder.warc, PlainResponse.of(note))
         except StorageError as error:
@@ -147,7 +145,7 @@ class Renderer:
             body = decode(body, coding.encode("latin-1"), self._max_bytes).body
         return Embedded(200, {name: value for name, value in headers.items() if name not in _DROPPED}, body)
 
-    def _tell(self, rendered: Rendered) -> None:
+    def _count(self, rendered: Rendered) -> None:
         stats = self._crawler.stats
         assert stats is not None
         stats.inc_value("render/pages")
@@ -158,5 +156,5 @@ class Renderer:
 
 
 def is_crawl(crawler: Crawler) -> bool:
-    """Whether the frontier hands out the requests; not so in the shell and for other spiders."""
+    """Whether the frontier hands out the requests; false in the shell and for other spiders."""
     return bool(crawler.crawling) and getattr(crawler.spider, "seeds", None) is not None

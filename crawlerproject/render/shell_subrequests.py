@@ -16,7 +16,7 @@ from crawlerproject.errors import FetchError
 from crawlerproject.guard.refusal import Refused
 from crawlerproject.items import Rendered
 from crawlerproject.render.shared_cache import SharedCache
-from crawlerproject.render.subrequests import PageEmbeds
+from crawlerproject.render.subrequests import PageEmbeds, SubrequestBounds
 from crawlerproject.render.visit import Blocked
 from crawlerproject.rules.url.urls import Address
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class ShellEmbeds(PageEmbeds):
     """Sends sub-requests through Scrapy's engine, at the pace of their hosts."""
 
-    def __init__(self, crawler: Crawler, cache: SharedCache, max_asked: int) -> None:
-        super().__init__(cache, max_asked)
+    def __init__(self, crawler: Crawler, cache: SharedCache, bounds: SubrequestBounds) -> None:
+        super().__init__(cache, bounds)
         self._crawler = crawler
 
     async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
         engine = self._crawler.engine
         assert engine is not None
-        if rendered.asked >= self._max_asked:
+        if rendered.asked >= self._bounds.max_subrequests:
             raise Blocked("too-many")
         rendered.asked += 1
         meta = {"seed": True}  # a file that a page needs has any extension

@@ -1,10 +1,11 @@
-"""What a page in the browser asks for, fetched by our own path: gates, robots.txt, clocks, log and archive included."""
+"""Fetches what a page in the browser requests, by our own path: gates, robots.txt, clocks, log and archive."""
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -31,28 +32,36 @@ from crawlerproject.runtime.services import Services
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 3
-# One slow file must not use up the page's time.
+# So that one slow file does not use up the page's time.
 _TIMEOUT_SECONDS = 10.0
-# How long a page waits, all in all, for turns of other sites' hosts: at the default pace two files of each and its
-# robots.txt (ours).
+# Total wait of a page for the turns of other sites' hosts: at the default pace two files of each and its robots.txt
+# (ours).
 _FOREIGN_WAIT_SECONDS = 15.0
-# A script is as good for the host's next page, and one that is not there will not be there for that either.
+# Statuses that hold for the host's next page too: a script that is there, or one that is gone.
 _KEPT_STATUSES = frozenset({200, 404, 410})
-# Framing that no longer holds, and what would have the browser keep or refuse something.
+# Headers of a framing that no longer applies, and those that would make the browser store or refuse something.
 _NOT_PASSED_ON = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection", "keep-alive", "trailer"}
 )
 
 
-class PageEmbeds(ABC):
-    """The sub-requests of one page; only how one is sent differs between a crawl and the shell."""
+@dataclass(frozen=True, slots=True)
+class SubrequestBounds:
+    """What one page may take for its sub-requests: the RENDER_* settings of these names."""
 
-    def __init__(self, cache: SharedCache, max_asked: int) -> None:
+    max_subrequests: int
+    wait_seconds: float  # for turns of hosts, in a crawl
+
+
+class PageEmbeds(ABC):
+    """The sub-requests of one page. A crawl and the shell differ in how one is sent."""
+
+    def __init__(self, cache: SharedCache, bounds: SubrequestBounds) -> None:
         self._cache = cache
-        self._max_asked = max_asked
+        self._bounds = bounds
 
     async def get(self, url: str, kind: str, method: str, headers: dict[str, str], rendered: Rendered) -> Embedded:
-        """The answer to one sub-request; raises Blocked with the word that says why there is none."""
+        """The response to one sub-request. Raises Blocked, with the reason in one word."""
         address = _address(url)
         self._refuse(address, kind, method, rendered)
 
@@ -63,16 +72,16 @@ class PageEmbeds(ABC):
         rendered.cached += cached
         return answer
 
-    def close(self) -> None:  # noqa: B027 - only a crawl has something to give back
-        """The page is gone."""
+    def close(self) -> None:  # noqa: B027 - only a crawl has something to release
+        """Release what was reserved for the page, which is gone."""
 
     def _waiting(self) -> AbstractContextManager[None]:
-        """While another page's request brings what this one wants as well."""
+        """Enter while another page's request fetches the same file."""
         return nullcontext()
 
     def _refuse(self, address: Address, kind: str, method: str, rendered: Rendered) -> None:
         name = host_name(address.host)
-        why = embed_refusal(kind, method, name, asked=rendered.asked, max_asked=self._max_asked)
+        why = embed_refusal(kind, method, name, asked=rendered.asked, max_asked=self._bounds.max_subrequests)
         if why:
             raise Blocked(why)
 
@@ -91,23 +100,23 @@ class PageEmbeds(ABC):
 
     @abstractmethod
     async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
-        """One exchange; raises Blocked."""
+        """One exchange. Raises Blocked."""
 
 
 class CrawlEmbeds(PageEmbeds):
-    """In a crawl: each sub-request waits for a turn of its host in the frontier, as a page does."""
+    """In a crawl each sub-request waits for a turn of its host in the frontier, as a page does."""
 
     def __init__(
         self,
         services: Services,
         lease: Lease,
         cache: SharedCache,
-        max_asked: int,
         proxies: RenderProxies,
+        bounds: SubrequestBounds,
         time: PageTime,
-        wait_seconds: float,
     ) -> None:
-        super().__init__(cache, max_asked)
+        """``lease`` and ``time`` are the page's."""
+        super().__init__(cache, bounds)
         session, self._run, self._wake = services[Session], services[Run], services[Intake].wake
         self._waiting_embeds, self._completion = session.frontier.embeds, session.pages.renders
         self._lease = lease
@@ -116,12 +125,11 @@ class CrawlEmbeds(PageEmbeds):
         self._proxy = proxies.choose(monotonic())
         self._time = time
         self._foreign_time = PageTime()
-        self._wait_seconds = wait_seconds
         self._closed = False
         self._under_way: set[asyncio.Task[object]] = set()
 
     def close(self) -> None:
-        """Nobody waits for answers any more; what was sent ends by itself, in the archive and the log."""
+        """Wait for no response any more. Requests that were sent still end, in the archive and the log."""
         self._closed = True
         for task in self._under_way:
             task.cancel()
@@ -129,7 +137,7 @@ class CrawlEmbeds(PageEmbeds):
     async def _send(self, address: Address, kind: str, headers: dict[str, str], rendered: Rendered) -> Response:
         if self._closed:
             raise Blocked("gone")  # the page's time is up
-        if rendered.asked >= self._max_asked:
+        if rendered.asked >= self._bounds.max_subrequests:
             raise Blocked("too-many")
         rendered.asked += 1
         task = asyncio.current_task()
@@ -144,10 +152,10 @@ class CrawlEmbeds(PageEmbeds):
             rendered.waited_seconds = self._time.waited_seconds
 
     def _waiting(self) -> AbstractContextManager[None]:
-        return self._time.waiting() if self._time.waited_seconds < self._wait_seconds else nullcontext()
+        return self._time.waiting() if self._time.waited_seconds < self._bounds.wait_seconds else nullcontext()
 
     async def _answer(self, address: Address, headers: dict[str, str]) -> Response:
-        """Wait for the turn, then for the answer. Raises FetchError, also where there will be no turn."""
+        """Wait for the turn, then for the response. Raises FetchError, also when there will be no turn."""
         embeds = self._waiting_embeds
         turn, answer = _Turn(), asyncio.get_running_loop().create_future()
         embed = self._embed(address, headers, turn, answer)
@@ -177,7 +185,7 @@ class CrawlEmbeds(PageEmbeds):
         self, address: Address, headers: dict[str, str], turn: _Turn, answer: asyncio.Future[object]
     ) -> Subrequest:
         own = registered_domain(address.host) == self._site
-        most = self._wait_seconds - self._time.waited_seconds
+        most = self._bounds.wait_seconds - self._time.waited_seconds
         if not own:
             most = min(most, _FOREIGN_WAIT_SECONDS - self._foreign_time.waited_seconds)
         return Subrequest(
@@ -195,7 +203,7 @@ class CrawlEmbeds(PageEmbeds):
 
 
 class _Turn:
-    """A sub-request's turn, waited for."""
+    """Waits for the turn of a sub-request."""
 
     def __init__(self) -> None:
         self._decided: asyncio.Future[Reason | None] = asyncio.get_running_loop().create_future()
@@ -209,7 +217,7 @@ class _Turn:
             self._decided.set_result(None)
 
     async def come(self, seconds: float) -> None:
-        """Until it is granted. Raises FetchError."""
+        """Wait until it is granted. Raises FetchError."""
         try:
             reason = await asyncio.wait_for(self._decided, max(0.0, seconds))
         except TimeoutError:
@@ -219,7 +227,7 @@ class _Turn:
 
 
 def embedded(response: Response, kind: str = "") -> Embedded:
-    """A response as the browser gets it; a script is kept for other pages whatever its owner says of caches."""
+    """A response for the browser. Scripts are shared with other pages whatever their Cache-Control says."""
     headers = {}
     for name, values in response.headers.items():
         key = name.decode("latin-1").lower()

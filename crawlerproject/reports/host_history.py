@@ -51,7 +51,7 @@ class RobotsVersion(NamedTuple):
 
 @dataclass(slots=True)
 class HostStory:
-    """Facts for whoever answers a site's owner."""
+    """Facts for an answer to a site's owner."""
 
     host: str
     visits: list[Attempt] = field(default_factory=list)

@@ -115,6 +115,10 @@ def _sections(report: CrawlReport, states: Mapping[str, int], traps: Sequence[Ma
     yield _plot("Near-duplicates", report.duplicates, "Pages with status 200, by what the log says of them.")
     yield _renders(report)
     yield _plot("Top errors", report.errors, "Attempts without an answer, by reason.")
+    yield from _tables(report, traps)
+
+
+def _tables(report: CrawlReport, traps: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     yield section(
         "Trap suspects",
         table(["host", "template", "why"], [[t["host"], t["template"], t["why"]] for t in traps]),

@@ -135,7 +135,7 @@ class Pages(Resource):
         task = asyncio.get_running_loop().create_task(_finish(request, kind, waited))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        request.notifyFinish().addErrback(lambda _: task.cancel())  # whoever asked has gone
+        request.notifyFinish().addErrback(lambda _: task.cancel())  # the client has gone
 
 
 async def _finish(request: Any, kind: str, waited: Awaitable[Any]) -> None:

@@ -9,6 +9,7 @@ import scrapy
 from scrapy.addons import AddonManager
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings, Settings, default_settings
+from scrapy.utils.project import get_project_settings
 
 from crawlerproject.addon import PoliteCrawl
 from crawlerproject.config.promised_settings import SCRAPY_HANDLER
@@ -117,3 +118,22 @@ def test_our_spiders_have_none_of_scrapys_downloader_middlewares() -> None:
     chain = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
 
     assert {str(component).partition(".")[0] for component in chain} == {"crawlerproject"}
+
+
+class Chained(Plain):
+    """Not ours either, and with a chain of its own."""
+
+    custom_settings = {"DOWNLOADER_MIDDLEWARES": {"their.Middleware": 543}}
+
+
+@pytest.mark.parametrize("spider", [Plain, Chained])
+def test_in_our_own_project_a_chain_of_ones_own_has_scrapys_around_it(spider: type[scrapy.Spider]) -> None:
+    """Other spiders without one go through ours, where redirects and retries are off."""
+    crawler = Crawler(spider, get_project_settings())
+    crawler.addons.load_settings(crawler.settings)
+
+    chain = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
+
+    redirects = "scrapy.downloadermiddlewares.redirect.RedirectMiddleware"
+    assert chain.get(redirects) == (600 if spider is Chained else None)
+    assert ("their.Middleware" in chain) is (spider is Chained)

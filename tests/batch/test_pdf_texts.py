@@ -18,6 +18,7 @@ from crawlerproject.rules.page.extract import LinkText
 from tests.batch.pdfs import pdf, shown, stream, whole
 from tests.commands.running import archive_of, scrapy, write
 from tests.warc_samples import exchange
+from tests.web.waiting import busyness
 
 URL = "http://host.test/papers/one.pdf"
 GOOD = pdf(
@@ -123,7 +124,7 @@ def test_a_hostile_document_costs_itself(pdfs: PdfTexts, make: Callable[[], byte
     began = time.monotonic()
     page = pdfs.read(make(), URL)
 
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 25 * busyness()
     assert (page is None) == (pdfs.failed.total() == 1)
     after = pdfs.read(GOOD, URL)
     assert after is not None
@@ -142,7 +143,7 @@ def test_a_bomb_meets_the_bound_of_memory(pdfs: PdfTexts) -> None:
     unread = [pdfs.read(BOMB, f"http://www{number}.evil.example.com/x") for number in range(50)]
 
     assert unread == [None] * 50
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 1 * busyness()
     assert grown < 50 << 20
     assert pdfs.failed == {CRASHED: 3, UNREAD: 50}
     assert pdfs.read(GOOD, URL) is not None

@@ -80,7 +80,6 @@ def said(link: RedisLink) -> bytes | None:
     return value
 
 
-@pytest.mark.timeout(200)
 def test_there_and_back(tmp_path: Path) -> None:
     """Both copies are killed and continued; what comes back is what went, but for what is the folder's own."""
     crawl, back = tmp_path / "crawl", tmp_path / "back"
@@ -146,7 +145,6 @@ def test_a_mistake_is_one_sentence(arguments: tuple[str, ...], sentence: str) ->
     assert "Traceback" not in refused.stderr
 
 
-@pytest.mark.timeout(300)
 def test_a_crawl_moves_to_redis_and_back(tmp_path: Path) -> None:
     """Begun alone, continued by two workers, ended alone: to the web's log, and in the archive, one crawl."""
     crawl = tmp_path / "crawl"

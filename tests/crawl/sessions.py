@@ -16,8 +16,8 @@ from crawlerproject.crawl.requests import LeaseRequests
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.gates import never_crawl_of
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.guard.guard import guard_of

@@ -16,7 +16,7 @@ from tests.commands.crawled import ask, scrapy
 from tests.crawls.test_small_web import PATIENCE
 from tests.web.judge import judge_folder, judge_pauses, judge_references, read_captures, read_visits
 from tests.web.running import crawl_command, read_pages, small_settings, synthetic_web
-from tests.web.waiting import wait_until
+from tests.web.waiting import busyness, wait_until
 from tests.web.zygote import Process
 
 # A file may not grow beyond this until the test lifts the limit: the kernel then refuses writes as a full disk does.
@@ -83,7 +83,7 @@ def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_d
             status, text = ask(crawl, "status"), scrapy("status", folder=crawl).stdout
             asked = -1
             while asked != (asked := read_pages(visits)):  # what was in flight comes to its end
-                time.sleep(2.0)  # many times the pause that a host is given
+                time.sleep(2.0 * busyness())  # many times the pause that a host is given
             filler.unlink()
             wait_until(lambda: "The crawl goes on" in log.read_text(), process=process, log=log)
             assert process.wait(DEADLINE_SECONDS) == 0

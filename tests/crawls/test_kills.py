@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import pytest
-
 from benchmarks.kill_loop.__main__ import compare
 
 
-@pytest.mark.timeout(240)
 def test_a_killed_crawl_equals_an_undisturbed_one(tmp_path: Path) -> None:
     """Five kills in a crawl of the synthetic web."""
     given = argparse.Namespace(

@@ -19,6 +19,7 @@ from tests.web import zygote
 from tests.web.judge import Visit, read_visits
 from tests.web.profiles.traps import ARTICLES, NEWS, STEADY_PAGES
 from tests.web.running import HASTE, RunningWeb, crawl_command, measured, synthetic_web
+from tests.web.waiting import busyness
 
 PACE_SECONDS = 0.03
 SETTINGS = {
@@ -99,7 +100,7 @@ def test_other_hosts_go_on_at_full_pace(crawled: Crawled) -> None:
     pauses = [after.start - before.end for before, after in pairwise(steady)]
     assert len(steady) == STEADY_PAGES
     assert min(pauses) >= PACE_SECONDS - 0.003
-    assert statistics.median(pauses) < PACE_SECONDS + 0.1
+    assert statistics.median(pauses) < PACE_SECONDS + 0.1 * busyness()
 
 
 def traps(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -11,6 +11,7 @@ from scrapy.spiders import Spider
 from scrapy.statscollectors import MemoryStatsCollector
 
 from crawlerproject.extensions.loop_latency import HELD, WORKED, LoopLatency
+from tests.web.waiting import eventually
 
 _HOLD_SECONDS = 0.2
 
@@ -22,9 +23,9 @@ def _longest(hold: Callable[[], None]) -> tuple[float, float]:
     async def run() -> None:
         holds = LoopLatency(stats)
         holds.start()
-        await asyncio.sleep(0.03)
+        await eventually(lambda: stats.get_value(HELD) is not None)  # it looks, and sees nothing yet
         hold()
-        await asyncio.sleep(0.03)
+        await eventually(lambda: stats.get_value(HELD) >= _HOLD_SECONDS * 0.9)
         holds.stop()
 
     asyncio.run(run())

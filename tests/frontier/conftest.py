@@ -79,7 +79,7 @@ class Bench:
         first = store.fact("ran") is None
         store.apply(Changes(facts=[("ran", b"1")]))
         self.never = Never()
-        self.politeness = HostPoliteness(PRESETS[preset], RestLimits(), max_failures=2)
+        self.politeness = HostPoliteness(PRESETS[preset], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=2)
         workbench = Workbench[Host](
             ip_pause_seconds=0.5, ips_free_from=0.0 if first else now + 0.5, domain_of=domain_of
         )

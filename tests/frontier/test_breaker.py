@@ -63,7 +63,7 @@ def test_one_good_answer_closes_the_breaker(bench: Bench) -> None:
 
     bench.answer(probe)
 
-    assert (host.failures, host.opened) == (0, 0)
+    assert (host.failures, host.breaker_opened) == (0, 0)
     assert host.next_free - bench.now < 10
 
 
@@ -123,7 +123,7 @@ def test_rate_limits_are_no_failures(bench: Bench) -> None:
 
     host = fail(bench, 6, 429, retry_after_seconds=30.0)
 
-    assert (host.failures, host.opened) == (0, 0)
+    assert (host.failures, host.breaker_opened) == (0, 0)
     assert host.escalation == 6
 
 
@@ -149,7 +149,7 @@ def test_what_is_our_fault_is_not_held_against_a_host(bench: Bench) -> None:
 
     host = fail(bench, 4, None, reason=Reason.PROXY_FAILED)
 
-    assert (host.failures, host.opened) == (0, 0)
+    assert (host.failures, host.breaker_opened) == (0, 0)
 
 
 def test_robots_that_has_moved_to_a_dead_host_parks_both(bench: Bench) -> None:

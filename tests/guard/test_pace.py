@@ -60,7 +60,7 @@ def guard(preset: str = "fixed5", ip_seconds: float | None = 0.5) -> tuple[PaceG
     """The guard over a clock that tests move."""
     time = Time()
     stats: Any = Counts()
-    politeness = HostPoliteness(PRESETS[preset], RestLimits(), max_failures=1_000)
+    politeness = HostPoliteness(PRESETS[preset], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=1_000)
     return PaceGuard(politeness, stats, ip_seconds=ip_seconds, clock=time.clock, sleep=time.sleep), time
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -20,7 +19,7 @@ from typing import NamedTuple
 from tests.web.ports import free_port
 from tests.web.running import HASTE, Spent, crawl_command, finish, start
 from tests.web.threads import listening
-from tests.web.waiting import wait_until
+from tests.web.waiting import busyness, wait_until
 
 #: The pause that the crawls here promise to every host, unless a test says otherwise.
 PACE_SECONDS = 0.1
@@ -40,11 +39,11 @@ _INNOCENT = "innocent.test"
 
 
 def most_late_seconds() -> float:
-    """MOST_LATE_SECONDS on a machine that has a core for each process that wants one; as much more as it has too few.
+    """What a crawl that is held up by nothing may be late by.
 
     The attacks that this tells apart held a crawl up for ten seconds to many minutes.
     """
-    return MOST_LATE_SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    return MOST_LATE_SECONDS * busyness()
 
 
 class Asked(NamedTuple):
@@ -139,7 +138,7 @@ class Arena:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
         return self.url(name)
 
-    def innocent(self, pages: int = 1_000_000, name: str = _INNOCENT) -> str:
+    def innocent(self, pages: int = 1_000_000, name: str = _INNOCENT, address: str = "") -> str:
         """A site of ordinary pages, each with a text of its own and links to the next five; its front page's URL."""
 
         def make(asked: Asked) -> bytes | None:
@@ -151,7 +150,7 @@ class Arena:
             text = " ".join(f"{said}x{place}" for place in range(60))
             return page(*(f"/page/{near}" for near in range(at + 1, min(at + 6, pages))), text=text)
 
-        return self.site(name, make)
+        return self.site(name, make, address)
 
     def url(self, name: str, path: str = "/") -> str:
         """A site's URL."""

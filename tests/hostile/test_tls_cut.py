@@ -8,7 +8,6 @@ import socket
 import ssl
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import uvloop
 from crawlerproject.fetch.pool import Exchanged
 from tests.fetch.pools import GET, at, pool_with
 from tests.fetch.servers import make_ca, server_tls
+from tests.web.waiting import unread, wait_until
 
 UNTIL_CLOSE = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<p>half a pa"
 WITH_LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole"
@@ -38,25 +38,8 @@ def silent(connection: ssl.SSLSocket) -> None:
 
 def reset(connection: socket.socket) -> None:
     """RST, as a middlebox sends it or a server that dies; once the client has read all, which it would overtake."""
-    deadline = time.monotonic() + 10
-    while _unread(connection) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_until(lambda: not unread(connection), "read", seconds=10)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-def _unread(connection: socket.socket) -> bool:
-    """Whether the client's end, which is of this process, holds bytes that nobody has read yet."""
-    mine = connection.getsockname()
-    theirs = connection.getpeername()
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if (_place(fields[1]), _place(fields[2])) == (theirs[1], mine[1]):
-            return int(fields[4].partition(":")[2], 16) > 0
-    return False
-
-
-def _place(field: str) -> int:
-    return int(field.partition(":")[2], 16)
 
 
 @contextlib.contextmanager

@@ -39,13 +39,13 @@ def test_a_lease_is_found_in_the_request_that_was_handed_out() -> None:
 def test_what_is_told_to_a_copy_stays_with_it() -> None:
     """Requests that share a meta and are under way at once do not write to each other."""
     first = Request("http://a.test/")
-    exchange_of(first).delay_seconds = 60.0
+    exchange_of(first).address = "192.0.2.1"
     second = first.replace(url="http://b.test/")
-    exchange_of(second).delay_seconds = 1.0
+    exchange_of(second).address = "192.0.2.2"
     exchange_of(second).wire = Wire()
 
-    assert (exchange_of(first).delay_seconds, exchange_of(first).wire) == (60.0, None)
-    assert exchange_of(second).delay_seconds == 1.0
+    assert (exchange_of(first).address, exchange_of(first).wire) == ("192.0.2.1", None)
+    assert exchange_of(second).address == "192.0.2.2"
 
 
 def test_a_spiders_own_word_is_no_exchange() -> None:

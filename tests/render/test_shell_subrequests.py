@@ -16,7 +16,7 @@ from crawlerproject.items import Rendered
 from crawlerproject.reasons import Reason
 from crawlerproject.render.shared_cache import Embedded, SharedCache
 from crawlerproject.render.shell_subrequests import ShellEmbeds
-from crawlerproject.render.subrequests import embedded
+from crawlerproject.render.subrequests import SubrequestBounds, embedded
 from crawlerproject.render.visit import Blocked
 
 SCRIPT = "http://a.test/app.js"
@@ -51,7 +51,7 @@ class Bench:
     def __init__(self, max_asked: int = 50) -> None:
         self.web = Web()
         crawler: Any = SimpleNamespace(engine=self.web)
-        self.embeds = ShellEmbeds(crawler, SharedCache(1_000_000), max_asked)
+        self.embeds = ShellEmbeds(crawler, SharedCache(1_000_000), SubrequestBounds(max_asked, 0.0))
         self.rendered = Rendered("http://a.test/")
 
     async def get(self, url: str = SCRIPT, kind: str = "script", method: str = "GET") -> Embedded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from crawlerproject.reports.report_page import page, table
 from crawlerproject.reports.svg import line, ticks
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.archive.log_line import line as log_line
+from crawlerproject.rules.politeness.audit import Audit, asked_of
 
 START = 1_772_445_600.0  # 2026-03-02 10:00:00 UTC
 
@@ -124,3 +126,46 @@ def test_what_strangers_wrote_is_text() -> None:
     )
 
     assert not re.search(r"<(b|script|i|u|1\.0)>", shown)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pauses_are_those_of_the_audit(tmp_path: Path, seed: int) -> None:
+    """Requests of some hosts at random, some of them within others: both name as many that came too soon."""
+    chance = random.Random(seed)
+    lines = []
+    for number in range(40):
+        at, host = START + chance.uniform(0, 60), chance.choice(["a.test", "a.test:8080", "b.test"])
+        lines.append(attempt(number, host, started_at=at, ended_at=at + chance.uniform(0.1, 3)))
+    found, audit = report(tmp_path, *lines), Audit(None)
+    for each in sorted(lines, key=lambda each: each.started_at):
+        asked = asked_of(log_line(each))
+        assert asked is not None
+        audit.add(asked)
+    audit.close()
+    assert found.short_pauses == len(audit.violations) > 0
+    assert sum(count.number for count in found.margins) == audit.pauses
+    assert found.margins[0].name == "shorter than promised"
+
+
+def test_an_empty_log_has_a_report(tmp_path: Path) -> None:
+    """All figures are nothing, and the page says so."""
+    found = report(tmp_path)
+    assert (found.attempts, found.began, found.margins) == (0, "", [])
+    assert page("Crawl", found, {}, []).count("<p>None.</p>") >= 6
+
+
+def test_totals_and_bars(tmp_path: Path) -> None:
+    """robots.txt is an answer and no page; each value is in one bar."""
+    found = report(
+        tmp_path,
+        attempt(0, "a.test", "A", hop="P", received_bytes=10, ttfb_seconds=0.04),
+        attempt(5, "a.test", "B", received_bytes=100, mime="text/html"),
+        attempt(10, "a.test", "C", received_bytes=100, status=404, ttfb_seconds=30.0),
+    )
+    assert (found.attempts, found.pages, found.bytes, found.hosts) == (3, 2, 210, 1)
+    assert [(count.name, count.number) for count in found.statuses] == [("200", 2), ("404", 1)]
+    times = {count.name: count.number for count in found.response_times if count.number}
+    assert times == {"up to 0.05 s": 1, "up to 0.1 s": 1, "over 20 s": 1}
+    assert {count.name: count.number for count in found.margins if count.number} == {"up to 5 s": 2}
+    assert [(count.name, count.number) for count in found.types] == [("text/html", 1)]
+    assert sum(moment.pages for moment in found.over_time) == 2

@@ -14,8 +14,6 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
-import pytest
-
 from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
 from tests.web import zygote
@@ -124,7 +122,6 @@ def schedule(scrapyd: Scrapyd, web: RunningWeb, crawl_dir: Path, more: Mapping[s
     return str(said["jobid"])
 
 
-@pytest.mark.timeout(300)
 def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
     """Cancelled gracefully, continued in the same CRAWL_DIR by another job: nothing missing, nothing twice."""
     crawl_dir = tmp_path / "crawl"
@@ -163,7 +160,6 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
     assert "Traceback" not in logs[first] + logs[second]
 
 
-@pytest.mark.timeout(300)
 def _finished(scrapyd: Scrapyd, job: str) -> bool:
     return scrapyd.state(job) == "finished"
 

@@ -7,8 +7,9 @@ import json
 import socket
 
 from tests.web.client import Client
-from tests.web.judge import read_visits
+from tests.web.judge import Visit, read_visits
 from tests.web.profiles.ugly import HOPELESS, READABLE
+from tests.web.waiting import wait_until
 
 
 def test_every_expected_page_answers(client: Client) -> None:
@@ -59,12 +60,18 @@ def test_requests_on_one_connection_are_answered_in_order(client: Client) -> Non
     request = f"GET /gone.html HTTP/1.1\r\nHost: {site.host}:{client.world.port}\r\n\r\n".encode()
     whole = b"".join(site.pages["/gone.html"].answer.pieces)
     received = b""
+
+    def logged() -> list[Visit]:
+        return [visit for visit in read_visits(client.folder / "server.jsonl") if visit.path == "/gone.html"]
+
+    before = len(logged())
     with socket.create_connection((site.ip, client.world.port), 10) as connection:
         connection.sendall(request * 2)
         while len(received) < 2 * len(whole):
             received += connection.recv(65536)
     assert received == whole * 2
-    first, second = [visit for visit in read_visits(client.folder / "server.jsonl") if visit.path == "/gone.html"][-2:]
+    wait_until(lambda: len(logged()) == before + 2, "logged")  # after the answer has left
+    first, second = logged()[before:]
     assert first.end <= second.start
 
 

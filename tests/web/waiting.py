@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,14 @@ from typing import Any, Protocol, TypeVar
 
 Found = TypeVar("Found")
 _LOOK_SECONDS = 0.02
+
+
+def busyness() -> float:
+    """1.0 on a machine that has a core for each process that wants one; as much more as it has too few.
+
+    Every bound on time is multiplied by it: what a test waits for at most, and what it lets others wait.
+    """
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 class Polled(Protocol):
@@ -33,7 +43,7 @@ def wait_until(
 
     When the time is over, or ``process`` ends before, the test fails with ``what`` never was, and the end of ``log``.
     """
-    until = time.monotonic() + seconds
+    until = time.monotonic() + seconds * busyness()
     while not (found := look()):
         if time.monotonic() > until or (process is not None and process.poll() is not None):
             said = log.read_text()[-3000:] if log is not None and log.exists() else ""
@@ -44,6 +54,23 @@ def wait_until(
 
 async def eventually(look: Callable[[], object], seconds: float = 10.0) -> None:
     """The same within an event loop."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(seconds * busyness()):
         while not look():
             await asyncio.sleep(_LOOK_SECONDS)
+
+
+def unread(connection: socket.socket) -> bool:
+    """Whether the other end of a connection over loopback holds bytes that its program has not read yet.
+
+    A reset would overtake them.
+    """
+    mine, theirs = connection.getsockname(), connection.getpeername()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if (_port(fields[1]), _port(fields[2])) == (theirs[1], mine[1]):
+            return int(fields[4].partition(":")[2], 16) > 0
+    return False
+
+
+def _port(field: str) -> int:
+    return int(field.partition(":")[2], 16)

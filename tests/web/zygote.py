@@ -30,6 +30,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, NoReturn, Self
 
+from tests.web.waiting import busyness
+
 PROJECT = Path(__file__).resolve().parents[2]
 #: What the crawler imports of others as it starts, but for what reads the environment or installs a reactor.
 LIBRARIES = (
@@ -97,8 +99,8 @@ class Process:
         return self._look(os.WNOHANG)
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit status once it has ended; ``subprocess.TimeoutExpired`` when that takes too long."""
-        until = None if timeout is None else time.monotonic() + timeout
+        """The exit status once it has ended; ``subprocess.TimeoutExpired`` when an idle machine needs longer."""
+        until = None if timeout is None else time.monotonic() + timeout * busyness()
         while (status := self._look(0 if until is None else os.WNOHANG)) is None:
             assert timeout is not None
             assert until is not None

@@ -1,4 +1,4 @@
-"""How many hosts each registered domain has: those of busy domains at hand, those of big ones in the store."""
+"""How many hosts each registered domain has: in memory for busy domains, in the store for big ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STORED_FROM = 16
 
 
 class DomainHostCounts(HostFacts[DomainHosts]):
-    """Answers "may this domain have another host?" and counts."""
+    """Counts hosts, and refuses those beyond a domain's bound."""
 
     def __init__(
         self,
@@ -35,11 +35,11 @@ class DomainHostCounts(HostFacts[DomainHosts]):
         self.domain_of = domain_of
 
     def full(self, host: str, *, stranger: bool = False) -> bool:
-        """Whether the host's domain may have no host more; half of them are kept from what only strangers name."""
+        """Whether the host's domain may have no host more; hosts that only strangers name may be half of the bound."""
         return self.of(host).full(self._max_hosts // 2 if stranger else self._max_hosts)
 
     def taken_up(self, host: str) -> None:
-        """A name of which nothing was known has its first URL."""
+        """Count a host whose first URL is queued."""
         known = self.of(host)
         known.hosts += 1
         self._keep(host, known)

@@ -25,7 +25,7 @@ _GROWS, _SHRINKS = 1.1, 0.5
 
 
 class Named(Protocol):
-    """What matters of a host here."""
+    """The fields of a host that are used here."""
 
     name: str
     domain: str
@@ -54,11 +54,11 @@ class DomainTurns(Generic[H]):
         self._domains: dict[str, _Domain[H]] = {}
 
     def stands(self, host: H) -> None:
-        """A host whose address is known stands in line there."""
+        """Count a host that stands in line at a known address."""
         self._of(host).standing += 1
 
     def admits(self, host: H) -> bool:
-        """Whether the host may be looked up now; it stands from then on."""
+        """Whether the host may be looked up now; if so it is counted."""
         domain = self._of(host)
         if domain.standing >= STANDING:
             return False
@@ -66,7 +66,7 @@ class DomainTurns(Generic[H]):
         return True
 
     def waits(self, host: H, now: float, *, again: bool) -> float:
-        """When a host that was not admitted comes back; 0.0: it is named by ``leaves``.
+        """When a host that was not admitted is tried again; 0.0: when ``leaves`` returns it.
 
         ``again``: it is not its first time. A host that had an address before goes before those that never had one.
         """
@@ -92,7 +92,7 @@ class DomainTurns(Generic[H]):
         return self._back(domain, now)
 
     def leaves(self, host: H) -> list[H]:
-        """A host stands no more; those that may be tried now."""
+        """A host was looked up or served; the hosts that may be looked up now."""
         domain = self._domains[host.domain]
         domain.standing -= 1
         free = min(STANDING - domain.standing, len(domain.behind))
@@ -102,7 +102,7 @@ class DomainTurns(Generic[H]):
         return following
 
     def forget(self, host: H) -> None:
-        """A host that ``waits`` is gone."""
+        """A host that ``waits`` was dropped."""
         self._domains[host.domain].behind.remove(host)
 
     def _back(self, domain: _Domain[H], now: float) -> float:

@@ -33,42 +33,12 @@ class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
 
     __slots__ = (
-        "answered_at",
-        "arrival",
-        "asked_until",
-        "busy_seconds",
-        "closed_until",
-        "dead_addresses",
-        "escalation",
-        "failures",
-        "fetched",
-        "floor_seconds",
-        "given_up",
-        "held",
-        "held_until",
-        "kept",
-        "known",
-        "last_trouble",
-        "listed",
-        "name_free",
-        "on_disk",
-        "opened",
-        "other_ports",
-        "pace_free",
-        "pages",
-        "promised_seconds",
-        "received_bytes",
-        "rest_until",
-        "rests_on_disk",
-        "robots_unstored",
-        "robots_until_http",
-        "robots_until_https",
-        "rows",
-        "samples",
-        "spare_addresses",
-        "taken",
-        "unstored",
-    )
+        "answered_at", "arrival", "asked_until", "breaker_opened", "busy_seconds", "closed_until", "dead_addresses",
+        "escalation", "failures", "fetched", "floor_seconds", "given_up", "held", "held_until", "kept", "known",
+        "last_trouble", "listed", "name_free", "on_disk", "other_ports", "pace_free", "pages", "promised_seconds",
+        "received_bytes", "rest_until", "rests_on_disk", "robots_unstored", "robots_until_http", "robots_until_https",
+        "rows", "samples", "spare_addresses", "taken", "unstored",
+    )  # fmt: skip
 
     def __init__(self, name: str, delay_seconds: float) -> None:
         super().__init__(name, 0.0, delay_seconds)
@@ -85,7 +55,7 @@ class Host(HostClock):
         self.escalation = 0
         self.last_trouble = 0.0
         self.failures = 0  # in a row
-        self.opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
+        self.breaker_opened = 0  # times its breaker opened in a row; not 0: the next request is the probe
         self.closed_until = 0.0  # outside its Visit-time; not stored, robots.txt says it again
         self.given_up = False  # its probe failed too, or it is held: left alone until the next start
         self.held = ""  # PAUSED or LIMITED: given up for that alone, until it is over
@@ -110,7 +80,7 @@ class Host(HostClock):
 
     @property
     def left_alone(self) -> bool:
-        """Whether its owner asks for a pause so long that it means: do not come."""
+        """Whether robots.txt asks for a pause beyond LEAVE_ALONE_SECONDS, which means: stay away."""
         return self.floor_seconds > LEAVE_ALONE_SECONDS
 
     @property
@@ -131,7 +101,7 @@ class Host(HostClock):
         return left_alone_seconds
 
     def rests_until(self, now: float) -> float:
-        """Until when it is left alone for another reason than its pace; 0 when it is not."""
+        """The end of its rest or of its closed hours; 0 when neither is under way."""
         until = max(self.rest_until, self.closed_until)
         return until if until > now else 0.0
 
@@ -168,7 +138,7 @@ class Host(HostClock):
             self.rest_until,
             self.last_trouble,
             self.delay_seconds,
-            max(self.failures, self.opened),
+            max(self.failures, self.breaker_opened),
         )
         after = brought_back(before, now, longest)
         if after is not None:
@@ -179,7 +149,7 @@ class Host(HostClock):
         return after is not None
 
     def _let_go(self) -> None:
-        """Its pause is none that ends, so its URLs must not wait for it: they are refused, which asks nothing.
+        """The pause is too long to wait for: URLs are refused instead, which sends no request.
 
         Earlier versions took any Crawl-delay for a pause, and stored what came of it.
         """
@@ -209,7 +179,7 @@ class Host(HostClock):
                 self.fetched,
                 min(self.failures, 0xFFFF),
                 min(self.escalation, 0xFFFF),
-                min(self.opened, 0xFFFF),
+                min(self.breaker_opened, 0xFFFF),
                 flags,
                 len(self.samples),
             )
@@ -241,7 +211,7 @@ class Host(HostClock):
             host.fetched,
             host.failures,
             host.escalation,
-            host.opened,
+            host.breaker_opened,
             flags,
             samples,
         ) = values
@@ -259,7 +229,7 @@ class Host(HostClock):
         return host
 
     def _unpack_later_fields(self, packed: bytes, place: int, flags: int) -> None:
-        """What version 2 did not have."""
+        """Read the fields that version 3 and later ones added."""
         (self.arrival,) = _ARRIVAL.unpack_from(packed, place)
         if packed.startswith(_WITHOUT_NAME):
             return
@@ -278,5 +248,5 @@ class Host(HostClock):
 
 
 def _bounded(value: float) -> float:
-    """A stored moment or pause as one that can be shown and added to; 0 for no number."""
+    """A stored moment or pause within the range of dates; 0 when it is not a number."""
     return max(-LATEST, min(LATEST, value)) if value == value else 0.0

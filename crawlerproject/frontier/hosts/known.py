@@ -1,4 +1,4 @@
-"""Hosts as memory and the store know them, and what the store may not know of them."""
+"""Hosts as they are in memory or in the store, and requests that the store may not know of."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KnownHosts:
         return host
 
     def unpacked(self, name: str, packed: bytes | None) -> Host:
-        """A host as the store has it, or a new one; what it waits for lies within what anything lasts."""
+        """A host as the store has it, or a new one; moments too far ahead are cut."""
         if packed is None:
             return Host(name, self._start_delay_seconds)
         host = Host.unpack(name, packed)
@@ -46,7 +46,7 @@ class KnownHosts:
         return host
 
     def doubt(self, host: Host, *, stored: bool) -> None:
-        """Let a host that comes from the store wait for what the store may not know."""
+        """Delay a host from the store for requests that the store may not know of."""
         if unsure_until := self.ownership.unsure_until(host.name):
             host.next_free = max(host.next_free, unsure_until + host.delay_seconds)
             host.pace_free = max(host.pace_free, unsure_until + host.delay_seconds)

@@ -30,7 +30,7 @@ class PortsOfNames:
         )
 
     def full(self, name: str, *, stranger: bool = False) -> bool:
-        """Whether a host key is one port too many of its name; half of them are kept from strangers."""
+        """Whether a host key is one port too many of its name; strangers may take up half of the bound."""
         if ":" not in name or name in self._workbench.hosts or not (port := port_of(name)):
             return False
         clock = self._workbench.names.get(host_name(name))
@@ -38,7 +38,7 @@ class PortsOfNames:
         return port not in taken and len(taken) >= (self._max_ports // 2 if stranger else self._max_ports)
 
     def charge(self, host: Host, ended: float, next_free: float) -> None:
-        """The host was asked: it waits for its pace and its rest, its name for the pace and rests that were asked."""
+        """After an answer: the host waits for its pace and rest, its name for the pace and for rests asked for."""
         host.pace_free = max(next_free, host.rest_until)
         host.name_free = max(next_free, host.asked_until)
         if host.ports is not None:
@@ -87,7 +87,7 @@ class PortsOfNames:
             each.rest_until = max(each.rest_until, clock.rest_until)
 
     def _learn_clock(self, host: Host, clock: PortsClock[Host]) -> None:
-        """Take in what one port's state says of the name's clock: its last answer ended before its pause began."""
+        """Advance the name's clock by the stored state of one port."""
         free = host.name_free + self._known.ownership.doubt_seconds if host.name_free else 0.0
         if unsure_until := self._known.ownership.unsure_until(host.name):  # it may have been this port that was asked
             free = max(free, unsure_until + host.delay_seconds)

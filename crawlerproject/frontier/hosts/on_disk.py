@@ -33,7 +33,7 @@ def place_of(host: Host) -> Due:
 
 @dataclass(slots=True)
 class Counts:
-    """Of the hosts on disk."""
+    """Sums over the hosts on disk."""
 
     hosts: int = 0
     rows: int = 0
@@ -42,7 +42,7 @@ class Counts:
     whole: bool = False  # every host with work is listed; not so in the folder of an older version, for a while
 
     def add(self, host: Host, sign: int = 1) -> None:
-        """A host comes or goes."""
+        """Count a host in (``sign`` 1) or out (-1)."""
         self.hosts += sign
         self.rows += sign * host.rows
         self.resting += sign * host.rests_on_disk
@@ -53,12 +53,12 @@ class Counts:
             self.done_at = 0.0
 
     def pack(self) -> bytes:
-        """For the store."""
+        """The bytes of DUE_FACT."""
         return _COUNTS.pack(self.hosts, max(self.rows, 0), max(self.resting, 0), self.done_at, self.whole)
 
     @classmethod
     def unpack(cls, packed: bytes | None) -> Counts:
-        """What ``pack`` packed; of a store that has none: nothing is listed."""
+        """Counts from the bytes of DUE_FACT; zero when the store has none."""
         return cls(*_COUNTS.unpack(packed)) if packed else cls()
 
 
@@ -108,7 +108,7 @@ class HostsOnDisk:
     def more_rows(
         self, hosts: Iterable[Host], bench: Workbench[Host], changes: Changes, counts: Counts, now: float
     ) -> None:
-        """Hosts that have got rows, those that are not in memory as copies, are stored and listed."""
+        """Store and list hosts that have got rows; of those that are not in memory ``hosts`` has copies."""
         for host in hosts:
             if bench.hosts.get(host.name) is host or host.given_up:
                 changes.hosts.append((host.name, host.pack()))
@@ -123,7 +123,7 @@ class HostsOnDisk:
                 self.put(host, changes, counts, now)
 
     def lists(self, hosts: Iterable[Host]) -> list[Move]:
-        """How the lists change with the states of these hosts in memory."""
+        """The changes of the lists that these hosts' states require."""
         return [
             (host.name, IN_MEMORY if host.listed else None, IN_MEMORY if host.rows > 0 else None)
             for host in hosts
@@ -131,12 +131,12 @@ class HostsOnDisk:
         ]
 
     def ready(self, changes: Changes, counts: Counts) -> None:
-        """The counts as they will be go with the change."""
+        """Add the new counts to the change."""
         if self.unstored or counts != self.counts:
             changes.facts = [*changes.facts, (DUE_FACT, counts.pack())]
 
     def stored(self, changes: Changes, counts: Counts, hosts: Iterable[Host]) -> None:
-        """A change has reached the store; ``hosts`` are those that it lists."""
+        """The change has reached the store; ``hosts``: those that it lists."""
         for _, _, at in changes.due:
             if at:
                 self.first_due = min(self.first_due, at / 1e6)
@@ -153,7 +153,7 @@ class _States(Protocol):
 
 
 def count_rows(store: _States, changes: Changes) -> None:
-    """Rows that are queued behind the frontier's back, before it opens: its hosts' states and lists go with them."""
+    """Add to ``changes``, which queue rows before the frontier opens, the states and lists of the rows' hosts."""
     packed_counts = store.fact(DUE_FACT)
     counts = Counts.unpack(packed_counts)
     for name, more in Counter(row.host for row in changes.queued).items():

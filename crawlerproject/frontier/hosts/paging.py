@@ -52,7 +52,7 @@ class HostPaging:
         return max(self._on_disk.first_due, self._not_before)
 
     def tend(self, now: float) -> None:
-        """Take up what is due, and put away what must give way. StorageError: nothing has changed."""
+        """Load hosts that are due, and unload others to make room. On StorageError nothing has changed."""
         bench, on_disk = self._hosts.workbench, self._on_disk
         over = len(bench.hosts) - on_disk.max_in_memory
         if (on_disk.first_due > now and over <= self._over) or now < self._not_before:
@@ -90,7 +90,7 @@ class HostPaging:
             self._store_away(list(gone.values()), now)
 
     def _of_the_waiting(self, count: int, later_than: float) -> dict[str, Host]:
-        """The latest of some that began to wait; what is not stored yet is looked at again another time."""
+        """The latest of some hosts that began to wait; those whose state is not stored yet stay in line."""
         waited, dirty = self._hosts.workbench.waited, self._hosts.dirty
         if not waited:
             return {}
@@ -174,7 +174,7 @@ class HostPaging:
             on_disk.counts, on_disk.unstored = Counts(whole=on_disk.counts.whole), True
 
     def _has_rows(self, host: Host) -> bool:
-        """The rows are the truth."""
+        """Whether the host has rows in the store, whatever its state says."""
         if not host.rows and self._hosts.store.head(host.name, 1):
             host.rows = 1
         return host.rows > 0
@@ -223,7 +223,7 @@ class HostPaging:
         )
 
     def _look_at(self, names: list[str], now: float) -> None:
-        """Whether hosts that have rows are where a start finds them."""
+        """List hosts with rows that no list has."""
         hosts = self._hosts
         unlisted = [
             host
@@ -245,7 +245,7 @@ class HostPaging:
         )
 
     def _place(self, names: list[str], now: float) -> None:
-        """Hosts that wait nowhere yet: in memory while it has room, else on disk."""
+        """Put hosts that are neither in memory nor on a list into memory while it has room, else on disk."""
         hosts, on_disk = self._hosts, self._on_disk
         changes, counts = Changes(), on_disk.counted()
         room = on_disk.max_in_memory - len(hosts.workbench.hosts)

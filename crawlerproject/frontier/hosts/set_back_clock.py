@@ -1,4 +1,4 @@
-"""What a clock that was set back since the last commit makes of stored moments."""
+"""Corrects stored moments when the machine's clock was set back since the last commit."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ class SetBackClock:
             )
 
     def fact(self) -> tuple[str, bytes]:
-        """For a commit that is made now."""
+        """The fact that a commit of this moment stores."""
         self._latest = max(self._latest, self.now)
         return CLOCK_FACT, repr(self._latest).encode()

@@ -1,4 +1,4 @@
-"""The hosts that work is done for: taken up from the store when they are needed, counted, held and given up."""
+"""The hosts of the crawl: loaded from the store when they are needed, counted, held and given up."""
 
 from __future__ import annotations
 

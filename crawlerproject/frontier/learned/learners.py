@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.learned.certificates import BadCertificates
-from crawlerproject.frontier.learned.learner import Facts, Visit
+from crawlerproject.frontier.learned.learner import Facts, Learner, Visit
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.frontier.learned.traps import TrapModel
@@ -26,8 +26,9 @@ class Learners(NamedTuple):
         """Take in a visit whose page has its record: ``revisits`` learned from it when they made that."""
         if self.traps.learn(visit, now) and visit.repeats is None:
             self.domains.yielded(visit.row.host)
-        self.certificates.learn(visit, now)
-        self.renders.learn(visit, now)
+        learners: tuple[Learner, ...] = (self.certificates, self.renders)
+        for learner in learners:
+            learner.learn(visit, now)
 
     def facts(self) -> Facts:
         """What the next commit stores."""

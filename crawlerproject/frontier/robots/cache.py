@@ -1,4 +1,4 @@
-"""The robots.txt rules of every origin: parsed ones at hand, all of them in the store."""
+"""The robots.txt rules of every origin: parsed for busy origins in memory, packed for all in the store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RobotsOutcome(NamedTuple):
 
 
 class RobotsCache:
-    """Answers "may we?" for one product token."""
+    """Judges URLs for one product token."""
 
     def __init__(self, store: RobotsStore, token: str, ttl_seconds: float) -> None:
         self._store = store
@@ -95,7 +95,7 @@ class RobotsCache:
         return RobotsOutcome(True, good_until, rules.floor_seconds, packed)
 
     def forget(self, mine: Callable[[str], bool]) -> None:
-        """Drop what is parsed for hosts that others decide about now: it may be another's, newer, when they return."""
+        """Drop the parsed rules of hosts of other workers: they may be outdated when the hosts return."""
         for gone in [key for key in self._parsed if not mine(key.rpartition("://")[2])]:
             self._parsed_characters -= self._parsed.pop(gone).size
 

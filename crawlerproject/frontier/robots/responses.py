@@ -28,7 +28,7 @@ _REDIRECTED_ROBOTS_SECONDS = 120.0
 
 
 class RobotsResponses:
-    """Rules taken in, redirects followed as pages of their own hosts, unreachable ones put off."""
+    """Stores rules, follows redirects as pages of their own hosts, and puts off unreachable files."""
 
     def __init__(self, state: FrontierState, gates: Gates, politeness: HostPoliteness, rng: random.Random) -> None:
         self._state = state
@@ -38,10 +38,10 @@ class RobotsResponses:
         self._rng = rng
         self._redirected: dict[str, float] = {}  # origin -> asked again when older than this
 
-    def answered(self, lease: Lease, ending: FetchOutcome, body: bytes, now: float) -> None:
+    def answered(self, lease: Lease, outcome: FetchOutcome, body: bytes, now: float) -> None:
         """Take in an answer, or the failure to get one."""
-        origin, status = lease.row.note, ending.status
-        target = _target(ending.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
+        origin, status = lease.row.note, outcome.status
+        target = _target(outcome.location) if len(lease.row.hops) <= MAX_REDIRECTS else None
         asked: Host | None = lease.host
         if target is not None:
             if self._follow(lease, origin, target, now):
@@ -51,10 +51,10 @@ class RobotsResponses:
             status, asked = None, None  # a failure of the origin's, though this host has answered well
         name = origin.partition("://")[2]
         if name == lease.host.name or self._state.ownership.mine(name):
-            answer = RobotsGiven(origin, status, body, ending.reason)
-            self._take_in(answer, now, asked=asked, other_good=ending.other_scheme_good)
+            answer = RobotsGiven(origin, status, body, outcome.reason)
+            self._take_in(answer, now, asked=asked, other_good=outcome.other_scheme_good)
         else:
-            self._state.ownership.send(name, RobotsGiven(origin, status, body, ending.reason))
+            self._state.ownership.send(name, RobotsGiven(origin, status, body, outcome.reason))
 
     def given(self, message: RobotsGiven, now: float) -> None:
         """Another worker fetched a robots.txt for a host of ours."""
@@ -75,7 +75,7 @@ class RobotsResponses:
             self._queue(message.origin, target, message.hops, message.via, now)
 
     def refused(self, row: QueuedPage, now: float) -> None:
-        """A robots.txt was redirected to where its turn showed that it may not be asked for."""
+        """A redirected robots.txt was refused when its turn came."""
         if row.note.partition("://")[2] != row.host:
             self._give_up(row.note, now)
 

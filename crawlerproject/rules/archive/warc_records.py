@@ -97,66 +97,80 @@ class Capture(NamedTuple):
     info: CaptureInfo
 
 
+class Payload(NamedTuple):
+    """What is known of a body: its sha1 and, where it was archived before, its first capture."""
+
+    digest: bytes
+    original: Original | None = None
+
+
+class _Ids(NamedTuple):
+    request: str
+    response: str
+    metadata: str
+
+
 def capture(
     exchange: Exchange,
     context: Context,
+    payload: Payload | None = None,
     *,
     warcinfo_id: str,
     new_id: Callable[[], str],
-    digest: bytes | None = None,
-    original: Original | None = None,
 ) -> Capture:
-    """Build request, response (revisit when there is an ``original``) and metadata as one buffer.
+    """Build request, response (revisit when the payload has an original) and metadata as one buffer.
 
-    ``new_id`` gives a fresh ``<urn:uuid:...>`` at each call; ``warcinfo_id`` is that of the file written to;
-    ``digest`` is the body's, when it is known already.
+    ``new_id`` gives a fresh ``<urn:uuid:...>`` at each call; ``warcinfo_id`` is that of the file written to; without
+    ``payload`` the body is new.
     """
+    payload = payload or Payload(payload_digest(exchange.body))
     head = stored_head(exchange.head_bytes, chunked=exchange.chunked, body_bytes=len(exchange.body))
     date, url = warc_date(exchange.started_at), one_line(context.url)
-    request_id, response_id, metadata_id = new_id(), new_id(), new_id()
+    ids = _Ids(new_id(), new_id(), new_id())
     common = f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nWARC-Warcinfo-ID: {warcinfo_id}\r\n"
     peer = f"{common}WARC-IP-Address: {_plain_ip(exchange.ip)}\r\n" if exchange.ip else common
-    digest = digest or payload_digest(exchange.body)
     identified = payload_type(context.sample) if exchange.body else None
 
     request = make_member(
-        f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{peer}"
-        f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/http; msgtype=request\r\n",
+        f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {ids.request}\r\n{peer}"
+        f"WARC-Concurrent-To: {ids.response}\r\nContent-Type: application/http; msgtype=request\r\n",
         exchange.request_bytes,
     )
-    kept = b"" if original else exchange.body
-    response = make_member(
-        f"WARC/1.1\r\nWARC-Type: {'revisit' if original else 'response'}\r\nWARC-Record-ID: {response_id}\r\n"
-        f"{peer}WARC-Concurrent-To: {request_id}\r\nWARC-Concurrent-To: {metadata_id}\r\n"
-        f"{_transport_fields(exchange)}{_payload_fields(exchange, digest, identified, original)}"
-        "Content-Type: application/http; msgtype=response\r\n",
+    fields = f"{peer}WARC-Concurrent-To: {ids.request}\r\nWARC-Concurrent-To: {ids.metadata}\r\n"
+    fields += _transport_fields(exchange) + _payload_fields(exchange, payload.digest, identified, payload.original)
+    response = _response(ids.response, fields, head, exchange.body, revisit=payload.original is not None)
+    metadata = make_member(
+        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {ids.metadata}\r\n{common}"
+        f"WARC-Concurrent-To: {ids.response}\r\nContent-Type: application/warc-fields\r\n",
+        _metadata_block(exchange, context),
+    )
+    info = CaptureInfo(
+        url=url,
+        record_id=ids.response,
+        date=date,
+        status=exchange.status,
+        payload_digest=payload.digest,
+        offset=len(request),
+        length=len(response),
+        total=len(request) + len(response) + len(metadata),
+        revisit=payload.original is not None,
+        mime=media_type(head),
+        identified=identified,
+        redirect=redirect_target(head, exchange.status, url),
+        truncated=None if payload.original else exchange.truncated,
+    )
+    return Capture(request + response + metadata, info)
+
+
+def _response(record_id: str, fields: str, head: bytes, body: bytes, *, revisit: bool) -> bytes:
+    """The member of an answer; a revisit has its head alone."""
+    kept = b"" if revisit else body
+    return make_member(
+        f"WARC/1.1\r\nWARC-Type: {'revisit' if revisit else 'response'}\r\nWARC-Record-ID: {record_id}\r\n"
+        f"{fields}Content-Type: application/http; msgtype=response\r\n",
         head,
         kept,
         ENCODED_COMPRESSION_LEVEL if kept and content_encoded(head) else COMPRESSION_LEVEL,
-    )
-    metadata = make_member(
-        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {metadata_id}\r\n{common}"
-        f"WARC-Concurrent-To: {response_id}\r\nContent-Type: application/warc-fields\r\n",
-        _metadata_block(exchange, context),
-    )
-    members = request + response + metadata
-    return Capture(
-        members,
-        CaptureInfo(
-            url=url,
-            record_id=response_id,
-            date=date,
-            status=exchange.status,
-            payload_digest=digest,
-            offset=len(request),
-            length=len(response),
-            total=len(members),
-            revisit=original is not None,
-            mime=media_type(head),
-            identified=identified,
-            redirect=redirect_target(head, exchange.status, url),
-            truncated=None if original else exchange.truncated,
-        ),
     )
 
 

@@ -78,9 +78,9 @@ UNSENT_FAILURES = PORT_FAILURES | {Reason.DNS_NOT_FOUND, Reason.DNS_FAILED, Reas
 class RestLimits(NamedTuple):
     """The bounds of a host's rests."""
 
-    start_seconds: float = 60.0  # BACKOFF_START_SECONDS
-    max_seconds: float = 86_400.0  # BACKOFF_MAX_SECONDS
-    retry_after_max_seconds: float = 86_400.0  # RETRY_AFTER_MAX_SECONDS
+    start_seconds: float  # BACKOFF_START_SECONDS
+    max_seconds: float  # BACKOFF_MAX_SECONDS
+    retry_after_max_seconds: float  # RETRY_AFTER_MAX_SECONDS
     forgive_seconds: float = FORGIVE_SECONDS
 
 

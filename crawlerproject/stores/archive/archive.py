@@ -14,8 +14,10 @@ from crawlerproject.rules.archive.warc_records import (
     Context,
     Exchange,
     Original,
+    Payload,
     capture,
     digest_text,
+    payload_digest,
     warc_date,
 )
 from crawlerproject.stores.archive.recovery import RowsLost, recover
@@ -95,10 +97,8 @@ class Archive:
 
         StorageError when there is no room, and nothing has changed then.
         """
-        warcinfo_id = self.warc.warcinfo_id
-        built = capture(
-            exchange, context, warcinfo_id=warcinfo_id, new_id=new_record_id, digest=digest, original=original
-        )
+        payload = Payload(digest or payload_digest(exchange.body), original)
+        built = capture(exchange, context, payload, warcinfo_id=self.warc.warcinfo_id, new_id=new_record_id)
         position = self.warc.append(built.members)
         info = built.info
         self._index.append(position.filename, row_of_capture(info, position.offset))

@@ -36,7 +36,7 @@ class Recovery:
 
 
 RowsLost = Callable[[list[CdxjEntry], OpenFile | None], int]
-"""Told which committed captures a power loss took and what of the open file is kept; how many pages come back."""
+"""(committed captures that a power loss took, what is kept of the open file) -> how many pages are queued again."""
 
 
 def recover(

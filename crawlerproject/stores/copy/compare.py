@@ -1,6 +1,6 @@
 """Copying a stopped crawl's frontier between RocksDB and Redis: what both directions share, and the comparison.
 
-A copy that was interrupted goes on behind its last unit. Nobody can crawl from a copy that is not whole: the folder has
+A copy that was interrupted goes on behind its last unit. A copy that is not whole cannot be crawled: the folder has
 its name only at the end, and in Redis the crawl says that it is being copied until then.
 """
 
@@ -42,7 +42,7 @@ ROWS = 1000
 TEXT = ("utf-8", "surrogatepass")
 
 _WORKER = "state-copy"
-# Longer than a change takes by far, short enough that nobody waits long for a copy that was killed.
+# Longer than a change takes by far, short enough that a worker does not wait long for a copy that was killed.
 _LEASE_SECONDS = 30.0
 # Pages, and hosts, that are compared whole.
 _SAMPLE = 1000
@@ -67,7 +67,7 @@ class Copied(NamedTuple):
 
 
 class HeldStore(RedisStore):
-    """Every partition of a crawl, so that nobody else can write; what dead workers had decided is written."""
+    """Holds every partition of a crawl, so that no worker can write; what dead workers had decided is written."""
 
     def __init__(self, link: RedisLink, crawl: str, partitions: int, *, copying: bool = False) -> None:
         """Raises OperatorError while a worker is at work."""
@@ -91,7 +91,7 @@ class HeldStore(RedisStore):
             )
 
     def fields(self, key: str) -> Iterator[tuple[bytes, bytes]]:
-        """Every field of a hash that nobody writes; some may come twice."""
+        """Every field of a hash that is not being written; some may come twice."""
         cursor = 0
         while True:
             self.keep()

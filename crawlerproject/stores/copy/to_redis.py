@@ -33,7 +33,7 @@ _ORDER = (tables.HOSTS, tables.PAGES, tables.QUEUE, tables.SEEN, tables.ROBOTS, 
 
 
 def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
-    """Copy the frontier in the folder ``source``, which nobody writes; ``stamp`` changes whenever it is crawled.
+    """Copy the frontier in the folder ``source``, which no process writes; ``stamp`` changes whenever it is crawled.
 
     Raises OperatorError when there is another crawl already, StorageError when Redis goes away: copy again then.
     """

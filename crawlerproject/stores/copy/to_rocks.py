@@ -86,8 +86,8 @@ def _fill_rocks(store: HeldStore, rocks: RocksTables, say: Say) -> None:
 
 def _stamp(store: HeldStore) -> bytes:
     """Changes whenever a worker starts."""
-    lives = store.fields(fleet_keys(store.crawl).lives)
-    return b" ".join(sorted(life for _, life in lives)) or b"-"
+    incarnations = store.fields(fleet_keys(store.crawl).incarnations)
+    return b" ".join(sorted(value for _, value in incarnations)) or b"-"
 
 
 def _rows_of(store: HeldStore, unit: int) -> Iterator[Row]:
@@ -131,7 +131,7 @@ def _print_rows(key: bytes, page: bytes) -> Iterator[Row]:
 def _crawl_facts(store: HeldStore) -> dict[str, bytes]:
     """What is known of the whole crawl, by any of its workers; lists of words are put together."""
     facts: dict[str, bytes] = {}
-    workers = [name.decode() for name, _ in store.fields(fleet_keys(store.crawl).lives)]
+    workers = [name.decode() for name, _ in store.fields(fleet_keys(store.crawl).incarnations)]
     for worker in ["", *sorted(workers)]:
         for field, value in store.fields(worker_keys(store.crawl, worker).state):
             kind, _, name = field.decode(*TEXT).partition(":")
@@ -139,5 +139,5 @@ def _crawl_facts(store: HeldStore) -> dict[str, bytes]:
                 continue
             words = sorted({*facts.get(name, b"").split(), *value.split()})
             facts[name] = b" ".join(words) if name == "scope" else facts.get(name, value)
-    # Not "clean": nobody here knows when the workers asked last, so every host waits its pause at the start.
+    # Not "clean": when the workers asked last is not known, so every host waits its pause at the start.
     return {**facts, "clean": b"0", LETTERS_FACT: str(store.partitions).encode()}

@@ -1,4 +1,4 @@
-"""A full copy of each version of each robots.txt: what we were told, for whoever asks later."""
+"""A full copy of each version of each robots.txt, as evidence of what was in force when."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def save_robots(folder: Path, origin: str, fetched_at: float, body: bytes) -> Pa
     path = home / f"{moment}-{digest}.txt"
     with storage_errors(path):
         home.mkdir(parents=True, exist_ok=True)
-        if home.is_symlink() or home.parent.is_symlink():  # not looked for at the start: stores/crawl_folder.py
+        if home.is_symlink() or home.parent.is_symlink():  # ``refuse_links_out`` leaves these folders out
             raise OSError(errno.ELOOP, "it is a link")
         newest = max((name for name in os.listdir(home) if name.endswith(".txt")), default="")
         if newest.endswith(f"-{digest}.txt"):

@@ -101,12 +101,15 @@ class NeverCrawlLists:
         self.files = [NeverCrawlFile(path, 0.0, optional=place > 0) for place, path in enumerate(paths) if path]
         self._found: list[Exclusion] = []
         self._all = Exclusion()
-        self._next_look = float("-inf")
+        self._looked_at = self._next_look = inf
 
     def current(self, now: float) -> Exclusion:
-        """The union of the lists; ``now`` in seconds of any steady clock. One comparison unless a check is due."""
-        if now >= self._next_look:
-            self._next_look = now + self.reload_seconds
+        """The union of the lists; ``now`` in seconds. Two comparisons unless a check is due.
+
+        Clocks that differ (the guard's, and that of the frontier in a fleet) only make checks more frequent.
+        """
+        if not self._looked_at <= now < self._next_look:
+            self._looked_at, self._next_look = now, now + self.reload_seconds
             found = [file.current(now) for file in self.files]
             if len(found) != len(self._found) or any(map(_differ, found, self._found)):
                 self._found, self._all = found, Exclusion()

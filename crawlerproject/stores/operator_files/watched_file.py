@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from math import inf
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ class WatchedFile:
         self._what = what
         self._optional = optional
         self._stamp: tuple[int, int, int] | None = None  # mtime (ns), size and inode when it was last read
-        self._next_look: float | None = None
+        self._looked_at = self._next_look = inf
         self._complained = False
 
     @property
@@ -34,9 +35,9 @@ class WatchedFile:
 
     def changed(self, now: float) -> list[str] | None:
         """The file's lines if it has changed since the last call, else None; ``now`` in seconds of any steady clock."""
-        if self.path is None or (self._next_look is not None and now < self._next_look):
+        if self.path is None or self._looked_at <= now < self._next_look:
             return None
-        self._next_look = now + self._reload_seconds
+        self._looked_at, self._next_look = now, now + self._reload_seconds
         try:
             found = self.path.stat()
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)

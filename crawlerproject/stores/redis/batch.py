@@ -65,7 +65,7 @@ class Part:
     messages: int = 0  # read from the inbox: they go with this batch
 
     def bundle(self) -> None:
-        """Put together what is queued, of hosts that nobody has at hand."""
+        """Put together what is queued, of hosts that no worker has in memory."""
         rows: dict[str, list[QueuedPage]] = {}
         for row in self.queued:
             rows.setdefault(row.host, []).append(row)

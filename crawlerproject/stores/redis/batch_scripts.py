@@ -1,11 +1,11 @@
-"""What runs inside Redis for a worker's beats; as in ``redis_scripts``, each atomic and harmless when run twice."""
+"""What runs inside Redis for a worker's batches; as in ``scripts.py``, each atomic and harmless when run twice."""
 
 from __future__ import annotations
 
 from crawlerproject.stores.redis.scripts import script
 
-# KEYS barred, state, beat, left (a predecessor's); ARGV partition, token. -> serial, part of its last beat or ''
-BAR = script(
+# KEYS fenced, state, batch, left (a predecessor's); ARGV partition, token. -> serial, part of its last batch or ''
+FENCE = script(
     """
 local b = redis.call('HGET', KEYS[1], ARGV[1])
 if not b or tonumber(b) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
@@ -18,10 +18,10 @@ return {string.sub(left, 1, colon - 1), string.sub(left, colon + 1)}
 """
 )
 
-# From here on another life under this name is refused. What the last one decided and may not have written is put
-# aside, where whoever takes the partition finds it: the next beat has the place.
-# KEYS state, beat, left; ARGV life. -> serial of the last beat
-BEGIN_LIFE = script(
+# From here on another incarnation under this name is refused. What the last one decided and may not have written is put
+# aside for the worker that takes the partition: the next batch takes its place.
+# KEYS state, batch, left; ARGV incarnation. -> serial of the last batch
+BEGIN = script(
     """
 local serial = redis.call('HGET', KEYS[1], 'serial') or '0'
 local beat = redis.call('HGETALL', KEYS[2])
@@ -32,9 +32,9 @@ return redis.call('HGET', KEYS[1], 'serial') or '0'
 """
 )
 
-# In a Redis Cluster a beat is decided here, as one change: the worker's facts (the archive's length) and what each
+# In a Redis Cluster a batch is decided here, as one change: the worker's facts (the archive's length) and what each
 # partition will get, which APPLY then writes.
-# KEYS state, beat, barred; ARGV life, serial, number of facts, (name, value)*, (partition, token, part)*
+# KEYS state, batch, fenced; ARGV incarnation, serial, number of facts, (name, value)*, (partition, token, part)*
 # -> ok | life | serial N | barred PARTITION
 JOURNAL = script(
     """
@@ -57,8 +57,8 @@ return {'ok'}
 """
 )
 
-# Writes a partition's part of a beat. KEYS from k + 1: lease, work, pages, hosts, robots, inbox, prints, queue*, up to
-# KEYS[last]; ARGV from a + 1: length of the queues' prefix, letters read,
+# Writes a partition's part of a batch. KEYS from k + 1: lease, work, pages, hosts, robots, inbox, prints, queue*, up to
+# KEYS[last]; ARGV from a + 1: length of the queues' prefix, messages read,
 #   numbers of: bundles opened (queue, place), rows removed (queue, place), queues that get members (queue, twice their
 #   number, (0, member)*), keys, pages, hosts, robots (name, value), fingerprints (0, member);
 #   keys surely new, 24 bytes each; then all those things.
@@ -111,9 +111,9 @@ local function write(k, last, a)
 end
 """
 
-# A partition's part of a beat that was decided. Refused unless the caller holds the partition; done once however often
+# A partition's part of a batch that was decided. Refused unless the caller holds the partition; done once however often
 # it is called.
-# KEYS as above; ARGV worker, token, author of the beat, serial, then as above
+# KEYS as above; ARGV worker, token, author of the batch, serial, then as above
 # -> 1 done | 2 done before | 0 not the holder
 APPLY = script(
     _WRITE
@@ -127,8 +127,8 @@ return 1
 """
 )
 
-# On one server a beat is decided and written at once: it need not be sent twice, nor kept.
-# KEYS state, barred, then those of each partition; ARGV worker, life, serial, numbers of facts and of partitions,
+# On one server a batch is decided and written at once: it need not be sent twice, nor kept.
+# KEYS state, fenced, then those of each partition; ARGV worker, incarnation, serial, numbers of facts and partitions,
 # (name, value)*, then for each partition: partition, token, number of its keys, number of arguments, these as above
 # -> ok | life | serial N | barred PARTITION
 COMMIT = script(

@@ -37,7 +37,7 @@ class BatchWriter:
 
     def begin(self, incarnation: str) -> None:
         """Write under the worker's name from now on; any other process that did so before is refused."""
-        self.serial = int(self._link.call(batch_scripts.BEGIN_LIFE, list(self._keys[:3]), incarnation))
+        self.serial = int(self._link.call(batch_scripts.BEGIN, list(self._keys[:3]), incarnation))
         self._incarnation = incarnation
         self._unfinished.clear()
         self._doubtful = None
@@ -89,8 +89,8 @@ class BatchWriter:
         """
         old_token, name = former
         keys, theirs = self._partitions[partition], worker_keys(self._crawl, name)
-        places = [theirs.barred, theirs.state, theirs.beat, theirs.left]
-        serial, part = self._link.call(batch_scripts.BAR, places, partition, old_token)
+        places = [theirs.fenced, theirs.state, theirs.batch, theirs.left]
+        serial, part = self._link.call(batch_scripts.FENCE, places, partition, old_token)
         if part:
             call = self._apply_call(partition, token, (name, int(serial)), Arguments.unpacked(part))
             if self._link.many([call]) == [0]:
@@ -108,10 +108,10 @@ class BatchWriter:
             arguments += name, value
         for p, (token, part) in parts.items():
             arguments += p, token, part.packed()
-        return Call(batch_scripts.JOURNAL, [self._keys.state, self._keys.beat, self._keys.barred], arguments)
+        return Call(batch_scripts.JOURNAL, [self._keys.state, self._keys.batch, self._keys.fenced], arguments)
 
     def _commit_call(self, parts: dict[int, tuple[int, Arguments]], facts: Sequence[tuple[str, bytes]]) -> Call:
-        keys: list[str | bytes] = [self._keys.state, self._keys.barred]
+        keys: list[str | bytes] = [self._keys.state, self._keys.fenced]
         arguments: list[object] = [self._worker, self._incarnation, self.serial + 1, len(facts), len(parts)]
         for name, value in facts:
             arguments += name, value

@@ -1,7 +1,7 @@
 """The store that a worker's frontier sees: answers from memory, writes once a batch, Redis behind it in a thread.
 
-It may answer from memory because nobody else writes the partitions that its worker holds. What it does not have at
-hand it asks Redis for, at once: memory makes it fast, never right.
+It may answer from memory because no other worker writes the partitions that its worker holds. What is not in memory is
+asked of Redis at once: memory makes it fast, never right.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class BufferedStore:
     # --- questions ------------------------------------------------------------------------------
 
     def look_up(self, pages: Iterable[tuple[bytes, str]]) -> None:
-        """Have the answers about these pages (key, host), of partitions that are held, at hand. In a thread.
+        """Prefetch the answers about these pages (key, host), of partitions that are held. Runs in a thread.
 
         Two round trips at most; none for links that are surely new, or known here, on hosts that are known here.
         """
@@ -99,7 +99,7 @@ class BufferedStore:
             self._fields.learn(fields, found)
 
     def at_hand(self, hosts: Iterable[str]) -> None:
-        """Have at hand what the end of a page asks about hosts of partitions that are held. In a thread.
+        """Prefetch the host fields that completing a page will read, of partitions that are held. Runs in a thread.
 
         One round trip at most, none for hosts that are known here.
         """

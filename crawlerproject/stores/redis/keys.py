@@ -16,13 +16,13 @@ COPYING = "copying"
 class PartitionKeys(NamedTuple):
     """Keys of one partition."""
 
-    lease: str  # hash: holder, token, until (store time, ms), by:WORKER (its last beat that was applied)
+    lease: str  # hash: holder, token, until (store time, ms), by:WORKER (its last batch that was applied)
     behind: str  # hash: token -> worker that held the partition and did not let go in good order
     work: str  # set of the hosts with queued rows
     pages: str  # hash: 24-byte key -> page record, empty while the page is only queued
     hosts: str  # hash: host -> packed state
     robots: str  # hash: origin -> packed record; KIND/host -> a fact of that host
-    inbox: str  # list of letters from other workers, oldest first
+    inbox: str  # list of messages from other workers, oldest first
     prints: str  # sorted set, all scores 0: hash of the host, fingerprint, page's key (8 + 8 + 24 bytes)
     queue_prefix: str  # + host: sorted set, all scores 0, members ordered by priority and arrival
 
@@ -30,10 +30,10 @@ class PartitionKeys(NamedTuple):
 class WorkerKeys(NamedTuple):
     """Keys of one worker."""
 
-    state: str  # hash: life, serial (of its last beat), fact:NAME
-    beat: str  # hash: partition -> its part of the last beat
-    left: str  # hash: partition -> serial:part, of the last beat of an earlier life
-    barred: str  # hash: partition -> token up to which this worker's beats are refused
+    state: str  # hash: life (its incarnation), serial (of its last batch), fact:NAME
+    batch: str  # hash: partition -> its part of the last batch
+    left: str  # hash: partition -> serial:part, of the last batch of an earlier incarnation
+    fenced: str  # hash: partition -> token up to which this worker's batches are refused
 
 
 class FleetKeys(NamedTuple):
@@ -41,10 +41,10 @@ class FleetKeys(NamedTuple):
 
     facts: str  # hash: format, partitions
     seen: str  # sorted set: worker by the store time (ms) of its last report
-    lives: str  # hash: worker -> the life that reports
+    incarnations: str  # hash: worker -> the incarnation that reports
     quiet: str  # hash: worker -> "1" when it has nothing to do
-    activity: str  # hash: worker -> count of its beats with something to do
-    info: str  # hash: worker -> JSON for those who look on
+    activity: str  # hash: worker -> count of its batches with something to do
+    info: str  # hash: worker -> JSON for status and the like
     owners: str  # hash: partition -> worker; a hint where to look, the lease decides
     done: str  # string: set when the whole crawl has nothing left to do
 
@@ -65,7 +65,8 @@ def worker_keys(crawl: str, worker: str) -> WorkerKeys:
 def fleet_keys(crawl: str) -> FleetKeys:
     """The keys of the whole crawl."""
     tag = f"{{{crawl}.fleet}}:"
-    return FleetKeys(*(tag + name for name in FleetKeys._fields))
+    names = ("facts", "seen", "lives", "quiet", "activity", "info", "owners", "done")
+    return FleetKeys(*(tag + name for name in names))
 
 
 def payloads_key(crawl: str, digest: bytes) -> str:

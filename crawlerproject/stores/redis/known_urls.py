@@ -50,7 +50,7 @@ class KnownLinks:
         self._new.clear()
 
     def apply(self, changes: Changes, waiting: Sequence[Pending]) -> None:
-        """Pages that become known; the last of ``waiting`` is told which of them Redis does not have yet."""
+        """Pages that become known; those that Redis does not have yet are noted in the last of ``waiting``."""
         for row in changes.queued:
             if not self.has(row.key, waiting):
                 (waiting[-1].new if row.key in self._new else waiting[-1].keys)[row.key] = row.host

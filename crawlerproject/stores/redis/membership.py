@@ -53,9 +53,9 @@ class RedisFleet:
         self.lease_ms = lease_ms
         self._keys = fleet_keys(crawl)
 
-    def begin(self, life: str, lives_before: Sequence[str], partitions: int) -> FleetStatus:
+    def begin(self, incarnation: str, earlier: Sequence[str], partitions: int) -> FleetStatus:
         """Report for the first time. Raises NameTaken when one goes by this name that is none of ``lives_before``."""
-        told = self._report(life, lives_before, Report(False, 0, "{}"), partitions)
+        told = self._report(incarnation, earlier, Report(False, 0, "{}"), partitions)
         if told is None:
             raise NameTaken(
                 f"A worker called {self.worker!r} is at work on the crawl {self.crawl!r}; "
@@ -73,18 +73,18 @@ class RedisFleet:
         doubt_seconds = (time.monotonic() - asked) / 2
         return Epoch(seconds + micros / 1e6 - asked - doubt_seconds, doubt_seconds)
 
-    def report(self, life: str, report: Report, partitions: int) -> FleetStatus | None:
+    def report(self, incarnation: str, report: Report, partitions: int) -> FleetStatus | None:
         """Report, and hear how the others are; None when another goes by this name now."""
-        return self._report(life, (), report, partitions)
+        return self._report(incarnation, (), report, partitions)
 
-    def _report(self, life: str, lives_before: Sequence[str], report: Report, partitions: int) -> FleetStatus | None:
+    def _report(self, incarnation: str, earlier: Sequence[str], report: Report, partitions: int) -> FleetStatus | None:
         keys = self._keys
         answer = self.link.call(
             scripts.REPORT,
-            [keys.seen, keys.lives, keys.quiet, keys.activity, keys.info, keys.owners, keys.done],
+            [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners, keys.done],
             self.worker,
-            life,
-            ",".join(lives_before),
+            incarnation,
+            ",".join(earlier),
             self.lease_ms,
             int(report.quiet),
             report.activity,

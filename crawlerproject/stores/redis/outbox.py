@@ -12,8 +12,8 @@ from crawlerproject.stores.redis.pending import Pending
 from crawlerproject.stores.redis.queue_members import Place
 from crawlerproject.stores.redis.store import RedisStore
 
-# Rows queued and removed by one batch, beyond which no more are refused: Redis serves nobody else meanwhile (some 5 µs
-# a row).
+# Rows queued and removed by one batch, beyond which no more are refused: Redis serves no other client meanwhile (some
+# 5 µs a row).
 _ROWS_A_BATCH = 10_000
 
 
@@ -47,17 +47,17 @@ class Outbox:
     def post(self, partition: int, message: bytes) -> None:
         """Send a message with the next batch, before anything of that batch counts."""
         with self._lock:
-            self._pending.letters_out.append((partition, message))
+            self._pending.messages_out.append((partition, message))
 
     def messages_read(self, partition: int, count: int) -> None:
         """So many messages of a partition are answered by what was decided since."""
         with self._lock:
-            self._pending.letters_read[partition] = count
+            self._pending.messages_read[partition] = count
 
     def unread(self, partitions: Sequence[int], limit: int) -> dict[int, list[bytes]]:
         """The oldest messages to partitions whose earlier ones are settled; the next batch removes them."""
         with self._lock:
-            unsettled = {partition for each in self.waiting() for partition in each.letters_read}
+            unsettled = {partition for each in self.waiting() for partition in each.messages_read}
         asked = [p for p in partitions if p not in unsettled]
         calls = [Call("LRANGE", [self._store.keys_of(p).inbox], [0, limit - 1]) for p in asked]
         return {p: found for p, found in zip(asked, self._store.link.many(calls), strict=True) if found}
@@ -95,9 +95,9 @@ class Outbox:
         store.batches.finish()
         if batch.serial in (-1, store.batches.serial):  # else an earlier try was decided though its answer was lost
             batch.serial = store.batches.serial
-            if batch.letters_out:
-                store.post(batch.letters_out)
-                batch.letters_out = []
+            if batch.messages_out:
+                store.post(batch.messages_out)
+                batch.messages_out = []
             store.batches.write(batch.parts(store.partition, store.held), batch.facts_of_worker())
         if batch.payloads:  # now that the captures count
             store.set_originals(batch.payloads.items())

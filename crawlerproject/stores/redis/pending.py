@@ -30,13 +30,13 @@ class Pending:
         self.facts: dict[str, bytes] = {}
         self.prints: dict[tuple[str, int], bytes] = {}  # host, fingerprint -> page's key
         self.payloads: dict[bytes, Original | None] = {}
-        self.letters_read: dict[int, int] = {}  # partition -> letters that this beat answers
-        self.letters_out: list[tuple[int, bytes]] = []
-        self.serial = -1  # of the worker's last beat when this was first sent
+        self.messages_read: dict[int, int] = {}  # partition -> messages that this batch answers
+        self.messages_out: list[tuple[int, bytes]] = []
+        self.serial = -1  # of the worker's last batch when this was first sent
 
     def __bool__(self) -> bool:
         kept = self.removed or self.queued or self.pages or self.hosts or self.robots
-        return bool(kept or self.facts or self.letters_read or self.letters_out or self.prints or self.payloads)
+        return bool(kept or self.facts or self.messages_read or self.messages_out or self.prints or self.payloads)
 
     def merge(self, changes: Changes) -> None:
         """Take in a later change."""
@@ -116,7 +116,7 @@ class Pending:
                 part(host).robots[name] = packed
         for (host, value), key in self.prints.items():
             part(host).prints.append(pack_print(Fingerprint(host, value, key)))
-        for number, read in self.letters_read.items():
+        for number, read in self.messages_read.items():
             parts.setdefault(number, Part()).messages = read
         return parts
 

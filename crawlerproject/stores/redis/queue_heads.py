@@ -15,7 +15,7 @@ from crawlerproject.stores.redis.queue_members import NOWHERE, Place, is_bundle,
 
 #: Members of a host's queue that are asked for: at one page in five seconds more than a minute's work.
 MEMBERS = 16
-# A host with fewer rows at hand gets more with the next beat.
+# A host with fewer rows at hand gets more with the next batch.
 _LOW = 4
 # Of a host, when rows arrive in front of those at hand; an opened bundle or two must not make room for them.
 _MOST_ROWS = 64

@@ -20,9 +20,9 @@ Place = tuple[int, int]  # priority, arrival
 #: Before every row, and behind none: priorities begin at 0.
 NOWHERE: Place = (-1, -1)
 
-# Follows the place: of two members of one place the script must be able to name one (redis_scripts.APPLY).
+# Follows the place: of two members of one place the script must be able to name one (scripts.py.APPLY).
 _SINGLE, _BUNDLE, _AFTER_BOTH = b"\0", b"\1", b"\2"
-# Rows of a bundle: fewer are not worth the opening; more would be opened for nothing, since a beat takes one or two.
+# Rows of a bundle: fewer are not worth the opening; more would be opened for nothing, since a batch takes one or two.
 _LEAST, _MOST = 4, 32
 # Level 1 packs rows nearly as small as 6 in half the time (40 bytes a row, 1 µs).
 _LEVEL = 1

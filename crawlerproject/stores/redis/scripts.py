@@ -76,7 +76,7 @@ return 1
 """
 )
 
-# KEYS lease, behind; ARGV worker, token, token of a predecessor whose last beat is settled.
+# KEYS lease, behind; ARGV worker, token, token of a predecessor whose last batch is settled.
 SETTLE = script(
     """
 local h = redis.call('HMGET', KEYS[1], 'holder', 'token')
@@ -87,7 +87,7 @@ return 1
 )
 
 # KEYS seen, lives, quiet, activity, info, owners, done
-# ARGV worker, life, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
+# ARGV worker, incarnation, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
 # taken (comma), left
 # -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, rank, done
 REPORT = script(

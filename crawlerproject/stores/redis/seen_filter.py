@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-# Bits a key and bits set for each, when a layer is full: one new key in 400 is not told to be new.
+# Bits a key and bits set for each, when a layer is full: false-positive rate 1 in 400.
 _BITS = 16
 _PROBES = 4
 # Keys of the first layer; 128 KB.
@@ -31,7 +31,7 @@ class SeenFilter:
         self._coming: list[bytes] = []
 
     def begin(self, partition: int, keys: Iterable[bytes]) -> None:
-        """These are all keys of a partition; those that come are told from now on."""
+        """These are all keys of a partition; ``add`` brings those that follow."""
         self._coming += keys
         self._whole.add(partition)
 

@@ -1,4 +1,4 @@
-"""The frontier of a whole fleet looked at from outside: every partition, whoever holds it; nothing is changed."""
+"""The frontier of a whole fleet, read only: every partition, held by any worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ActiveWorker(NamedTuple):
 
     name: str
     seconds_ago: float  # that it said it, by the store's clock
-    info: dict[str, Any]  # partitions, quiet, life, pages, bytes, errors
+    info: dict[str, Any]  # partitions, quiet, incarnation, pages, bytes, errors
 
 
 class RedisView(RedisReader):

@@ -7,7 +7,7 @@ import uuid
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.redis.batch_scripts import BEGIN_LIFE
+from crawlerproject.stores.redis.batch_scripts import BEGIN
 from crawlerproject.stores.redis.client import SCHEMES
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import worker_keys
@@ -27,7 +27,7 @@ def fact_of_worker(folder: CrawlDir, url: str, name: str) -> bytes | None:
         raise OperatorError(f"{folder.worker} cannot be read ({error}); it names the worker.") from error
     link = RedisLink(url)
     try:
-        link.call(BEGIN_LIFE, list(keys[:3]), uuid.uuid4().hex)
+        link.call(BEGIN, list(keys[:3]), uuid.uuid4().hex)
         value: bytes | None = link.call("HGET", [keys.state], f"fact:{name}")
         return value
     finally:

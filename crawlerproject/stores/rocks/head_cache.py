@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-# Rows read beyond those asked for: at eight the look is a tenth of what a page costs the store (frontier_store.py).
+# Rows read beyond those asked for: at eight the look is a tenth of what a page costs the store (benchmarks).
 ROWS_AHEAD = 8
 # All rows kept. Hosts come in turn, so with too many of them to keep all, the ones that are in stay in: throwing the
 # oldest out would throw out each one just before its turn.
@@ -22,7 +22,7 @@ Row = tuple[bytes, bytes]  # queue key, packed row
 
 
 class QueueHeadCache:
-    """Bounded; told of every change of the queues."""
+    """Bounded; every change of the queues must be reported to it."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._rows: dict[str, list[Row]] = {}

@@ -9,8 +9,6 @@ import subprocess
 import threading
 from pathlib import Path
 
-import pytest
-
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.membership import RedisFleet
 from tests.crawls.fleet.fleets import SETTINGS
@@ -32,7 +30,6 @@ def fleet_command(seeds: Path, crawl: Path, hosts: Path, settings: dict[str, str
     return [*command[:at], "fleet", *command[at + 2 :], "--workers", "2", "--name", "w"]
 
 
-@pytest.mark.timeout(200)
 def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
     """One of two is killed: it comes back under its name. Ctrl-C: both end in good order, and so do we."""
     crawl = tmp_path / "crawl"

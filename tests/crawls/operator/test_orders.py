@@ -13,7 +13,7 @@ from tests.commands.crawled import scrapy
 from tests.crawls.operator.spoken_to import after, chain, crawling, log_of, moved_on, quick
 from tests.hostile.arena import arena, most_late_seconds
 from tests.stores.redis_servers import RedisServer
-from tests.web.waiting import wait_until
+from tests.web.waiting import busyness, wait_until
 
 
 def test_a_host_is_paused_over_a_kill_and_goes_on_when_it_is_let(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_workers_of_one_machine_obey_together(tmp_path: Path) -> None:
             whole = quick(folder, "pause")
             paused = time.time()
             quick(folder, "resume", "s0.test")
-            time.sleep(1.0)  # ten turns of each host: nothing is to come, so there is no event to wait for
+            time.sleep(busyness())  # ten turns of each host: nothing is to come, so there is no event to wait for
             assert [after(web, f"s{number}.test", paused) for number in range(3)] == [[]] * 3
             quick(folder, "resume")
             moved_on(web, "s0.test")

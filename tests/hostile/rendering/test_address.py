@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from crawlerproject.stores.logs.request_log import read_log
-from tests.hostile.arena import Arena, Asked, Crawled, Visit, answer, arena, page
+from tests.hostile.arena import Arena, Asked, Crawled, Visit, answer, arena
 from tests.web import zygote
 from tests.web.profiles.apps import shell
 
@@ -39,13 +39,10 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Arena, C
                 return answer(application(asked.host.partition(".")[0]).replace(b"PORT", b"%d" % web.port))
             return answer("{}", mime="application/json") if asked.path.endswith(".json") else None
 
-        def plain(asked: Asked) -> bytes | None:
-            return page(*(f"/{number}" for number in range(200)), text=f"plain {asked.path} " * 60)
-
         seeds = [web.site(name, app, SHARED) for name in APPS]
         for number in range(3):
             web.site(f"cdn{number}.test", app, SHARED)
-        seeds += [web.site("plain.test", plain, SHARED), web.innocent(pages=1000)]
+        seeds += [web.innocent(name="plain.test", address=SHARED), web.innocent(pages=1000)]
         settings = {"RENDER": "auto", "RENDER_MAX_IN_FLIGHT": "2", "PACE_IP_SECONDS": str(IP_SECONDS)}
         yield web, web.crawl(*seeds, settings=settings, until=lambda: enough(web))
 

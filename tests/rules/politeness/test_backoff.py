@@ -22,7 +22,7 @@ from crawlerproject.rules.politeness.backoff import (
     retry_after_seconds,
 )
 
-LIMITS = RestLimits()
+LIMITS = RestLimits(60.0, 86_400.0, 86_400.0)
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT, RFC 9110 5.6.7
 CAP = 86_400.0
 

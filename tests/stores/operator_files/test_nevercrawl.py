@@ -110,3 +110,14 @@ def test_without_an_interval_a_file_is_read_once(tmp_path: Path) -> None:
     assert kept.current(0).excludes("a.test")
     write(path, "b.test\n", 2)
     assert kept.current(1e9).excludes("a.test")
+
+
+def test_two_clocks_do_not_hide_a_change(tmp_path: Path) -> None:
+    """A worker's guard may be ahead of its frontier, whose clock is Redis's."""
+    path = tmp_path / "never.txt"
+    write(path, "a.test\n", 1)
+    lists = NeverCrawlLists([path], 1)
+    lists.current(5000)
+    write(path, "b.test\n", 2)
+    assert lists.current(100).excludes("b.test")
+    assert lists.current(5000) is lists.current(5000.9)

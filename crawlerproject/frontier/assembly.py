@@ -1,0 +1,60 @@
+"""Parts of the frontier as settings have them: the one module of this room that reads settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from crawlerproject.config.pace import preset_of, rest_limits_of
+from crawlerproject.config.values import list_of
+from crawlerproject.frontier.gates import Gates, GateSettings, NeverCrawl
+from crawlerproject.frontier.learned.traps import TrapModel
+from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.rules.url.ip_addresses import AddressRules
+from crawlerproject.rules.url.scope import Patterns, Scope
+from crawlerproject.stores.operator_files.host_pace import HostPaceFile
+from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
+from crawlerproject.stores.operator_files.user_settings import user_path
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
+    """The scope of a crawl with these settings, ``-a scope=``, host keys of seeds, and patterns."""
+    return Scope(
+        mode,
+        seed_hosts,
+        max_depth=settings.getint("SCOPE_MAX_DEPTH"),
+        max_url_length=settings.getint("SCOPE_MAX_URL_LENGTH"),
+        patterns=patterns,
+    )
+
+
+def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, traps: TrapModel | None = None) -> Gates:
+    """The gates of a crawl with these settings."""
+    return Gates(
+        scope,
+        never_crawl,
+        AddressRules(list_of(settings, "FETCH_ALLOW_NETWORKS")),
+        GateSettings(
+            settings.getint("SCOPE_MAX_URLS_PER_HOST"),
+            list_of(settings, "SKIP_EXTENSIONS"),
+            settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
+            settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
+            hubs=bool(settings.getint("WEBSUB_PORT")),
+        ),
+        traps,
+    )
+
+
+def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
+    """The lists that a crawl with these settings honours: the project's, and the operator's own."""
+    paths = [settings.get("NEVERCRAWL_FILE"), user_path(settings.get("NEVERCRAWL_USER_FILE") or "")]
+    return NeverCrawlLists(paths, settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+
+
+def politeness_of(settings: BaseSettings, *, max_failures: int) -> HostPoliteness:
+    """By the PACE_* and BACKOFF_* settings; ``max_failures`` in a row park a host. Raises OperatorError."""
+    paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
+    return HostPoliteness(preset_of(settings), rest_limits_of(settings), max_failures=max_failures, paces=paces)

@@ -1,0 +1,133 @@
+"""The guarded download handler: what it lets through, and what it adds to an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+
+from crawlerproject.fetch.exchange import exchange_of
+from crawlerproject.fetch.handler import CrawlerDownloadHandler
+from crawlerproject.guard.guard import guard_of
+from crawlerproject.guard.refusal import Refused
+from crawlerproject.reasons import Reason
+from crawlerproject.render.handler import RenderingDownloadHandler
+from crawlerproject.rules.robots import policy
+from crawlerproject.settings import OURS
+from crawlerproject.wire import Wire
+from tests.exchanges import under_lease
+
+RULES = b"User-agent: *\nDisallow: /no\n"
+
+
+class Below:
+    """The network: every site has RULES."""
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+
+    async def download(self, handler: CrawlerDownloadHandler, request: Request) -> Response:
+        """In the place of our HTTP client."""
+        self.asked.append(request)
+        exchange_of(request).wire = Wire(ip="192.0.2.1")
+        return Response(request.url, body=RULES if request.url.endswith("/robots.txt") else b"page")
+
+    @property
+    def urls(self) -> list[str]:
+        """What was asked for."""
+        return [request.url for request in self.asked]
+
+
+@pytest.fixture
+def below(monkeypatch: pytest.MonkeyPatch) -> Below:
+    """What the handler meets instead of the network."""
+    made = Below()
+
+    async def download(handler: CrawlerDownloadHandler, request: Request) -> Response:
+        return await made.download(handler, request)
+
+    monkeypatch.setattr(CrawlerDownloadHandler, "download_request", download)
+    return made
+
+
+@pytest.fixture
+def handler(tmp_path: Path, below: Below) -> RenderingDownloadHandler:
+    """One that has no pause between requests, and a list of one domain."""
+    (tmp_path / "never.txt").write_text("never.test\n")
+    given: dict[str, Any] = {
+        "NEVERCRAWL_FILE": str(tmp_path / "never.txt"), "NEVERCRAWL_USER_FILE": "", "PACE_PRESET": "mirror",
+        "PACE_MIN_SECONDS": 0, "PACE_START_SECONDS": 0, "PACE_PER_IP": False,
+    }  # fmt: skip
+    crawler = get_crawler(settings_dict=OURS | given)
+    crawler._apply_settings()
+    return RenderingDownloadHandler.from_crawler(crawler)
+
+
+def leased(handler: RenderingDownloadHandler, url: str, host: str, *, robots: bool = False) -> Request:
+    """A request as the scheduler hands it out."""
+    lease: Any = SimpleNamespace(
+        row=SimpleNamespace(host=host), address="192.0.2.1", delay_seconds=5.0, is_render=False, is_robots=robots
+    )
+    request = under_lease(Request(url), lease)
+    guard_of(handler.crawler).lease(request, lease)
+    return request
+
+
+def download(handler: RenderingDownloadHandler, *requests: Request) -> list[Reason | None]:
+    """Why each is refused, one after the other; None: it was answered."""
+
+    async def one(request: Request) -> Reason | None:
+        try:
+            await handler.download_request(request)
+        except Refused as refusal:
+            return refusal.reason
+        return None
+
+    async def all_of_them() -> list[Reason | None]:
+        return [await one(request) for request in requests]
+
+    return asyncio.run(all_of_them())
+
+
+def test_a_lease_is_sent_as_it_is(handler: RenderingDownloadHandler, below: Below) -> None:
+    """The frontier has judged it: no robots.txt is asked for. A second at once is the pace guard's."""
+    first = leased(handler, "http://a.test/no", "a.test")
+    again = leased(handler, "http://a.test/again", "a.test")
+    assert download(handler, first, again) == [None, Reason.PACE_GUARD]
+    assert below.asked == [first]
+
+
+def test_a_lease_to_a_host_that_was_excluded_since_is_refused(handler: RenderingDownloadHandler, below: Below) -> None:
+    """NeverCrawl is asked below every middleware, at the last moment."""
+    assert download(handler, leased(handler, "http://www.never.test/", "www.never.test")) == [Reason.NEVERCRAWL]
+    assert below.asked == []
+
+
+def test_another_request_is_judged_first(handler: RenderingDownloadHandler, below: Below) -> None:
+    """A copy of a leased one included: robots.txt once, then the page; and its exchange tells what crossed the wire."""
+    request = leased(handler, "http://a.test/no", "a.test").replace(url="http://a.test/yes")
+    forbidden, never = Request("http://a.test/no/x"), Request("http://never.test/")
+    assert download(handler, request, forbidden, never) == [None, Reason.ROBOTS, Reason.NEVERCRAWL]
+    assert below.urls == ["http://a.test/robots.txt", "http://a.test/yes"]
+    wire = exchange_of(request).wire
+    assert wire is not None
+    assert wire.ip == "192.0.2.1"
+
+
+def test_a_large_robots_txt_of_a_crawl_is_read_at_once(
+    handler: RenderingDownloadHandler, below: Below, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a thread: the frontier then finds it parsed."""
+    body = RULES + b"".join(b"Disallow: /x%d\n" % number for number in range(5_000))
+    monkeypatch.setitem(globals(), "RULES", body)
+    policy._parsed.cache_clear()
+    assert download(handler, leased(handler, "http://a.test/robots.txt", "a.test", robots=True)) == [None]
+    assert policy._parsed.cache_info().misses == 1
+    policy.parse_robots(body, guard_of(handler.crawler).robots.token)
+    assert policy._parsed.cache_info().hits == 1
