@@ -148,8 +148,10 @@ DOWNLOAD_HANDLERS = {
 # The chain, in the order in which a request passes it. Scrapy's redirects and retries would ask a host again at once,
 # past the workbench.
 DOWNLOADER_MIDDLEWARES = {
+    "crawlerproject.middlewares.nevercrawl.NeverCrawlMiddleware": 20,
     "crawlerproject.middlewares.filetypes.FileTypesMiddleware": 30,
     "crawlerproject.middlewares.triage.TriageMiddleware": 50,
+    "crawlerproject.middlewares.pace.PaceMiddleware": 900,
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "scrapy.downloadermiddlewares.httpauth.HttpAuthMiddleware": None,

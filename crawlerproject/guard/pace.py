@@ -153,8 +153,18 @@ class PaceGuard:
         )
         self.politeness.after(host, outcome, now, self._rng)
 
+    async def until_free(self, request: Request) -> None:
+        """Wait until host and address are free, without taking their turn."""
+        await self._free(request)
+
     async def _wait(self, request: Request, floor_seconds: float) -> None:
-        """Until host and address are free. Between the last look and ``_enter`` nothing else can run."""
+        self._enter(request, await self._free(request, floor_seconds))
+
+    async def _free(self, request: Request, floor_seconds: float | None = None) -> _Ticket:
+        """Until host and address are free; ``floor_seconds`` None: by the last one known.
+
+        Nothing else runs between the last look and the caller's next step.
+        """
         key = host_key(request.url)
         name = host_name(key)
         found = await self._address(name)
@@ -164,13 +174,13 @@ class PaceGuard:
             host = clock.hosts.get(key)
             if host is None:
                 host = clock.hosts[key] = Host(key, self.politeness.start_delay_seconds)
-            host.floor_seconds = floor_seconds
+            if floor_seconds is not None:
+                host.floor_seconds = floor_seconds
             ticket = _Ticket(name, found or clock.address, self.politeness.delay_seconds(host) * stretch, host)
             wait = self._wait_seconds(ticket, self.clock())
             if wait is not None and wait <= 0:
-                break
+                return ticket
             await self._some(ticket, wait)
-        self._enter(request, ticket)
 
     async def _wait_for_others(self, request: Request, ticket: _Ticket) -> None:
         """A lease whose host or address a spider's own request has asked meanwhile: its promise counts from there."""

@@ -1,1 +1,1 @@
-"""Downloader middlewares. What must hold whatever a spider's settings say is not here but in ``guard/``."""
+"""Downloader middlewares: they decide early. What must hold whatever a spider's settings say is in ``guard/``."""
