@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
-        *("reading", "parse", "frontier.discovered", "frontier.lease", "rules"),
+        *("reading", "parse", "frontier.discovered", "frontier.lease", "rules", "runtime.stats"),
         *("stores.protocols", "items", "reasons", "wire"),
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
@@ -30,9 +30,23 @@ MAY_IMPORT = {
         *("middlewares", "reading", "parse", "guard", "frontier", "fetch", "config", "stores", "rules", "runtime"),
         *("items", "errors", "reasons"),
     ),
+    # What a page passes at its end, from the crawl's own hand.
+    "pipelines": ("pipelines", "frontier", "stores", "rules", "runtime", "items", "errors", "reasons"),
     # One running crawl. The rooms of Scrapy's other components are built on it, and find its parts by their type.
     "crawl": (
-        *("crawl", "middlewares", "reading", "parse", "guard", "fleet", "frontier", "inspection", "hooks", "reports"),
+        *(
+            "crawl",
+            "pipelines",
+            "middlewares",
+            "reading",
+            "parse",
+            "guard",
+            "fleet",
+            "frontier",
+            "inspection",
+            "hooks",
+            "reports",
+        ),
         *("fetch", "config", "settings", "stores", "rules", "runtime", "items", "errors", "reasons", "__version__"),
     ),
     "reports": ("reports", "stores", "rules", "errors", "reasons", "wire"),

@@ -5,20 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.frontier.gates import NeverCrawl
 from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.stats import Stats
 from crawlerproject.stores.operator_files.control import Pauses
 
 logger = logging.getLogger(__name__)
-
-
-class Stats(Protocol):
-    """Scrapy's collector of statistics, as far as a crawl needs it."""
-
-    def inc_value(self, key: str, count: int = 1) -> None: ...
 
 
 class Run:

@@ -10,7 +10,6 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from crawlerproject.crawl.completion.comparison import Comparison
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.dispatch import LeaseDispatch
@@ -26,6 +25,7 @@ from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.middlewares.leased import LeasedExchange
+from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.runtime.services import services_of
 
@@ -97,10 +97,8 @@ class FrontierScheduler:
         crawl, run, session = self.crawl, self.crawl.run, self.crawl.session
         self.under_way = UnderWay()
         intake = Intake(session, run, self.wake)
-        comparison = Comparison(session.learned.duplicates, crawl.poison, run.stats)
-        self.pipeline = PagePipeline(
-            comparison, intake, session.pages, crawl.poison, self.under_way, spider.count_error
-        )
+        dedup = DedupPipeline(session.learned.duplicates, crawl.poison, run.stats)
+        self.pipeline = PagePipeline(dedup, intake, session.pages, crawl.poison, self.under_way, spider.count_error)
         self.websub = WebSub(session.subscriptions, intake, run)
         embeds = SubrequestAnswers(self.pipeline)
         requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
-from crawlerproject.crawl.completion.page_archive import PageArchive
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
 from crawlerproject.crawl.membership import Membership, Store, membership_of
@@ -17,6 +16,7 @@ from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.start.resume import Resumed, resume
 from crawlerproject.frontier.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
+from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -102,7 +102,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
     frontier = parts.frontier_of(settings, hosts, gates, folder.ranked_linked)
     learned = parts.learned_of(settings, store, frontier, traps, totals)
-    records = PageArchive(archive, frontier, learned.duplicates)
+    records = WarcPipeline(archive, frontier, learned.duplicates)
     troubles = Troubles(resumed.hosts)
     session = Session(
         member,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.rules.page.page import PageFacts
+    from crawlerproject.runtime.stats import Stats
     from crawlerproject.stores.protocols import QueuedPage
 
 logger = logging.getLogger(__name__)
@@ -54,12 +55,6 @@ class Unmarked:
     def reading(self, row: QueuedPage) -> AbstractContextManager[object]:
         """Mark nothing."""
         return nullcontext()
-
-
-class Stats(Protocol):
-    """Scrapy's statistics, as far as reading needs them."""
-
-    def inc_value(self, key: str, count: int = 1) -> None: ...
 
 
 class PageReader:

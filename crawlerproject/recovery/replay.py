@@ -10,7 +10,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from crawlerproject.crawl import assembly as parts
-from crawlerproject.crawl.completion.page_archive import remember
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
@@ -23,6 +22,7 @@ from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import robots_row
 from crawlerproject.frontier.workbench import Stage
+from crawlerproject.pipelines.warc import remember
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable
 from crawlerproject.rules.revisits.history import History

@@ -14,7 +14,6 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.spiders import Spider
 from twisted.python.failure import Failure
 
-from crawlerproject.crawl.completion.comparison import Comparison
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.under_way import UnderWay
@@ -22,6 +21,7 @@ from crawlerproject.crawl.websub import WebSub
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Ending
 from crawlerproject.middlewares.leased import lease_in
+from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.rules.feeds.feeds import Feed
@@ -56,7 +56,7 @@ class Line(Bench):
         self.ended: list[Ending] = []
         self.asked_hubs: list[Any] = []
         self.pipeline = PagePipeline(
-            Comparison(self.session.learned.duplicates, self.poison, self.stats),
+            DedupPipeline(self.session.learned.duplicates, self.poison, self.stats),
             self.intake,
             self.session.pages,
             self.poison,

@@ -16,13 +16,13 @@ from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.stores.protocols import FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.completion.page_archive import Records
     from crawlerproject.crawl.progress.troubles import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Ending, Fetch
+    from crawlerproject.pipelines.warc import Records
     from crawlerproject.stores.archive.archive import Written
 
 

@@ -16,11 +16,11 @@ from crawlerproject.reasons import Reason
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from crawlerproject.crawl.completion.comparison import Comparison
     from crawlerproject.crawl.completion.pages import PageCompletion
     from crawlerproject.crawl.intake import Intake
     from crawlerproject.crawl.under_way import UnderWay
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.pipelines.dedup import DedupPipeline
     from crawlerproject.stores.poison import Poison
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class PagePipeline:
 
     def __init__(
         self,
-        comparison: Comparison,
+        dedup: DedupPipeline,
         intake: Intake,
         completion: PageCompletion,
         poison: Poison,
@@ -39,7 +39,7 @@ class PagePipeline:
         count_error: Callable[[], None],
     ) -> None:
         """``count_error`` is called after each error of our own."""
-        self._comparison = comparison
+        self._dedup = dedup
         self._intake = intake
         self._completion = completion
         self._poison = poison
@@ -51,7 +51,7 @@ class PagePipeline:
         """Compare, archive and end a page. An error of our own leaves its row queued; many in a row stop the crawl."""
         self._under_way.answered(ending.lease)
         try:
-            await self._comparison.compare(ending)
+            await self._dedup.process_item(ending)
             if not ending.lease.ended:
                 self._finish(ending)
         except Exception:

@@ -13,12 +13,12 @@ from crawlerproject.stores.archive.plain_responses import PlainResponse
 from crawlerproject.stores.protocols import FLAG_STRANGER
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.completion.page_archive import Records
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learners import Learners
     from crawlerproject.frontier.lease import Lease
     from crawlerproject.items import Ending, Render
+    from crawlerproject.pipelines.warc import Records
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
 

@@ -1,4 +1,4 @@
-"""Every lease's Page, from the comparison to the end of the lease, whatever goes wrong on the way."""
+"""Every lease's Page, from the dedup to the end of the lease, whatever goes wrong on the way."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from crawlerproject.crawl.completion.comparison import Comparison
 from crawlerproject.crawl.completion.long_pages import MOST_AT_ONCE
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.poison import Poison
@@ -33,10 +33,8 @@ class Line(Bench):
         self.poison = Poison(self.folder, self.now)
         self.under_way = UnderWay()
         self.intake = Intake(self.session, self.run, self._wake)
-        comparison = Comparison(self.session.learned.duplicates, self.poison, self.stats)
-        self.pipeline = PagePipeline(
-            comparison, self.intake, self.session.pages, self.poison, self.under_way, self._count
-        )
+        dedup = DedupPipeline(self.session.learned.duplicates, self.poison, self.stats)
+        self.pipeline = PagePipeline(dedup, self.intake, self.session.pages, self.poison, self.under_way, self._count)
 
     def _wake(self) -> None:
         self.woken += 1

@@ -5,27 +5,34 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import NotConfigured
+
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.items import Compared, FailedRender, FetchedPage
+from crawlerproject.pipelines import NOT_FOR_SCRAPY
 from crawlerproject.rules.archive.warc_records import payload_digest
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.stores.protocols import Fingerprint
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.run import Stats
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
     from crawlerproject.items import Ending, PageText
     from crawlerproject.rules.url.urls import Address
+    from crawlerproject.runtime.stats import Stats
     from crawlerproject.stores.poison import Poison
     from crawlerproject.stores.protocols import QueuedPage
 
 _LINKS_AT_A_TIME = 5_000  # five milliseconds
 
 
-class Comparison:
+class DedupPipeline:
     """Marks exact, declared (rel=canonical) and near duplicates; their links are followed later than others'."""
 
     def __init__(self, duplicates: DuplicateIndex, poison: Poison, stats: Stats) -> None:
@@ -34,18 +41,24 @@ class Comparison:
         self._stats = stats
         self._budget = LoopBudget()
 
-    async def compare(self, ending: Ending) -> None:
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only a crawl makes one. Raises NotConfigured."""
+        raise NotConfigured(NOT_FOR_SCRAPY)
+
+    async def process_item(self, ending: Ending) -> Ending:
         """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop."""
         await self._budget.room()
         outcome = ending.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
-            return
+            return ending
         with self._poison.reading(ending.lease.row):
             payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
             ending.compared = self._compared(ending.lease.row, payload, outcome.text)
         self._note(ending)
         if ending.compared.duplicate is not None:
             await _queue_behind(ending)
+        return ending
 
     def _compared(self, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
         fingerprint = text.fingerprint if text.fingerprinted else text_fingerprint(text.text)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.crawl.completion.comparison import Comparison
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.items import Ending
+from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.poison import Poison
 from crawlerproject.stores.protocols import QueuedPage
@@ -28,9 +28,9 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def compared(bench: Bench, page: Ending) -> Ending:
-    """The page after its comparison."""
-    comparison = Comparison(bench.session.learned.duplicates, Poison(bench.folder, bench.now), bench.stats)
-    asyncio.run(comparison.compare(page))
+    """The page after its dedup."""
+    dedup = DedupPipeline(bench.session.learned.duplicates, Poison(bench.folder, bench.now), bench.stats)
+    asyncio.run(dedup.process_item(page))
     return page
 
 
@@ -114,7 +114,7 @@ def test_the_page_is_marked_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(poison, "reading", marking)
     lease = bench.page_lease()
-    comparison = Comparison(bench.session.learned.duplicates, poison, bench.stats)
-    asyncio.run(comparison.compare(page_of(lease, bench.now, text=TEXT)))
+    dedup = DedupPipeline(bench.session.learned.duplicates, poison, bench.stats)
+    asyncio.run(dedup.process_item(page_of(lease, bench.now, text=TEXT)))
 
     assert marked == [lease.row.url]

@@ -1,10 +1,13 @@
-"""A page's place in the archive: its capture, or what the browser made of it, and what later pages may refer to."""
+"""Writes pages to the WARC files: the capture, or what the browser made of it, and what later pages may refer to."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from scrapy.exceptions import NotConfigured
+
 from crawlerproject.items import FailedRender, FetchedPage, RenderedPage
+from crawlerproject.pipelines import NOT_FOR_SCRAPY
 from crawlerproject.rules.archive.payload_type import SAMPLE_BYTES
 from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original, payload_digest
@@ -12,6 +15,10 @@ from crawlerproject.stores.archive.archive import Written, exchange_of
 from crawlerproject.stores.protocols import Fingerprint
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.duplicates import DuplicateIndex
     from crawlerproject.items import Ending, Fetch, Rendered
@@ -30,7 +37,7 @@ class Records(Protocol):
         """Record one attempt."""
 
 
-class PageArchive:
+class WarcPipeline:
     """``Records`` in the crawl's archive and request log."""
 
     def __init__(self, archive: Archive, frontier: Frontier, duplicates: DuplicateIndex) -> None:
@@ -38,6 +45,11 @@ class PageArchive:
         self._frontier = frontier
         self._duplicates = duplicates
         self.log = archive.attempt
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only a crawl makes one. Raises NotConfigured."""
+        raise NotConfigured(NOT_FOR_SCRAPY)
 
     def write(self, ending: Ending) -> Written | None:
         """Archive a page; StorageError when there is no room, and nothing has changed then."""

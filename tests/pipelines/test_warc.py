@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawlerproject.crawl.completion.page_archive import PageArchive
 from crawlerproject.items import Ending, FailedFetch
+from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.reasons import Reason
 from crawlerproject.stores.protocols import FLAG_HUB
 from tests.crawl.sessions import HOST, Bench, page_of
@@ -22,9 +22,9 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-def records(bench: Bench) -> PageArchive:
+def records(bench: Bench) -> WarcPipeline:
     """The session's own."""
-    return PageArchive(bench.session.archive, bench.frontier, bench.session.learned.duplicates)
+    return WarcPipeline(bench.session.archive, bench.frontier, bench.session.learned.duplicates)
 
 
 def test_nothing_received_is_nothing_archived(bench: Bench) -> None:
