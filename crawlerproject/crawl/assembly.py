@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.progress.totals import TotalsBook
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.gates import Gates, NeverCrawl
-    from crawlerproject.frontier.holds import Holds
+    from crawlerproject.frontier.hosts.holds import Holds
     from crawlerproject.frontier.ownership import HostOwnership
     from crawlerproject.stores.protocols import ContentStore, FrontierStore
 

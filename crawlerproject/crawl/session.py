@@ -14,7 +14,7 @@ from crawlerproject.crawl.membership import Membership, Store, membership_of
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.start.resume import Resumed, resume
-from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.rules.limits import limits_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import LEFT_ALONE
+from crawlerproject.frontier.hosts.holds import LEFT_ALONE
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease

@@ -15,8 +15,8 @@ from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from crawlerproject.frontier.hosts.domain_turns import DomainTurns
-from crawlerproject.frontier.ip_clocks import IN_LINE, IpClocks
-from crawlerproject.frontier.timer_heap import TimerHeap
+from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
+from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 
 # Entries of the heap that one question may go through without finding a turn: some 10 ms.
 _LOOKED_THROUGH = 2_000

@@ -17,7 +17,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, never_crawl_of, scope_of
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.known_seeds import KnownSeeds
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.inspection.why import Stops, Why

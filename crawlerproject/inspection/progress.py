@@ -30,13 +30,11 @@ class Progress(NamedTuple):
     standing: tuple[str, ...] = ()  # why nothing moves, a line each; () while something does
 
 
-def render_line(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> str:
-    """The one line of a log; the rate is taken over the ``elapsed_seconds`` since ``previous``."""
-    return " · ".join(render_lines(progress, previous, elapsed_seconds))
-
-
 def render_lines(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> list[str]:
-    """The same in lines for a panel: what was done, by whom, what is left, and why nothing moves."""
+    """The lines of a panel; the log joins them: what was done, by whom, what is left, and why nothing moves.
+
+    The rate is that of the ``elapsed_seconds`` since ``previous``.
+    """
     rate = f"{_rate(progress, previous, elapsed_seconds):.1f} pages/s"
     if progress.ceiling_per_second is not None:
         rate += f" (politeness allows {progress.ceiling_per_second:.1f} now)"

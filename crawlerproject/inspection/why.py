@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.learned.certificates import BadCertificate
 from crawlerproject.frontier.learned.host_facts import stored_fact

@@ -81,11 +81,6 @@ def pack_place_of(priority: int, arrival: int) -> bytes:
     return _PLACE.pack(priority, arrival)
 
 
-def unpack_member(host: str, member: bytes) -> QueuedPage:
-    """The row that was packed as its place and then ``pack_queued``."""
-    return unpack_queued(host, member[:PLACE_BYTES], member[PLACE_BYTES:])
-
-
 def place_after(prefix: bytes, priority: int, arrival: int) -> bytes:
     """The smallest key that sorts behind the row at this place."""
     return prefix + _PLACE.pack(priority, arrival) + b"\0"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from crawlerproject.inspection.progress import Progress, render_line, render_lines
+from crawlerproject.inspection.progress import Progress, render_lines
 
 PROGRESS = Progress(
     pages=1204,
@@ -20,6 +20,11 @@ PROGRESS = Progress(
     eta_seconds=130.0,
     paused="",
 )
+
+
+def render_line(progress: Progress, previous: Progress | None, elapsed_seconds: float) -> str:
+    """The log's line."""
+    return " · ".join(render_lines(progress, previous, elapsed_seconds))
 
 
 def test_the_line_says_everything() -> None:

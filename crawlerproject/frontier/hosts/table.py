@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.known import KnownHosts
 from crawlerproject.frontier.hosts.name_ports import PortsOfNames

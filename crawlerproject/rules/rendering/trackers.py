@@ -7,8 +7,6 @@ that a page is built of: a maintained list of 70,000 rules would block more, at 
 
 from __future__ import annotations
 
-LIST_DATE = "2026-11-21"
-
 TRACKERS = frozenset(
     """
     2mdn.net 33across.com acuityplatform.com addthis.com addtoany.com adform.net adition.com adjust.com

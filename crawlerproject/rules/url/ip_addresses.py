@@ -59,11 +59,6 @@ class AddressRules:
         self._allow: tuple[_Network, ...] = tuple(ip_network(block.strip(), strict=False) for block in allow)
         self._judged = lru_cache(maxsize=_KEPT)(self._judge)
 
-    @property
-    def only_public(self) -> bool:
-        """Whether nothing but public addresses is allowed."""
-        return not self._allow
-
     def refuses(self, ip: str) -> bool:
         """Whether ``ip`` must not be connected to; what is no IP address is refused."""
         return self._judged(ip)

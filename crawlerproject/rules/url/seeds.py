@@ -34,11 +34,6 @@ class Seeds(NamedTuple):
     options: dict[str, str]  # by the seed's URL: ``key=value``, separated by blanks; seeds that have any
 
 
-def read_seeds(text_lines: Iterable[str]) -> tuple[list[Address], list[BadSeed]]:
-    """As ``seeds_of``, without what lines say beside their URLs."""
-    return seeds_of(text_lines)[:2]
-
-
 def seeds_of(text_lines: Iterable[str]) -> Seeds:
     """One URL a line, options behind it; blank lines and ``#`` comments are skipped. Raises BadOption.
 

@@ -1,12 +1,12 @@
 """rules/seeds: one URL a line, comments, bare hosts, and what is wrong with the rest."""
 
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.seeds import BadSeed, read_seeds
+from crawlerproject.rules.url.seeds import BadSeed, seeds_of
 
 
 def test_lines() -> None:
     """Blank lines and comments are skipped, a fragment is no comment, a page is named once."""
-    seeds, problems = read_seeds(
+    seeds, problems, _ = seeds_of(
         ["\ufeff# mine\n", "\n", "http://example.org/a#frag  # why\r\n", "http://EXAMPLE.org/a\n", "  # x\n"]
     )
     assert [seed.url for seed in seeds] == ["http://example.org/a"]
@@ -15,7 +15,7 @@ def test_lines() -> None:
 
 def test_bare_hosts_are_https() -> None:
     """A name without a scheme is asked over https, with its port and path."""
-    seeds, _ = read_seeds(["example.org", "\ufeffexample.org:8443/x?y", "localhost:80", "bücher.example"])
+    seeds, *_ = seeds_of(["example.org", "\ufeffexample.org:8443/x?y", "localhost:80", "bücher.example"])
     assert [seed.url for seed in seeds] == [
         "https://example.org/",
         "https://example.org:8443/x?y",
@@ -26,7 +26,7 @@ def test_bare_hosts_are_https() -> None:
 
 def test_problems_name_the_line() -> None:
     """A line that is no address of ours is reported, and the others still count."""
-    seeds, problems = read_seeds(
+    seeds, problems, _ = seeds_of(
         ["ftp://example.org/", "nonsense", "http://", "mailto:a@example.org", "http://ok.example/"]
     )
     assert [seed.host for seed in seeds] == ["ok.example"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
-from crawlerproject.frontier.ip_clocks import IN_LINE, IpClocks
+from crawlerproject.frontier.hosts.ip_clocks import IN_LINE, IpClocks
 from crawlerproject.frontier.workbench import HostClock
 
 IP = "192.0.2.1"

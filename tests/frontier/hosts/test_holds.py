@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from crawlerproject.frontier.holds import Holds
+from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.hosts.host import LIMITED, PAUSED, Host
 from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.inspection.host_state import host_state

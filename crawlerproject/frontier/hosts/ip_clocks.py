@@ -8,7 +8,7 @@ from math import inf
 from typing import Generic, Protocol, TypeVar
 
 from crawlerproject.frontier.hosts.domain_turns import BACK_AFTER_SECONDS, LINE
-from crawlerproject.frontier.timer_heap import TimerHeap
+from crawlerproject.frontier.hosts.timer_heap import TimerHeap
 
 IN_LINE = inf
 # How far apart hosts that find no place in an address's line come back at least, where addresses have no pause.
