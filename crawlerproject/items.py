@@ -207,6 +207,11 @@ class Ending:
         return cls(lease, outcome, (), [])
 
     @property
+    def url(self) -> str:
+        """Of the page, as it was asked for."""
+        return self.lease.row.url
+
+    @property
     def changed(self) -> Changed:
         """Known pages that have changed, by the word of this one."""
         return self.outcome.changed if isinstance(self.outcome, FetchedPage) else ()
