@@ -28,7 +28,7 @@ class CommitLoop(CrawlTask):
         only_in_a_crawl(crawler)
         return cls(crawler, crawler.settings.getfloat("COMMIT_SECONDS"))
 
-    async def beat(self, scheduler: FrontierScheduler) -> bool:
+    async def tick(self, scheduler: FrontierScheduler) -> bool:
         """One commit; what stops it pauses or ends the crawl."""
         run = scheduler.crawl.run
         try:

@@ -27,17 +27,17 @@ def only_in_a_crawl(crawler: Crawler) -> None:
 
 
 class CrawlTask:
-    """Calls ``beat`` while the crawl runs, the first time after a pause; its errors are logged and stop nothing."""
+    """Calls ``tick`` while the crawl runs, the first time after a pause; its errors are logged and stop nothing."""
 
-    def __init__(self, crawler: Crawler, beat_seconds: float) -> None:
+    def __init__(self, crawler: Crawler, tick_seconds: float) -> None:
         """From the engine's start to its stop, if the frontier is the scheduler."""
         self._crawler = crawler
-        self._beat_seconds = beat_seconds
+        self._tick_seconds = tick_seconds
         self._task: asyncio.Task[None] | None = None
         crawler.signals.connect(self.engine_started, signal=signals.engine_started)
         crawler.signals.connect(self.cancel, signal=signals.engine_stopped)
 
-    async def beat(self, scheduler: FrontierScheduler) -> bool:
+    async def tick(self, scheduler: FrontierScheduler) -> bool:
         """One look; False ends the task."""
         raise NotImplementedError
 
@@ -61,10 +61,10 @@ class CrawlTask:
     async def _run(self, scheduler: FrontierScheduler) -> None:
         going_on = True
         while going_on:
-            await asyncio.sleep(self._beat_seconds)
+            await asyncio.sleep(self._tick_seconds)
             if scheduler.crawl.run.closed:
                 return
             try:
-                going_on = await self.beat(scheduler)
+                going_on = await self.tick(scheduler)
             except Exception:
                 logger.exception("%s failed", type(self).__name__)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-_BEAT_SECONDS = 1.0
+_TICK_SECONDS = 1.0
 
 
 class Hooks(CrawlTask):
     """Looks once a second; the end's event is delivered before the process exits."""
 
     def __init__(self, crawler: Crawler, hook: Hook, silent_seconds: float) -> None:
-        super().__init__(crawler, _BEAT_SECONDS)
+        super().__init__(crawler, _TICK_SECONDS)
         self._delivery = Delivery(hook)
         self._watch = Watch(silent_seconds)
 
@@ -55,7 +55,7 @@ class Hooks(CrawlTask):
         last = self._event(scheduler, "ended", reason) if scheduler is not None else None
         await asyncio.to_thread(self._delivery.close, last)
 
-    async def beat(self, scheduler: FrontierScheduler) -> bool:
+    async def tick(self, scheduler: FrontierScheduler) -> bool:
         """Send what has happened since the last look."""
         self._look(scheduler)
         return True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-_BEAT_SECONDS = 0.01  # what a hold is measured to; a thousandth of the processor
+_TICK_SECONDS = 0.01  # what a hold is measured to; a thousandth of the processor
 HELD, WORKED = "loop/longest_hold_seconds", "loop/longest_work_seconds"
 
 
@@ -62,8 +62,8 @@ class LoopLatency:
             self._timer.cancel()
 
     def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._due, self._worked = time.monotonic() + _BEAT_SECONDS, time.thread_time()
-        self._timer = loop.call_later(_BEAT_SECONDS, self._ring, loop)
+        self._due, self._worked = time.monotonic() + _TICK_SECONDS, time.thread_time()
+        self._timer = loop.call_later(_TICK_SECONDS, self._ring, loop)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._closed():

@@ -28,14 +28,14 @@ _LEFT = {
     LIMITED: "Hosts that have had as much as they may have: {hosts} (scrapy hosts); a higher limit lets them go on.",
 }
 # A look is two calls of the system: 20 µs.
-_BEAT_SECONDS = 0.5
+_TICK_SECONDS = 0.5
 
 
 class Orders(CrawlTask):
     """Pauses and resumes, takes in seeds, and ends a crawl that has reached a limit."""
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler, _BEAT_SECONDS)
+        super().__init__(crawler, _TICK_SECONDS)
         self._stopping = False
 
     @classmethod
@@ -63,7 +63,7 @@ class Orders(CrawlTask):
         if scheduler.crawl.control.added():
             raise DontCloseSpider
 
-    async def beat(self, scheduler: FrontierScheduler) -> bool:
+    async def tick(self, scheduler: FrontierScheduler) -> bool:
         """One look at limits, pauses and added seeds."""
         try:
             await self._look(scheduler)

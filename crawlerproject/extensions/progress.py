@@ -46,7 +46,7 @@ RATE_SECONDS = 10.0  # the live rate is a mean over this: shorter jumps about, l
 class Display(Protocol):
     """Where the lines go."""
 
-    beat_seconds: float
+    tick_seconds: float
 
     def start(self) -> None: ...
 
@@ -56,10 +56,10 @@ class Display(Protocol):
 
 
 class LogDisplay:
-    """One INFO line a beat."""
+    """One INFO line a tick."""
 
-    def __init__(self, beat_seconds: float) -> None:
-        self.beat_seconds = beat_seconds
+    def __init__(self, tick_seconds: float) -> None:
+        self.tick_seconds = tick_seconds
 
     def start(self) -> None:
         """Nothing to open."""
@@ -77,7 +77,7 @@ class LiveDisplay:
 
     def __init__(self, title: str, folder: CrawlDir | None = None) -> None:
         """``folder``: of the crawl that is summed up at its end."""
-        self.beat_seconds = LIVE_SECONDS
+        self.tick_seconds = LIVE_SECONDS
         self._title = title
         self._folder = folder
         self._lines: list[str] = []
@@ -124,14 +124,14 @@ class LiveDisplay:
 
 
 class ProgressExtension:
-    """Asks the scheduler at each beat how the crawl stands, and shows it."""
+    """Asks the scheduler at each tick how the crawl stands, and shows it."""
 
     def __init__(self, progress: Callable[[], Progress | None], display: Display, rate_seconds: float) -> None:
         self._progress = progress
         self._display = display
         self._rate_seconds = rate_seconds
         self._history: deque[tuple[float, Progress]] = deque()
-        self._loop = create_looping_call(self.beat)
+        self._loop = create_looping_call(self.tick)
         self._shown = False
         self._not_before = 0.0  # monotonic seconds
 
@@ -145,11 +145,11 @@ class ProgressExtension:
             folder = crawl_folder(crawler.settings, name)
             display, rate_seconds = LiveDisplay(f"scrapy crawl {name} · {folder}", folder), RATE_SECONDS
         else:
-            beat_seconds = crawler.settings.getfloat("PROGRESS_LOG_SECONDS")
-            if beat_seconds <= 0:
+            tick_seconds = crawler.settings.getfloat("PROGRESS_LOG_SECONDS")
+            if tick_seconds <= 0:
                 raise NotConfigured("PROGRESS_LOG_SECONDS is 0")
             # The rate of a log line is the mean since the line before.
-            display, rate_seconds = LogDisplay(beat_seconds), beat_seconds
+            display, rate_seconds = LogDisplay(tick_seconds), tick_seconds
         extension = cls(lambda: scheduler_progress(crawler), display, rate_seconds)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
@@ -163,7 +163,7 @@ class ProgressExtension:
         self._history.append((time.monotonic(), progress))
         self._display.start()
         self._shown = True
-        self._loop.start(self._display.beat_seconds, now=False)
+        self._loop.start(self._display.tick_seconds, now=False)
 
     def spider_closed(self, spider: Spider) -> None:
         """Show the end and stop looking."""
@@ -171,10 +171,10 @@ class ProgressExtension:
             return
         self._loop.stop()
         self._not_before = 0.0
-        self.beat()
+        self.tick()
         self._display.stop()
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Look once and show it; a look that was dear puts off the next."""
         began = time.monotonic()
         if began < self._not_before:

@@ -51,11 +51,11 @@ class _Sample(NamedTuple):
 
 
 class StatusFile:
-    """Writes ``run.json`` at the start and ``status.json`` at each beat, into the crawl's folder."""
+    """Writes ``run.json`` at the start and ``status.json`` at each tick, into the crawl's folder."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._loop = create_looping_call(self.beat)
+        self._loop = create_looping_call(self.tick)
         self._samples: deque[_Sample] = deque()
         self._not_before = 0.0
         self._lag = 0.0
@@ -100,7 +100,7 @@ class StatusFile:
             self._loop.stop()
         self._write(scheduler, self.status(scheduler) | {"ended": time.time(), "finish_reason": reason, "leases": []})
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Look once and write it down; a look that was dear puts off the next."""
         began, worked = time.monotonic(), time.thread_time()
         if self._due:

@@ -114,7 +114,7 @@ def _levels(status: Mapping[str, Any]) -> Iterator[Metric]:
             yield GaugeMetricFamily(name, text, value=progress[key])
     for key, (name, text) in _MACHINE.items():
         yield GaugeMetricFamily(name, text, value=status["machine"][key])
-    yield GaugeMetricFamily("crawler_loop_lag_seconds", "How late the loop's beat comes", value=status["lag_seconds"])
+    yield GaugeMetricFamily("crawler_loop_lag_seconds", "How late the loop's tick comes", value=status["lag_seconds"])
     yield GaugeMetricFamily("crawler_cpu_share", "CPU time per second of one core", value=status["cpu_share"])
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 # A process that computes for this share of the time has no room left (one core; the rest is the system's share).
 CPU_SHARE = 0.85
-# A beat that comes this late says the same: the loop was busy with something else.
+# A tick that comes this late says the same: the loop was busy with something else.
 LAG_SECONDS = 0.25
 # Leases out, of those allowed.
 LEASE_SHARE = 0.95

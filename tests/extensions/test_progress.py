@@ -23,19 +23,19 @@ class FakeLoop:
     """A looping call that never fires by itself."""
 
     def __init__(self) -> None:
-        self.beats: list[float] = []
+        self.ticks: list[float] = []
 
     def start(self, interval: float, now: bool = True) -> None:
-        self.beats.append(interval)
+        self.ticks.append(interval)
 
     def stop(self) -> None:
-        self.beats.clear()
+        self.ticks.clear()
 
 
 class FakeDisplay:
     """Remembers what it was told."""
 
-    beat_seconds = 30.0
+    tick_seconds = 30.0
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -54,7 +54,7 @@ class FakeDisplay:
 def loop(monkeypatch: pytest.MonkeyPatch) -> FakeLoop:
     """The looping call that the extension gets."""
     fake = FakeLoop()
-    monkeypatch.setattr(module, "create_looping_call", lambda beat: fake)
+    monkeypatch.setattr(module, "create_looping_call", lambda tick: fake)
     return fake
 
 
@@ -92,15 +92,15 @@ def test_a_panel_only_on_a_terminal(
 
 
 def test_shows_from_open_to_close(loop: FakeLoop) -> None:
-    """Opens the display, beats, shows the end, closes."""
+    """Opens the display, ticks, shows the end, closes."""
     display = FakeDisplay()
     extension = ProgressExtension(lambda: NONE._replace(pages=7), display, 30.0)
     extension.spider_opened(Spider("x"))
 
-    assert loop.beats == [30.0]
+    assert loop.ticks == [30.0]
     extension.spider_closed(Spider("x"))
 
-    assert loop.beats == []
+    assert loop.ticks == []
     assert display.told[0] == "start"
     assert display.told[1].startswith("7 pages")
     assert display.told[2:] == ["stop"]
@@ -111,7 +111,7 @@ def test_silent_with_a_scheduler_that_tells_nothing(loop: FakeLoop) -> None:
     display = FakeDisplay()
     extension = ProgressExtension(lambda: None, display, 30.0)
     extension.spider_opened(Spider("x"))
-    extension.beat()
+    extension.tick()
     extension.spider_closed(Spider("x"))
 
     assert display.told == []
@@ -138,13 +138,13 @@ def test_a_dear_look_puts_off_the_next(loop: FakeLoop, monkeypatch: pytest.Monke
     display = FakeDisplay()
     extension = ProgressExtension(look, display, 30.0)
     extension.spider_opened(Spider("x"))
-    extension.beat()
+    extension.tick()
     clock[0] += 9.0
-    extension.beat()
+    extension.tick()
 
     assert len(display.told) == 2
     clock[0] += 1.1
-    extension.beat()
+    extension.tick()
 
     assert len(display.told) == 3
     extension.spider_closed(Spider("x"))
@@ -158,7 +158,7 @@ def test_reads_the_schedulers_progress() -> None:
 
 
 def test_the_log_display_logs(caplog: pytest.LogCaptureFixture) -> None:
-    """One INFO line a beat; a percent sign in it is no format."""
+    """One INFO line a tick; a percent sign in it is no format."""
     with caplog.at_level(logging.INFO):
         LogDisplay(30.0).show(["7 pages", "100% fine"])
 

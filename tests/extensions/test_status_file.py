@@ -15,7 +15,7 @@ from crawlerproject.inspection.progress import Progress
 
 
 def status_file() -> StatusFile:
-    """Without a crawl; Scrapy makes its beat where a loop runs."""
+    """Without a crawl; Scrapy makes its tick where a loop runs."""
 
     async def made() -> StatusFile:
         return StatusFile(get_crawler())
@@ -83,7 +83,7 @@ def test_a_list_that_was_taken_up_is_said_at_once(clock: list[float], monkeypatc
         clock[0] = 100.0 + second
         if second == 2:
             versions["/never.txt"] = 2
-        extension.beat()
+        extension.tick()
 
     assert looks == [4]
     assert [said["nevercrawl_lists"]["/never.txt"] for said in written] == [1, 2]

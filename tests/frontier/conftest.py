@@ -125,7 +125,7 @@ class Bench:
         self.frontier.finish(lease, ending, record, body, self.now)
 
     def commit(self) -> None:
-        """One beat."""
+        """One commit."""
         self.frontier.state.apply(self.frontier.state.take_changes(), [])
 
     def through_robots(self, body: bytes = b"") -> None:

@@ -217,7 +217,7 @@ class Schedule:
         return b"User-agent: *\nCrawl-delay: %d\n" % floor if floor else b""
 
     def commit(self) -> None:
-        """The beat: what was said until now is remembered over a crash."""
+        """A commit: what came before it outlives a crash."""
         self.bench.commit()
         self.account.committed_floors = dict(self.account.floors)
 
@@ -332,11 +332,11 @@ class Schedule:
         longest = FLOOR if self.slow & set(ports) else PAUSE
         chance = longest * 0.02 + 0.01  # what jitter adds, and the server's view of an end
         since = max(self.heard_of.get(name, 0.0) for name in ports)
-        beat = self.bench.now + UNSTORED_WAIT_SECONDS  # when all its pages came back and were to be stored first
+        commit = self.bench.now + UNSTORED_WAIT_SECONDS  # when all its pages came back and were to be stored first
         rest = host.rest_until
         if host.ports is not None:  # after a start only the end of another port's rest is stored, not of its answer
             rest += longest
-        latest = max(since + longest + chance, rest, host.held_until, beat)
+        latest = max(since + longest + chance, rest, host.held_until, commit)
         assert host.next_free <= latest + ROUNDING, f"{host.name} waits for no reason"
 
     def drain(self) -> None:

@@ -352,14 +352,14 @@ def test_pages_of_a_scheme_that_cannot_be_reached_go_last_at_a_few_reads_each() 
     assert bench.frontier.hosts.waiting_urls == ROWS
     assert {row.priority for row in store.head(HOST, ROWS + 1)} == {20, LAST}
     bench.answer(leases[0])
-    beats = 0
+    commits = 0
     while bench.frontier.hosts.waiting_urls:
         bench.commit()
         bench.now = max(bench.now, bench.frontier.workbench.wake_at() or 0.0)
         drained(bench)
-        beats += 1
-        assert beats < 50
-    assert beats > 2  # one try a beat, not all at once
+        commits += 1
+        assert commits < 50
+    assert commits > 2  # one try a commit, not all at once
     assert bench.frontier.state.refused.take() == {Reason.ROBOTS_UNREACHABLE: ROWS}
     assert set(Counter(store.decided).values()) == {1}
 

@@ -50,7 +50,7 @@ def rival(server: RedisServer, store: RedisStore) -> Iterator[RedisStore]:
 
 @pytest.fixture
 def spread(cluster: list[RedisServer]) -> Iterator[RedisStore]:
-    """A new crawl in a cluster, all of it held: its beats are decided before they are written."""
+    """A new crawl in a cluster, all of it held: its batches are decided before they are written."""
     made = opened(cluster[0].url)
     yield made
     made.close()

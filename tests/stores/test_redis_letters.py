@@ -41,11 +41,11 @@ class Worker:
             await self.fleet.turn(self.frontier, self.frontier.domains, idle=False)
 
     async def read(self) -> None:
-        """What a beat does before its commit begins."""
+        """What a batch does before its commit begins."""
         await self.fleet.exchange.read(self.frontier, lambda: self.bench.now)
 
     def commit(self) -> None:
-        """What a beat does in the end, but for sending it."""
+        """What a batch does in the end, but for sending it."""
         self.frontier.state.apply(self.frontier.state.take_changes(), [])
         self.fleet.exchange.settle()
 
@@ -59,7 +59,7 @@ class Worker:
 def test_a_letter_stays_until_what_came_of_it_is_stored(server: RedisServer, tmp_path: Path) -> None:
     """Whatever is sent in between: killed at any moment, a worker leaves the letter or the page that it asks for."""
 
-    async def beats() -> None:
+    async def batches() -> None:
         worker = Worker(opened(server.url, take=False), tmp_path)
         await worker.take_all()
         worker.store.post([(worker.store.partition(HOST), pack(WANTED))])
@@ -76,4 +76,4 @@ def test_a_letter_stays_until_what_came_of_it_is_stored(server: RedisServer, tmp
         assert [row.url for row in worker.store.head(HOST, 9)] == [WANTED.target]
         worker.store.close()
 
-    asyncio.run(beats())
+    asyncio.run(batches())

@@ -166,4 +166,4 @@ def test_a_kill_exceeds_a_limit_by_no_more_than_was_on_its_way(tmp_path: Path) -
         again = asked(web, *hosts) - pages
     assert totals(tmp_path / "crawl")[0] == 40
     assert pages == 40  # what a crash forgot was fetched again, and counted once
-    assert again <= 2 * 4 * 12  # of each kill: at most what four hosts are asked in a beat, and a bit
+    assert again <= 2 * 4 * 12  # of each kill: at most what four hosts are asked between two commits, and a bit

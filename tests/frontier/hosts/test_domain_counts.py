@@ -19,7 +19,7 @@ def bench_of(store: MemoryStore, max_hosts: int = 20) -> Bench:
 
 
 def commit(bench: Bench) -> None:
-    """One beat, with the counts of domains."""
+    """One commit, with the counts of domains."""
     bench.frontier.state.apply(bench.frontier.state.take_changes(), bench.frontier.domains.facts())
     bench.frontier.domains.stored()
 

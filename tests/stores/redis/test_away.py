@@ -158,7 +158,7 @@ def test_a_failover_behind_one_address_goes_on(pair: tuple[RedisServer, RedisSer
 
 
 def test_a_failover_that_loses_beats_is_noticed(pair: tuple[RedisServer, RedisServer, Front]) -> None:
-    """The replica lacks the last beat: the worker is told, writes nothing over it, and would join again."""
+    """The replica lacks the last batch: the worker is told, writes nothing over it, and would join again."""
     master, replica, front = pair
     store = opened(f"redis://127.0.0.1:{front.port}/0")
     store.apply(Changes(queued=[row("a", 1)]))

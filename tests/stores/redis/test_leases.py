@@ -1,4 +1,4 @@
-"""The store in Redis keeps its promises about leases and half-done beats, alone and as a cluster."""
+"""The store in Redis keeps its promises about leases and half-done batches, alone and as a cluster."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_nobody_but_the_holder_writes(store: RedisStore, rival: RedisStore) -> N
 
 
 def test_a_change_is_refused_whole(store: RedisStore, rival: RedisStore) -> None:
-    """One lost partition among several: none of the beat is written."""
+    """One lost partition among several: none of the batch is written."""
     refused_whole(store, rival)
 
 
@@ -118,7 +118,7 @@ def test_a_worker_that_comes_back_settles_its_own_last_beat(
     store.apply(Changes(queued=rows))
     again = opened(cluster[0].url, "one", store.crawl, take=False)
     assert again.acquire(0, LEASE_MS)
-    again.apply(Changes(facts=[("clean", b"0")]))  # has the place of the last beat, which other partitions still need
+    again.apply(Changes(facts=[("clean", b"0")]))  # has the place of the last batch, which other partitions still need
     again.apply(Changes(facts=[("clean", b"1")]))
     assert all(again.acquire(number, LEASE_MS) for number in range(1, again.partitions))
     assert again.known([each.key for each in rows]) == [True] * 40
@@ -246,7 +246,7 @@ def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
 
 
 def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
-    """Anyone may post; letters leave with the beat that answers them, and not before."""
+    """Anyone may post; letters leave with the batch that answers them, and not before."""
     from crawlerproject.stores.redis.batch import Part
 
     rival.post([(1, b"first"), (2, b"other"), (1, b"second")])
@@ -278,7 +278,7 @@ def test_every_script_can_be_lost_and_run_twice(
 
 
 def test_a_beat_whose_answer_was_lost_is_not_written_again(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Redis did it, the connection broke: the next beat knows."""
+    """Redis did it, the connection broke: the next batch knows."""
     many = store.link.many
 
     def lost(calls: Sequence[Call]) -> list[object]:
