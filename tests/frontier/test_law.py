@@ -395,7 +395,7 @@ def test_the_law_holds_when_most_hosts_wait_on_disk(hosts: int, seed: int) -> No
 def test_the_law_holds_when_all_hosts_are_of_one_domain(seed: int) -> None:
     """One at a time at the resolver or in line; one more waits in memory, the others come back."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("hosts.domain_turns.STANDING", "hosts.domain_turns.LINE", "ip_clocks.LINE"):
+        for name in ("hosts.domain_turns.STANDING", "hosts.domain_turns.LINE", "hosts.ip_clocks.LINE"):
             patch.setattr(f"crawlerproject.frontier.{name}", 1)
         patch.setattr(Schedule, "reason_to_wait", lambda self, host: None)  # some come back after half a minute
         schedule = Schedule(seed, domain_of=lambda name: "example", max_hosts_in_memory=3)
