@@ -116,7 +116,7 @@ class RangeFile(io.RawIOBase):
 
 
 def buffered(distant: Distant, name: str, block_bytes: int = _BLOCK_BYTES) -> io.BufferedReader:
-    """A ``RangeFile`` that reads ahead, a little unless told."""
+    """A ``RangeFile`` that reads ahead, a little unless asked for more."""
     return io.BufferedReader(RangeFile(distant, name), block_bytes)
 
 

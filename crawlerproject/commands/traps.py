@@ -62,7 +62,7 @@ def _domain_rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[st
 
 
 def _rows(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
-    host = host_name(name.removeprefix(HostFact.TRAPS))  # a version before this one told ports apart
+    host = host_name(name.removeprefix(HostFact.TRAPS))  # an earlier version had one for each port
     if hosts and host not in map(host_name, hosts):
         return
     yields = HostYields.unpack(packed)

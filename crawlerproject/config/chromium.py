@@ -21,7 +21,7 @@ _PLAYWRIGHT_FOLDER = "~/.cache/ms-playwright"
 VIEWPORT: ViewportSize = {"width": 1280, "height": 1024}
 
 NOT_PLAYWRIGHTS = [
-    "--disable-popup-blocking",  # nobody clicks here: no window is asked for
+    "--disable-popup-blocking",  # there are no clicks here, so no window is asked for
     # With Chromium's own protection a script navigates 200 times in ten seconds at most; without it one that does so
     # every 5 ms kept the browser too busy to let any other page be read (24 s and more beside other load, measured).
     "--disable-ipc-flooding-protection",

@@ -118,7 +118,7 @@ class Member:
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
-        for how, count in fleet.store.links.filter.told().items():
+        for how, count in fleet.store.links.filter.take_counts().items():
             run.stats.inc_value(f"links/{how}", count)
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         await fleet.turn(frontier, learned, idle=idle())

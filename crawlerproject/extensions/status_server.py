@@ -35,7 +35,7 @@ class StatusServer(HttpListener):
     """Listens at WATCH_ADDRESS:WATCH_PORT."""
 
     settings = "WATCH"
-    unheard = "Nobody can watch at"
+    unheard = "No live page at"
 
     def site(self) -> Site | None:
         """The page, its JSON and the metrics."""

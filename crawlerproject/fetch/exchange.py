@@ -46,8 +46,8 @@ def exchange_of(request: Request) -> Exchange:
 
 
 def _empty() -> Exchange:
-    return Exchange(_nobody)
+    return Exchange(_no_owner)
 
 
-def _nobody() -> None:
+def _no_owner() -> None:
     return None

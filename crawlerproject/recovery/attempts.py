@@ -78,7 +78,7 @@ class Attempt:
     @property
     def url(self) -> str:
         """The address that was asked."""
-        return self.capture.url if self.capture is not None else str(self.told("url"))
+        return self.capture.url if self.capture is not None else str(self.logged("url"))
 
     @property
     def hops(self) -> str:
@@ -94,14 +94,14 @@ class Attempt:
     def depth(self) -> int:
         """Links from a seed. Without a log line: one per letter but redirects, and one for all sitemaps together."""
         if self.line is not None:
-            return int(self.told("depth") or 0)
+            return int(self.logged("depth") or 0)
         messages = self.hops.replace("R", "")
         return len(messages.replace("M", "")) + ("MM" in messages)
 
     @property
     def rendered(self) -> bool:
         """Whether a browser was at work."""
-        return self.capture.rendered if self.capture is not None else bool(self.told("rendered"))
+        return self.capture.rendered if self.capture is not None else bool(self.logged("rendered"))
 
     @property
     def ended_at(self) -> float:
@@ -114,9 +114,9 @@ class Attempt:
     @property
     def lost(self) -> bool:
         """Whether it was answered and the answer is not in the archive any more."""
-        return self.capture is None and self.told("status") is not None
+        return self.capture is None and self.logged("status") is not None
 
-    def told(self, name: str) -> Any:
+    def logged(self, name: str) -> Any:
         """A field of the log line; None without a line."""
         return self.line.get(name) if self.line is not None else None
 
@@ -124,8 +124,8 @@ class Attempt:
         """A field of the capture's metadata record; "" when absent."""
         return self.capture.notes.get(name, "") if self.capture is not None else ""
 
-    def _either(self, told: str, noted: str) -> str:
-        return str(self.told(told) or "") if self.line is not None else self.noted(noted)
+    def _either(self, logged: str, noted: str) -> str:
+        return str(self.logged(logged) or "") if self.line is not None else self.noted(noted)
 
 
 def attempts(folder: CrawlDir, progress: Progress) -> Iterator[Attempt]:

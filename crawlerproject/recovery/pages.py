@@ -98,9 +98,9 @@ class Answers:
         original = self._original(member) if member.kind == "revisit" and not not_modified else None
         wire = archived_wire(member, original)
         wire.ended_at = attempt.ended_at
-        wire.received_bytes = int(attempt.told("bytes") or 0)
+        wire.received_bytes = int(attempt.logged("bytes") or 0)
         # Without a line the whole time stands for the first byte's: a host may seem slower than it is, never faster.
-        ttfb = attempt.told("ttfb_seconds") if attempt.line is not None else wire.ended_at - wire.started_at
+        ttfb = attempt.logged("ttfb_seconds") if attempt.line is not None else wire.ended_at - wire.started_at
         wire.ttfb_seconds = ttfb
         if not wire.status:
             raise Unreadable("without a status")
@@ -136,18 +136,18 @@ class Answers:
 def _failed(lease: Lease, attempt: Attempt) -> FailedFetch:
     """There was no response."""
     try:
-        reason = Reason(attempt.told("reason"))
+        reason = Reason(attempt.logged("reason"))
     except ValueError:
         raise Unreadable("for a reason of another version") from None
     if lease.is_render:
         raise Unreadable("not rendered")  # another time, maybe
-    wire = Wire(ip=lease.address, ended_at=attempt.ended_at, ttfb_seconds=attempt.told("ttfb_seconds"))
-    return FailedFetch(reason, str(attempt.told("error") or ""), wire)
+    wire = Wire(ip=lease.address, ended_at=attempt.ended_at, ttfb_seconds=attempt.logged("ttfb_seconds"))
+    return FailedFetch(reason, str(attempt.logged("error") or ""), wire)
 
 
 def _walled(attempt: Attempt, capture: Capture) -> bool:
     """Whether the page was an anti-bot wall, by the log or by the archive."""
-    return "challenge" in (attempt.told("reason"), *capture.notes)
+    return "challenge" in (attempt.logged("reason"), *capture.notes)
 
 
 def _fingerprint(outcome: Outcome) -> int | None:
@@ -160,11 +160,11 @@ def _fingerprint(outcome: Outcome) -> int | None:
 
 def _failure(attempt: Attempt) -> Reason | None:
     """Why the answer was not read, by the log; None when it was."""
-    told = attempt.told("reason")
-    return Reason(told) if told in _FAILURES else None
+    logged = attempt.logged("reason")
+    return Reason(logged) if logged in _FAILURES else None
 
 
 def _duplicate(attempt: Attempt) -> Duplicate | None:
-    kind = attempt.told("duplicate") or attempt.noted("duplicate")
-    url = attempt.told("duplicate_of") or attempt.noted("duplicate-of")
+    kind = attempt.logged("duplicate") or attempt.noted("duplicate")
+    url = attempt.logged("duplicate_of") or attempt.noted("duplicate-of")
     return Duplicate(str(kind), str(url)) if kind and url else None

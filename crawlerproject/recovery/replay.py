@@ -146,7 +146,7 @@ class Replay:
 
     async def take(self, attempt: Attempt) -> None:
         """Take in one attempt. StorageError when there is no room."""
-        if attempt.hops.endswith(_EMBED) or attempt.told("method") == "POST":
+        if attempt.hops.endswith(_EMBED) or attempt.logged("method") == "POST":
             return  # no page of the frontier's
         self._now = max(self._now, attempt.ended_at)
         if attempt.lost:
@@ -242,7 +242,7 @@ class Replay:
             state.recent.add([row.page_key])
         state.leased += 1
         member = attempt.capture.member if attempt.capture is not None else None
-        ip = str(attempt.told("ip") or (member.field("warc-ip-address") if member else ""))
+        ip = str(attempt.logged("ip") or (member.field("warc-ip-address") if member else ""))
         lease = Lease(row, host, ip, self._now, host.promise_seconds, stored)
         if lease.is_render:
             self.frontier.renders.started()

@@ -367,7 +367,7 @@ def test_a_taken_port_stops_no_crawl(tmp_path: Path) -> None:
             assert start(command, output).wait(DEADLINE_SECONDS) == 0
 
     log = (tmp_path / "crawl.log").read_text()
-    assert "Nobody can watch at 127.0.0.1" in log
+    assert "No live page at 127.0.0.1" in log
     assert "Traceback" not in log
 
 

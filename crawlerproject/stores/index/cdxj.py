@@ -196,10 +196,10 @@ def finish_apart(warc: Path, folder: Path, parquet: tuple[Path, str] | None) -> 
         start_new_session=True,  # Ctrl-C is for the crawl, which then waits for its index
     ) as process:
         assert process.stdout is not None
-        told = process.stdout.read().splitlines()
+        printed = process.stdout.read().splitlines()
     if process.returncode:
-        raise StorageError(told[-1] if told else f"its process ended with status {process.returncode}")
-    return told
+        raise StorageError(printed[-1] if printed else f"its process ended with status {process.returncode}")
+    return printed
 
 
 def _journal_rows(journal: Path) -> list[CdxjEntry]:

@@ -55,13 +55,13 @@ class RedisFleet:
 
     def begin(self, incarnation: str, earlier: Sequence[str], partitions: int) -> FleetStatus:
         """Report for the first time. Raises NameTaken when one goes by this name that is none of ``lives_before``."""
-        told = self._report(incarnation, earlier, Report(False, 0, "{}"), partitions)
-        if told is None:
+        reply = self._report(incarnation, earlier, Report(False, 0, "{}"), partitions)
+        if reply is None:
             raise NameTaken(
                 f"A worker called {self.worker!r} is at work on the crawl {self.crawl!r}; "
                 "give this one another name with FLEET_WORKER."
             )
-        return told
+        return reply
 
     def epoch(self) -> Epoch:
         """The store's clock, by the quickest of some answers."""

@@ -122,7 +122,7 @@ local names = {}
 for _, name in ipairs(alive) do
   names[name] = true
   if name < me then rank = rank + 1 end
-  -- Whoever is busy need not hear of the others.
+  -- A busy worker need not know of the others.
   if quiet == 1 then
     if redis.call('HGET', KEYS[3], name) ~= '1' then quiet = 0 end
     sum = sum + tonumber(redis.call('HGET', KEYS[4], name) or '0')

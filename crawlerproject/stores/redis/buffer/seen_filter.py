@@ -24,7 +24,7 @@ class SeenFilter:
     """Not safe for threads."""
 
     def __init__(self) -> None:
-        self._told = Counter[str]()
+        self._counts = Counter[str]()
         self._layers = [np.zeros(_FIRST * _BITS // 8, np.uint8)]
         self._in_last = 0
         self._whole: set[int] = set()
@@ -53,14 +53,14 @@ class SeenFilter:
             byte, bit = _places(words, len(layer))
             perhaps |= np.all(layer[byte] & bit, axis=0)
         sure = [each and not known for each, known in zip(whole, perhaps.tolist(), strict=True)]
-        self._told["sure"] += sum(sure)
-        self._told["asked"] += len(keys) - sum(sure)
+        self._counts["sure"] += sum(sure)
+        self._counts["asked"] += len(keys) - sum(sure)
         return sure
 
-    def told(self) -> dict[str, int]:
-        """Keys since the last call: ``sure`` were told to be new, ``asked`` were not."""
-        told, self._told = dict(self._told), Counter()
-        return told
+    def take_counts(self) -> dict[str, int]:
+        """Keys since the last call: ``sure`` were new for certain, ``asked`` were not."""
+        taken, self._counts = dict(self._counts), Counter()
+        return taken
 
     def _take_in(self) -> None:
         coming, self._coming = self._coming, []

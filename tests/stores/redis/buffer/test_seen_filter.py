@@ -23,8 +23,8 @@ def test_a_known_key_is_never_new_however_much_it_grows() -> None:
     assert not any(seen.new(known, [3] * len(known)))
     answers = seen.new(others, [3] * len(others))
     assert sum(answers) > 0.99 * len(others)
-    assert seen.told() == {"sure": sum(answers), "asked": len(known) + len(others) - sum(answers)}
-    assert seen.told() == {}
+    assert seen.take_counts() == {"sure": sum(answers), "asked": len(known) + len(others) - sum(answers)}
+    assert seen.take_counts() == {}
     assert len(seen._layers) == 4
 
 
