@@ -25,7 +25,7 @@ class Fleet:
 
     def __init__(self) -> None:
         told = {"sure": 3, "asked": 1}
-        links = SimpleNamespace(filter=SimpleNamespace(told=lambda: told))
+        links = SimpleNamespace(filter=SimpleNamespace(take_counts=lambda: told))
         self.store = SimpleNamespace(links=links, reach=lambda: None, at_hand=lambda hosts: None)
         self.fleet = SimpleNamespace(worker="w1")
         self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl]())
