@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from crawlerproject.stores.crawl_dir import CrawlDir
-
 ROOT = Path(__file__).resolve().parent.parent
 SPIDER = "web"
 REFUSED = 2  # Scrapy's exit status for what the operator must mend before a crawl can start
@@ -171,6 +169,7 @@ def report(folder: Path, *, summed_up: bool = False) -> None:
         return
     from crawlerproject.reports.summary import summarise
     from crawlerproject.rules.printable import printable_line
+    from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.terminal import guard_streams
 
     guard_streams()
