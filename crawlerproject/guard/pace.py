@@ -65,6 +65,7 @@ class PaceGuard:
         resolve: Callable[[str], Awaitable[Resolved]] | None = None,
         clock: Callable[[], float] = steady,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+        rng: random.Random | None = None,  # draws the jitter; None: seeded by the system
     ) -> None:
         self.politeness = politeness
         self.stats = stats
@@ -74,7 +75,7 @@ class PaceGuard:
         self.sleep = sleep
         self.names = PauseClocks()
         self.ips = PauseClocks()
-        self._rng = random.Random()
+        self._rng = rng or random.Random()
         self._entered: dict[Request, _Ticket] = {}
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import random
 from collections.abc import Awaitable
 from itertools import pairwise
 from types import SimpleNamespace
@@ -56,12 +57,22 @@ class Counts:
         self.values[key] = self.values.get(key, 0) + 1
 
 
-def guard(preset: str = "fixed5", ip_seconds: float | None = 0.5) -> tuple[PaceGuard, Time]:
+class Least(random.Random):
+    """Chance that adds nothing to a pause."""
+
+    def random(self) -> float:
+        """The least that it may be."""
+        return 0.0
+
+
+def guard(
+    preset: str = "fixed5", ip_seconds: float | None = 0.5, rng: random.Random | None = None
+) -> tuple[PaceGuard, Time]:
     """The guard over a clock that tests move."""
     time = Time()
     stats: Any = Counts()
     politeness = HostPoliteness(PRESETS[preset], RestLimits(60.0, 86_400.0, 86_400.0), max_failures=1_000)
-    return PaceGuard(politeness, stats, ip_seconds=ip_seconds, clock=time.clock, sleep=time.sleep), time
+    return PaceGuard(politeness, stats, ip_seconds=ip_seconds, clock=time.clock, sleep=time.sleep, rng=rng), time
 
 
 def leased(host: str = "a.test", ip: str = "192.0.2.1", delay: float = 5.0) -> Request:
