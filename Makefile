@@ -23,7 +23,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages browser bench
+.PHONY: help crawl test hunt check format deploy packages browser bench native
 .DEFAULT_GOAL := help
 
 help:
@@ -31,14 +31,14 @@ help:
 	@ls benchmarks/*.py benchmarks/*/__main__.py 2>/dev/null | sed -e 's,/__main__.py,,' -e 's,^benchmarks/,make bench-,' \
 		-e 's,\.py$$,,' -e 's,_,-,g' -e '/bench---init--$$/d' | sort -u
 
-crawl: $(READY)
+crawl: $(READY) native
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
-test: check packages browser $(TOOLS_READY)
+test: check packages browser native $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. tests/conftest.py has the longest begin.
 	@$(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder
 
-hunt: $(DEV_READY)
+hunt: $(DEV_READY) native
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)
 
 check: $(DEV_READY)
@@ -51,7 +51,7 @@ format: $(DEV_READY)
 	@$(PY) -m ruff check --quiet --fix .
 	@$(PY) -m ruff format --quiet .
 
-bench: $(DEV_READY) $(PEERS)/.ready
+bench: $(DEV_READY) native $(PEERS)/.ready
 	@$(PY) -m benchmarks.side_by_side $(ARGS)
 
 $(PEERS)/.ready: requirements-bench.txt
@@ -65,8 +65,12 @@ deploy: $(DEV_READY)
 	@$(VENV)/bin/scrapyd-deploy $(TARGET)
 
 # `make bench-real-pages` runs benchmarks/real_pages; ARGS go to it.
-bench-%: $(DEV_READY)
+bench-%: $(DEV_READY) native
 	@$(PY) -m benchmarks.$(subst -,_,$*) $(ARGS)
+
+# The page reader in C, where there is a compiler; it looks for itself whether it was built of other sources.
+native: | $(READY)
+	@$(PY) scripts/build_native.py
 
 packages:
 	@missing=""; for name in $(TEST_PACKAGES); do \

@@ -11,7 +11,8 @@ OURS = "crawlerproject"
 
 # Room -> what of ours it may import. A room that is missing here stands above the crawl: all but COMMANDS.
 MAY_IMPORT = {
-    "rules": ("rules", "reasons"),
+    "native": ("native",),
+    "rules": ("rules", "native", "reasons"),
     "runtime": ("runtime",),
     "stores": ("stores", "rules", "runtime", "errors", "reasons", "wire"),
     "config": ("config", "stores", "rules", "settings", "errors"),
