@@ -22,9 +22,7 @@ def read_document(source: bytes) -> Document:
             targets.insert(place, target)
     if shell is not None:
         shell = _shell(source, words, shell)
-    return Document(
-        targets, nofollow, metas, base, canonical, " ".join(title.split()), words, text, fingerprint, shell
-    )
+    return Document(targets, nofollow, metas, base, canonical, " ".join(title.split()), words, text, fingerprint, shell)
 
 
 def _read_tree(source: bytes) -> Document:
