@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, CdxjEntry, surt_key
 from crawlerproject.rules.archive.warc_members import Member
-
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
+from crawlerproject.rules.url.public_suffixes import domain_of
 
 COLUMNS = (
     ("url_surtkey", "string", False),
@@ -141,25 +139,16 @@ def _host_columns(name: str) -> _Parts:
     name = unquote(name).removesuffix(".")
     reverse = name.split(".")[::-1]
     last_five = (*reverse, None, None, None, None, None)[:5]
-    registry = _suffixes().extract_str(name, include_psl_private_domains=False)
-    private = _suffixes().extract_str(name, include_psl_private_domains=True)
+    registry, private = domain_of(name, private=False), domain_of(name, private=True)
     return (
         name,
         *(part or None for part in last_five),
         registry.suffix or None,
-        registry.top_domain_under_public_suffix or None,
+        registry.registered or None,
         private.suffix or None,
-        private.top_domain_under_public_suffix or None,
+        private.registered or None,
         ".".join(reverse),
     )
-
-
-@cache
-def _suffixes() -> TLDExtract:
-    """The bundled list, no network; it tells names with and without the suffixes of private registrars (github.io)."""
-    import tldextract  # and with it requests, for a download that we do not make: not before it is needed
-
-    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
 
 
 def _is_ipv4(name: str) -> bool:
