@@ -29,6 +29,9 @@ ENVIRONMENT = "CRAWLER_NATIVE"
 class Page(Protocol):
     """The extension ``_page``; ``module.c`` says what its answers are made of."""
 
+    SOURCES: str
+    """The digest of the sources that it was built of."""
+
     def read(self, source: bytes, /) -> tuple[Any, ...]:
         """What a page says, in one walk."""
 
@@ -45,6 +48,11 @@ class Choice(NamedTuple):
     page: Page | None
     why: str  # pages are read in Python; empty if they are not
     wrong: bool = False  # it is there and cannot be used, which needs an operator
+
+    @property
+    def said(self) -> str:
+        """For an operator: ``native``, or ``Python`` and why."""
+        return f"Python ({self.why})" if self.page is None else "native"
 
 
 def reader() -> Page | None:
