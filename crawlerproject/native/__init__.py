@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
@@ -33,6 +34,9 @@ class Page(Protocol):
 
     def read(self, source: bytes, /) -> tuple[Any, ...]:
         """What a page says, in one walk."""
+
+    LIMITS: Mapping[str, int]
+    """Numbers that both readers share."""
 
     def weight(self, source: bytes, /) -> int:
         """What a page would cost a parser."""

@@ -72,8 +72,8 @@ def test_another_process_reads_what_we_read() -> None:
         assert found.found == linked(row_of(), facts)
         assert len(found.found) == found.links == 12_345
         assert found.text_marks == text_marks(facts.title, facts.text, URL)
-        assert found.fingerprint == text_fingerprint(facts.text)
         assert found.facts is not None
+        assert found.facts.fingerprint == text_fingerprint(facts.text)
         assert (found.facts.title, found.facts.words) == (facts.title, facts.words)
         shell = b"<div id=root></div><noscript>enable javascript</noscript><script src=x></script>"
         assert (await reader.read(job(), shell)).triage == triage(shell, "text/html")
