@@ -12,7 +12,8 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, CdxjEntry, surt_key
+from crawlerproject.rules.archive.cdxj import NO_MIME, REVISIT_MIME, CdxjEntry
+from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.url.public_suffixes import domain_of
 
@@ -59,6 +60,8 @@ _URL = re.compile(
 )
 _SEGMENT = re.compile(r"-\d{17}-(\d{5,})-")
 _PART_OF = re.compile(rb"(?im)^isPartOf:([^\r\n]*+)")
+
+_TIME_DIGITS = 14
 
 _Parts = tuple[str | None, ...]
 
@@ -118,6 +121,9 @@ def _time(timestamp: str) -> datetime:
     """The time of an index line; WARC 1.1 lets others leave out what comes after the year."""
     whole = timestamp + "00000101000000"[len(timestamp) :]
     try:
+        if whole.isdecimal() and whole.isascii() and len(whole) == _TIME_DIGITS:  # as strptime, in a tenth of its time
+            date, time = (int(whole[:4]), int(whole[4:6]), int(whole[6:8])), whole[8:]
+            return datetime(*date, int(time[:2]), int(time[2:4]), int(time[4:]), tzinfo=UTC)
         return datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:  # of someone else's file; the column cannot be null
         return datetime.fromtimestamp(0, UTC)
