@@ -34,8 +34,8 @@ HEAVY = {
     "tomlkit",
     "twisted.web.server",
 }
-AT_THE_END = {"pyarrow", "requests", "surt", "tldextract"}
-"""For the index of what was archived (surt brings the other two)."""
+AT_THE_END = {"pyarrow"}
+"""For the index of what was archived."""
 # A crawl of one page, in the process that serves it. Who asks for robots.txt has begun.
 CRAWL = """
 import json, sys, threading
@@ -60,7 +60,7 @@ class Server(BaseHTTPRequestHandler):
 server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 try:
-    execute(["scrapy", "crawl", "web", "-a", f"seeds=http://127.0.0.1:{server.server_port}/", *sys.argv[1:]])
+    execute(["scrapy", "crawl", "web", "-a", f"seeds=http://localhost:{server.server_port}/", *sys.argv[1:]])
 finally:
     print(json.dumps(Server.found | {"end": sorted(sys.modules)}))
 """
@@ -72,7 +72,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     folder = tmp_path_factory.mktemp("start")
     settings = {
         "CRAWL_DIR": str(folder / "crawl"),
-        "FETCH_ALLOW_NETWORKS": '["127.0.0.0/8"]',
+        "FETCH_ALLOW_NETWORKS": '["127.0.0.0/8", "::1/128"]',
         "PACE_PRESET": "mirror",
         "RENDER": "never",
         "LOG_LEVEL": "WARNING",
