@@ -41,7 +41,7 @@ BLOOM_BITS = 10
 PREFIX_BLOOM_RATIO = 0.02
 # The same for each key: a new URL is not looked for among a hundred thousand others (measured: 1.0 instead of 2.1 us).
 KEY_BLOOM_RATIO = 0.05
-# Sorted files of a table that wait to be merged into one: each is one more that a look may have to ask.
+# Sorted files of SEEN that wait to be merged into one: each is one more filter that a look has to ask.
 FILES_TO_MERGE = 8
 # Files stay open while used; sockets need descriptors more than the store does.
 OPEN_FILES = 256
@@ -97,6 +97,11 @@ def table_options() -> dict[str, Options]:
     seen = _table(_blocks(cache), compress=False)  # keys are hashes: nothing to compress
     seen.set_memtable_whole_key_filtering(True)
     seen.set_memtable_prefix_bloom_ratio(KEY_BLOOM_RATIO)
+    # Files of like size are merged, a key as often as the log of their number says; by levels each write-out was merged
+    # with most of the table again. Filters keep the look at a key as cheap, which a queue's head has none for: its rows
+    # would lie in more files. Folders of either kind are read.
+    seen.set_compaction_style(DBCompactionStyle.universal())
+    seen.set_level_zero_file_num_compaction_trigger(FILES_TO_MERGE)
     return {
         QUEUE: queue,
         SEEN: seen,
@@ -130,10 +135,6 @@ def _table(blocks: BlockBasedOptions, *, compress: bool) -> Options:
     options.set_compression_type(DBCompressionType.lz4() if compress else DBCompressionType.none())
     options.set_write_buffer_size(WRITE_BUFFER_BYTES)
     options.set_max_write_buffer_number(WRITE_BUFFERS)
-    # Files of like size are merged, the log of their number times; by levels each write-out was merged with most of a
-    # table again. It wants as much disk once more while the largest are merged. Folders of either kind are read.
-    options.set_compaction_style(DBCompactionStyle.universal())
-    options.set_level_zero_file_num_compaction_trigger(FILES_TO_MERGE)
     options.set_level_zero_slowdown_writes_trigger(SLOWDOWN_FILES)
     options.set_level_zero_stop_writes_trigger(STOP_FILES)
     return options

@@ -79,10 +79,13 @@ def test_a_folder_that_was_merged_by_levels_goes_on(tmp_path: Path, monkeypatch:
             first._tables.queue.compact_range(None, None)
             first.apply(Changes(queued=rows[1000:2000], removed=rows[:500]))
             first._tables.queue.flush()
+            first._tables.seen.compact_range(None, None)
     with closing(RocksStore(tmp_path)) as later:
         assert {page for number in range(5) for page in later.head(f"host-{number}", 9999)} == {*rows[500:2000]}
         later.apply(Changes(queued=rows[2000:], removed=rows[500:600]))
+        assert all(later.known([page.key for page in rows]))
         later._tables.queue.compact_range(None, None)
+        later._tables.seen.compact_range(None, None)
     monkeypatch.setattr(options, "table_options", _by_levels)
     with closing(RocksStore(tmp_path)) as back:
         assert {page for number in range(5) for page in back.head(f"host-{number}", 9999)} == {*rows[600:]}
