@@ -8,6 +8,7 @@ import sys
 
 # Each takes from a fiftieth to a fifth of a second of every start, of every command.
 HEAVY = [
+    "aiodns",
     "aiohttp",
     "duckdb",
     "playwright",
@@ -19,6 +20,8 @@ HEAVY = [
     "scipy",
     "surt",
     "tantivy",
+    "tldextract",
+    "twisted.web.server",
 ]
 START = """
 import json, sys

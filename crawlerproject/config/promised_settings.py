@@ -28,6 +28,12 @@ SCRAPY_HANDLER = "crawlerproject.render.scrapy_handler.ScrapyDownloadHandler"
 """The guarded download handler for spiders that are not ours."""
 # Put together from Scrapy's and a project's: ours are added where they are missing.
 _CHAINS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
+# Extensions that listen, by the setting of their port: 0 is off, and each brings Twisted's web server.
+_LISTENING = {
+    "crawlerproject.extensions.status_server.StatusServer": "WATCH_PORT",
+    "crawlerproject.extensions.websub_listener.WebSubListener": "WEBSUB_PORT",
+}
+_NO_PORT = (None, 0, "0", "")
 # Without these nothing that is fetched would count, so None does not switch them off.
 _NEEDED = ("crawlerproject.extensions.commit_loop.CommitLoop", "crawlerproject.extensions.error_log.ErrorLog")
 
@@ -67,10 +73,13 @@ def keep_whole(settings: BaseSettings) -> None:
 
 
 def leave_out(settings: BaseSettings) -> None:
-    """Removes components that are switched off with None: Scrapy imports those too, and cookies bring requests."""
+    """Removes components that are switched off, by None or by their port: Scrapy imports those too, and cookies bring
+    requests.
+    """
+    deaf = {path for path, port in _LISTENING.items() if settings.get(port) in _NO_PORT}
     for name in _CHAINS:
         chain, base = settings.getdict(name), settings.getdict(f"{name}_BASE")
-        _put(settings, name, {path: order for path, order in chain.items() if order is not None})
+        _put(settings, name, {path: order for path, order in chain.items() if order is not None and path not in deaf})
         _put(
             settings,
             f"{name}_BASE",

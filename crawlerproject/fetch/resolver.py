@@ -8,10 +8,6 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-import aiodns
-from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENONAME, ARES_ENOTFOUND, DNSError
-from pycares import AAAARecordData, ARecordData
-
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import FetchError, OperatorError
 from crawlerproject.fetch.hosts_file import HostsFile
@@ -23,6 +19,8 @@ from crawlerproject.runtime.clock import steady
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from crawlerproject.fetch.dns_servers import DnsServers
+
 MIN_TTL_SECONDS = 60.0
 """A shorter TTL is for load balancing between browsers; a crawler with a delay would look up every page."""
 
@@ -31,10 +29,6 @@ MAX_TTL_SECONDS = 86_400.0
 
 MAX_NAMES = 200_000
 """Cached names, oldest out first; about 60 MB when full."""
-
-_TRIES = 2  # c-ares doubles the wait of each, so that the first gets a third of the time
-_NO_SUCH_NAME = frozenset((ARES_ENOTFOUND, ARES_EBADNAME, ARES_ENONAME))
-
 
 _NEGATIVE_TTL_SECONDS = 60.0  # ours: a name that is being set up is found within a minute
 
@@ -87,7 +81,7 @@ class Resolver:
         self._rate = QuestionRate(max_per_second)
         self._known: dict[str, Resolved | _Failure] = {}
         self._asking: dict[str, asyncio.Task[Resolved | _Failure]] = {}
-        self._dns: aiodns.DNSResolver | None = None
+        self._dns: DnsServers | None = None
 
     def at_hand(self, name: str) -> bool:
         """Whether ``resolve`` needs no question."""
@@ -165,41 +159,25 @@ class Resolver:
     async def _query(self, name: str) -> Resolved | _Failure:
         if not name or len(name) > 253:  # RFC 1035 2.3.4
             return self._failure(Reason.DNS_NOT_FOUND, "not a host name")
+        from crawlerproject.fetch.dns_servers import DnsServers, NoAnswer  # no crawl of addresses alone pays for it
+
+        if self._dns is None:
+            self._dns = DnsServers(self._servers, self._timeout_seconds)
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                addresses, ttl_seconds = await self._records(name, "A")
+                self._rate.ask(self._clock())
+                addresses, ttl_seconds = await self._dns.addresses(name, "A")
                 if not addresses:
-                    addresses, ttl_seconds = await self._records(name, "AAAA")
+                    self._rate.ask(self._clock())
+                    addresses, ttl_seconds = await self._dns.addresses(name, "AAAA")
         except TimeoutError:
             return self._failure(Reason.DNS_FAILED, f"no answer in {self._timeout_seconds:g} s")
-        except (DNSError, ValueError, OSError) as error:  # ValueError: a name that is not ASCII
-            number = error.args[0] if error.args else None
-            wrong_name = isinstance(error, ValueError) or number in _NO_SUCH_NAME
-            return self._failure(
-                Reason.DNS_NOT_FOUND if wrong_name else Reason.DNS_FAILED, str(error.args[-1]) if error.args else ""
-            )
+        except NoAnswer as error:
+            return self._failure(Reason.DNS_NOT_FOUND if error.wrong_name else Reason.DNS_FAILED, error.detail)
         if not addresses:
             return self._failure(Reason.DNS_NOT_FOUND, "the name has no address")
         ttl_seconds = min(max(ttl_seconds, MIN_TTL_SECONDS), MAX_TTL_SECONDS)
         return self._allowed(name, addresses, self._clock() + ttl_seconds)
-
-    async def _records(self, name: str, kind: str) -> tuple[tuple[str, ...], float]:
-        """Addresses of one kind and the smallest TTL on the way (CNAMEs included), in seconds."""
-        if self._dns is None:
-            self._dns = aiodns.DNSResolver(
-                self._servers or None, timeout=self._timeout_seconds / (2**_TRIES - 1), tries=_TRIES
-            )
-        try:
-            self._rate.ask(self._clock())
-            result = await self._dns.query_dns(name, kind)
-        except DNSError as error:
-            if error.args and error.args[0] == ARES_ENODATA:
-                return (), 0.0
-            raise
-        addresses = tuple(
-            record.data.addr for record in result.answer if isinstance(record.data, (ARecordData, AAAARecordData))
-        )
-        return addresses, min((float(record.ttl) for record in result.answer), default=0.0)
 
     def _failure(self, reason: Reason, detail: str) -> _Failure:
         return _Failure(reason, detail, self._clock() + _NEGATIVE_TTL_SECONDS)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.rules.archive.http_heads import media_type, redirect_target
+from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import CaptureInfo, digest_text
 
@@ -19,6 +20,9 @@ NO_MIME = "unk"
 EMPTY_DIGEST = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 """sha1 of nothing: the payload of a 304."""
 
+_NO_DIGIT = re.compile(r"\D")
+_TIMESTAMP_DIGITS = 14  # YYYYmmddHHMMSS
+_WHOLE_SECONDS = len("YYYY-mm-ddTHH:MM:SS")
 _STATUS = re.compile(rb"\S+\s+(\d{3})")
 
 
@@ -45,7 +49,7 @@ def row_of_capture(info: CaptureInfo, start: int) -> CdxjEntry:
         start=start,
         end=start + info.total,
         url=info.url,
-        timestamp=_timestamp(info.date),
+        timestamp=info.date[:_WHOLE_SECONDS].replace("-", "").replace("T", "").replace(":", ""),
         mime=REVISIT_MIME if info.revisit else info.mime or NO_MIME,
         identified=info.identified or "",
         status=info.status,
@@ -123,17 +127,6 @@ def parse(index_line: bytes) -> tuple[CdxjEntry, str] | None:
         return None
 
 
-def surt_key(url: str) -> str:
-    """The sort-friendly form of a URL, ``com,example)/path``; the URL itself where the library gives up."""
-    from surt import surt  # and with it requests: not before an index is written or looked into
-
-    try:
-        key: str = surt(url)
-    except Exception:  # the library raises many things on odd hosts; a line is still due
-        key = url
-    return key.replace(" ", "%20").replace("\n", "%0A")
-
-
 def pack(row: CdxjEntry) -> bytes:
     """The row as one line of the journal."""
     return orjson.dumps(row._asdict()) + b"\n"
@@ -148,4 +141,4 @@ def unpack(journal_line: bytes) -> CdxjEntry | None:
 
 
 def _timestamp(warc_date: str) -> str:
-    return re.sub(r"\D", "", warc_date)[:14]
+    return _NO_DIGIT.sub("", warc_date)[:_TIMESTAMP_DIGITS]

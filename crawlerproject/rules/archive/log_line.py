@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.archive.warc_records import warc_date
 
 
 class Attempt(NamedTuple):
@@ -44,8 +44,8 @@ def line(attempt: Attempt) -> dict[str, object]:
     """The fields of the log line, in their fixed order; what is unknown is null."""
     seconds = attempt.ended_at - attempt.started_at if attempt.seconds is None else attempt.seconds
     return {
-        "time": _iso(attempt.started_at),
-        "end": _iso(attempt.ended_at),
+        "time": warc_date(attempt.started_at),
+        "end": warc_date(attempt.ended_at),
         "url": attempt.url,
         "method": attempt.method,
         "status": attempt.status or None,
@@ -72,10 +72,6 @@ def line(attempt: Attempt) -> dict[str, object]:
         "duplicate": attempt.duplicate or None,
         "duplicate_of": attempt.duplicate_of or None,
     }
-
-
-def _iso(epoch_seconds: float) -> str:
-    return datetime.fromtimestamp(epoch_seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def _micro(seconds: float | None) -> float | None:

@@ -62,7 +62,7 @@ _XML_ROOTS = {
 }
 _JSON = re.compile(rb"\s*(?:\{\s*(?:\"|\})|\[\s*(?:[\[{\"\]]|-?\d|true|false|null))")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # "binary data byte" of the standard, section 3
+_BINARY = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])  # "binary data byte", section 3
 
 
 def payload_type(sample: bytes) -> str | None:
@@ -94,7 +94,7 @@ def _text(sample: bytes) -> str | None:
         return "text/plain"
     if sample.startswith(b"\xef\xbb\xbf"):
         sample = sample[3:]
-    if _BINARY.search(sample):
+    if len(sample.translate(None, _BINARY)) < len(sample):
         return None
     if _XML.match(sample):
         return _xml(sample)

@@ -6,12 +6,13 @@ received but for the few edits of ``stored_head``. Spec: https://iipc.github.io/
 
 from __future__ import annotations
 
-from base64 import b32encode
+from binascii import b2a_base64
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
 from ipaddress import ip_address
+from math import modf
 from typing import NamedTuple
 
 from isal import igzip_lib
@@ -33,6 +34,20 @@ FORMAT = "WARC File Format 1.1"
 """For the warcinfo's field format (ISO 28500:2017, 6.2)."""
 CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 """For the warcinfo's field conformsTo."""
+
+_MICROS = 1_000_000  # in a second
+_SPREAD_BYTES = 24  # a sha1 has 32 groups of five bits; of six bits each
+_BASE32_OF_64 = bytes.maketrans(b"abcdef", b"234567")  # of the values 26 to 31; those before are written alike
+
+
+def _spreading(groups: int) -> tuple[int, int, int]:
+    """Bits to leave and bits to shift, and how far, so that groups of five bits lie six times ``groups`` bits apart."""
+    half = (1 << 5 * groups) - 1
+    places = range(0, _SPREAD_BYTES * 8, 12 * groups)
+    return sum(half << at for at in places), sum(half << at + 5 * groups for at in places), groups
+
+
+_SPREAD = tuple(_spreading(groups) for groups in (16, 8, 4, 2, 1))
 
 
 class Exchange(NamedTuple):
@@ -185,9 +200,19 @@ def warcinfo(fields: Sequence[tuple[str, str]], *, filename: str, record_id: str
     )
 
 
+@lru_cache(maxsize=16)  # the moment of a request is asked for by its record and its log line
 def warc_date(epoch_seconds: float) -> str:
     """WARC-Date with microseconds (WARC 1.1 allows 1 to 9 fraction digits)."""
+    fraction, seconds = modf(epoch_seconds)
+    micros = round(fraction * _MICROS)  # as datetime rounds
+    if 0 <= micros < _MICROS:
+        return f"{_whole_seconds(seconds)}.{micros:06d}Z"
     return datetime.fromtimestamp(epoch_seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+@lru_cache(maxsize=64)  # hundreds of captures and log lines a second, of the last few seconds
+def _whole_seconds(epoch_seconds: float) -> str:
+    return datetime.fromtimestamp(epoch_seconds, UTC).isoformat()[:-6]
 
 
 def payload_digest(body: bytes) -> bytes:
@@ -197,8 +222,14 @@ def payload_digest(body: bytes) -> bytes:
 
 @lru_cache(maxsize=16)  # a payload's is asked for by its record, its index row and its log line
 def digest_text(digest: bytes) -> str:
-    """A sha1 as WARC and Common Crawl's index write it: 32 letters of base32, without a label."""
-    return b32encode(digest).decode()
+    """A sha1 as WARC and Common Crawl's index write it: 32 letters of base32, without a label.
+
+    Each five bits get a sixth, which is zero, and are then written as base64: half the work of ``b32encode``.
+    """
+    bits = int.from_bytes(digest)
+    for low, high, shift in _SPREAD:
+        bits = bits & low | (bits & high) << shift
+    return b2a_base64(bits.to_bytes(_SPREAD_BYTES), newline=False).translate(_BASE32_OF_64).decode()
 
 
 def one_line(value: str) -> str:

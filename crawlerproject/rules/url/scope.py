@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
+from functools import lru_cache
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.globs import Glob, first_match
 from crawlerproject.rules.url.hosts import host_key, host_name
+from crawlerproject.rules.url.public_suffixes import domain_of
 from crawlerproject.rules.url.seed_rules import Places, SeedRule
-
-if TYPE_CHECKING:
-    from tldextract import TLDExtract
 
 Mode = Literal["any", "domain", "host", "path"]
 
@@ -38,17 +36,18 @@ class ScopedUrl(Protocol):
 @lru_cache(maxsize=_KEPT)
 def registered_domain(host: str) -> str:
     """The registrable domain of a host key ("a.b.example.co.uk:81" is "example.co.uk"); IP addresses, and
-    names without one (localhost, a bare suffix), are their own.
+    names without one (localhost, a bare suffix), are their own. Private domains count (github.io), so that two
+    people's sites under one provider are two domains.
     """
     name = host_name(host)
     if name.startswith("["):
         return name
-    return _suffix_list()(name).top_domain_under_public_suffix or name
+    return domain_of(name, private=True).registered or name
 
 
 def is_public_suffix(name: str) -> bool:
     """Whether others register domains below this host name: "com", "co.uk", and private ones as "github.io"."""
-    return _suffix_list()(name).suffix == name
+    return domain_of(name, private=True).suffix == name
 
 
 @lru_cache(maxsize=_KEPT)
@@ -60,18 +59,7 @@ def bounded_domain(host: str) -> str:
     domain = registered_domain(host)
     if domain != name or name.startswith("[") or name.count(".") < 2 or name[-1:].isdigit():
         return domain
-    return domain if _suffix_list()(name).suffix else ".".join(name.rsplit(".", 2)[1:])
-
-
-@cache
-def _suffix_list() -> TLDExtract:
-    """The public suffix list as bundled with tldextract: no network.
-
-    Private domains count (github.io), so that two people's sites under one provider are two domains.
-    """
-    import tldextract  # and with it requests, for a download that we do not make: not before it is needed
-
-    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+    return domain if domain_of(name, private=True).suffix else ".".join(name.rsplit(".", 2)[1:])
 
 
 class Patterns(NamedTuple):

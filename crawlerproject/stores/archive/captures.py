@@ -11,6 +11,7 @@ from typing import NamedTuple
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import REVISIT_MIME, CdxjEntry
+from crawlerproject.rules.archive.surt_keys import surt_key
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.urls import UrlRefused, parse
@@ -137,7 +138,7 @@ def _journal_rows(journal: Path, key: str, host: bytes) -> Iterator[CdxjEntry]:
     with file:
         for line in file:
             # Most lines are of other hosts, and a key takes ten times as long to make as this look.
-            if host in line and (row := cdxj.unpack(line)) is not None and cdxj.surt_key(row.url) == key:
+            if host in line and (row := cdxj.unpack(line)) is not None and surt_key(row.url) == key:
                 yield row
 
 
@@ -146,7 +147,7 @@ def _key_and_host(url: str) -> tuple[str, bytes]:
         whole = parse(url if "://" in url else f"http://{url}").url
     except UrlRefused:
         raise OperatorError(f"{url!r} is no http or https URL.") from None
-    return cdxj.surt_key(whole), host_name(host_key(whole)).removeprefix("www.").encode()
+    return surt_key(whole), host_name(host_key(whole)).removeprefix("www.").encode()
 
 
 def _seconds(timestamp: str) -> float:

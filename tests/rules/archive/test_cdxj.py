@@ -62,9 +62,3 @@ def test_journal_lines_come_back() -> None:
     assert cdxj.unpack(cdxj.pack(row)[:40]) is None
     assert cdxj.unpack(b"{}") is None
     assert cdxj.unpack(b"[1]") is None
-
-
-def test_surt_of_odd_urls() -> None:
-    """A URL the library cannot read still gets a key without blanks."""
-    for url in ("http://[::1]:80/x", "http://1.2.3.4/", "http://a.test/a b", "http://[bad/", "x"):
-        assert " " not in cdxj.surt_key(url)

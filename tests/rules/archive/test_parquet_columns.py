@@ -1,6 +1,10 @@
 """The columns mean what Common Crawl's mean; values from its schema's and its tests' own examples."""
 
+from datetime import UTC, datetime
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.parquet_columns import COLUMNS, columns, crawl_of, subset_of
@@ -135,3 +139,17 @@ def test_the_crawl_is_the_warcinfos() -> None:
     assert crawl_of(named, "folder") == "a%2Fb%20c"
     assert crawl_of(first, "folder") == "folder"
     assert crawl_of(None, "") == "crawl"
+
+
+@given(st.from_regex(r"[0-9]{14}", fullmatch=True) | st.text(alphabet="0123456789 -T٣", max_size=15))
+@example("20260228235960")
+@example("20260229000000")
+@example("00000101000000")
+def test_a_time_is_what_strptime_says(timestamp: str) -> None:
+    """Of any 14 digits, and of whatever else an index may have; what is no time is the epoch."""
+    whole = timestamp + "00000101000000"[len(timestamp) :]
+    try:
+        expected = datetime.strptime(whole, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        expected = datetime.fromtimestamp(0, UTC)
+    assert values("http://a.test/", timestamp=timestamp)["fetch_time"] == expected

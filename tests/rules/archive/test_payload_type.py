@@ -1,5 +1,7 @@
 """What the first bytes of a payload show."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +40,13 @@ CASES = [
 def test_known_beginnings(sample: bytes, expected: str | None) -> None:
     """Each format is known by its beginning; binary data without one has no name."""
     assert payload_type(sample) == expected
+
+
+@given(st.text(alphabet="ab<> \t\r\n\x0b\x0c\x1a\x1b\x1c\x1f\x00\x08\x0e\x7f", max_size=30))
+def test_binary_data_has_no_name(text: str) -> None:
+    """The bytes that the standard (MIME Sniffing, section 3) calls binary, and no others."""
+    binary = re.search(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]", text)
+    assert (payload_type(b"_" + text.encode()) is None) == (binary is not None)
 
 
 @given(st.binary(max_size=200))

@@ -3,17 +3,21 @@
 import gzip
 import io
 import zlib
+from base64 import b32encode
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import brotli
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
+from hypothesis import example, given
+from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
 from crawlerproject.rules.archive.warc_members import Member, walk
-from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, digest_text
+from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Original, digest_text, warc_date
 from tests.warc_samples import PAGE, WARCINFO_ID, exchange, info_member, make
 
 GZ = gzip.compress(PAGE, mtime=0)
@@ -183,3 +187,18 @@ def test_members_can_be_found_again() -> None:
     assert all(
         data[member.offset :].startswith(bytes.fromhex("1f8b0800000000000000ff")[:9]) for member in members(data)
     )
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_a_digest_in_base32(digest: bytes) -> None:
+    """Every sha1 is written as the standard library writes it."""
+    assert digest_text(digest) == b32encode(digest).decode()
+
+
+@given(st.floats(min_value=-3_000_000_000, max_value=200_000_000_000) | st.integers(0, 4_000_000_000).map(float))
+@example(0.9999999)
+@example(1763832000.9999998)
+@example(-0.25)
+def test_a_date_to_the_microsecond(moment: float) -> None:
+    """Every moment is rounded and written as the standard library does it."""
+    assert warc_date(moment) == datetime.fromtimestamp(moment, UTC).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -1,0 +1,138 @@
+"""Do both page readers make the same crawl? ``python -m benchmarks.same_crawl [--corpus FILE] [--against CHECKOUT]``.
+
+The manuals, and the pages of an archive where one is given, are crawled with the native reader, with the Python one,
+and by another checkout of the crawler. What each archive says of each page is compared: the payload digest, the
+encoding, the fingerprint of the text, what the page asks of robots, its canonical address, the signals of triage, the
+groups of duplicates. Exits with 1 when anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from warcio.archiveiterator import ArchiveIterator
+
+from benchmarks.real_pages.site import install, nginx
+from benchmarks.side_by_side.__main__ import our_command
+from benchmarks.side_by_side.cases import Case, corpus, handbook, small_pages
+from tests.web.running import PROJECT, many_files, measured
+
+_TAIL = 2000  # characters of a failed crawl's output
+_MOST_SHOWN = 10  # pages a difference
+# Lines of a metadata record that tell of this very fetch, and not of the page.
+_OF_THE_FETCH = (
+    "fetchTimeMs",
+    "via",
+    "hopsFromSeed",
+    "politenessDelaySeconds",
+    "politenessWaitedSeconds",
+    "duplicate",
+    "duplicate-of",
+    "simhash-distance",
+)
+FALLBACK = {"CRAWLER_NATIVE": "0"}
+
+Pages = dict[str, tuple[str, ...]]
+Groups = set[frozenset[str]]
+
+
+def crawled(case: Case, checkout: Path, environment: dict[str, str]) -> Path:
+    """The folder of one crawl, made anew; ends the program when the crawl fails."""
+    out, log = case.site.folder / "out", case.site.folder / "same.log"
+    shutil.rmtree(out, ignore_errors=True)
+    before = dict(os.environ)
+    os.environ.update(environment)
+    spent = measured(our_command(case), log, checkout)
+    for name in environment:
+        if name in before:
+            os.environ[name] = before[name]
+        else:
+            del os.environ[name]
+    if spent.status:
+        sys.exit(f"the crawl ended with status {spent.status}:\n{log.read_text()[-_TAIL:]}")
+    return out
+
+
+def said(out: Path) -> tuple[Pages, Groups]:
+    """What the archive says of each page, and which pages are duplicates of each other."""
+    pages: dict[str, list[str]] = {}
+    groups: dict[str, set[str]] = {}
+    for kind, url, lines in _records(out):
+        pages.setdefault(url, []).extend(line for line in lines if line.partition(":")[0] not in _OF_THE_FETCH)
+        if kind == "metadata":
+            for line in lines:
+                name, _, value = line.partition(": ")
+                if name == "duplicate-of":
+                    joined = groups.get(url, {url}) | groups.get(value, {value})
+                    groups.update(dict.fromkeys(joined, joined))
+    return {url: tuple(sorted(lines)) for url, lines in pages.items()}, {frozenset(group) for group in groups.values()}
+
+
+def _records(out: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """(type, URL, lines) of each response, revisit and metadata record."""
+    for path in sorted(out.rglob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                url = record.rec_headers.get_header("WARC-Target-URI") or ""
+                if record.rec_type in ("response", "revisit"):
+                    digest = record.rec_headers.get_header("WARC-Payload-Digest") or ""
+                    yield record.rec_type, url, [f"digest: {digest}", f"status: {record.http_headers.get_statuscode()}"]
+                elif record.rec_type == "metadata":
+                    yield record.rec_type, url, record.content_stream().read().decode().split("\r\n")
+
+
+def differences(one: tuple[Pages, Groups], other: tuple[Pages, Groups]) -> list[str]:
+    """What differs, a line a page."""
+    found = [f"only in one: {url}" for url in sorted(one[0].keys() ^ other[0].keys())]
+    for url in sorted(one[0].keys() & other[0].keys()):
+        if one[0][url] != other[0][url]:
+            found.append(f"{url}: {sorted(set(one[0][url]) ^ set(other[0][url]))}")
+    return found + [f"duplicates: {sorted(group)}" for group in sorted(one[1] ^ other[1], key=sorted)]
+
+
+def compare(case: Case, against: Path | None) -> int:
+    """How many differences there are; prints them."""
+    with nginx(case.site, certificate=case.certificate):
+        ways: list[tuple[str, Path, dict[str, str]]] = [("the Python reader", PROJECT, FALLBACK)]
+        if against is not None:
+            ways.append((str(against), against, {}))
+        native = said(crawled(case, PROJECT, {}))
+        total = 0
+        for name, checkout, environment in ways:
+            found = differences(native, said(crawled(case, checkout, environment)))
+            duplicates = sum(map(len, native[1]))
+            print(f"({case.letter}) {case.what}: {len(native[0])} pages, {duplicates} duplicates in groups,", end=" ")
+            print(f"{len(found)} differences to {name}", flush=True)
+            print("".join(f"  {line}\n" for line in found[:_MOST_SHOWN]), end="")
+            total += len(found)
+    return total
+
+
+def main() -> None:
+    """All cases, each reader and the other checkout."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.same_crawl", description=__doc__)
+    parser.add_argument("--corpus", type=Path, help="tar archive of web pages")
+    parser.add_argument("--against", type=Path, help="another checkout of the crawler")
+    given = parser.parse_args()
+    install()
+    many_files()
+    against = given.against and given.against.absolute()
+    archive = given.corpus and given.corpus.absolute()
+    os.chdir(PROJECT)
+    with tempfile.TemporaryDirectory(prefix="same-crawl-") as scratch:
+        folder = Path(scratch)
+        folder.chmod(0o755)  # nginx may read it as another user
+        cases = [small_pages(folder / "a"), handbook(folder / "h")]
+        if archive is not None:
+            cases.append(corpus(folder / "b", archive))
+        sys.exit(sum(compare(case, against) for case in cases) > 0)
+
+
+if __name__ == "__main__":
+    main()
