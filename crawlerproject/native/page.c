@@ -567,12 +567,16 @@ static void read_lost_body(struct walk *walk, node_t *body)
 
 static enum page_status count_words(struct page *page)
 {
-    const struct page_buffer *text = &page->text, *framed = &page->frame;
+    struct page_buffer *text = &page->text, *framed = &page->frame;
     if (!words_is_utf8(text->data, text->size) || !words_is_utf8(framed->data, framed->size))
         return PAGE_NOT_UTF8;
-    bool cjk = words_has_cjk(text->data, text->size) || words_has_cjk(framed->data, framed->size);
-    page->words = words_count(text->data, text->size, cjk) + words_count(framed->data, framed->size, cjk);
-    return words_fingerprint(text, &page->has_fingerprint, &page->fingerprint);
+    /* Words are counted with CJK if there is any on the page, and told apart with it if there is any in the text. */
+    bool cjk_framed = words_has_cjk(framed->data, framed->size), cjk = words_has_cjk(text->data, text->size);
+    enum page_status status = words_read(text, &page->words, &page->has_fingerprint, &page->fingerprint);
+    if (cjk_framed && !cjk)
+        page->words = words_count(text, true);
+    page->words += words_count(framed, cjk || cjk_framed);
+    return status;
 }
 
 static enum page_status read_tree(struct page *page, lxb_html_document_t *document)
