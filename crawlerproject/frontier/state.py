@@ -123,6 +123,11 @@ class FrontierState:
 
     # --- commit ---------------------------------------------------------------------------------
 
+    @property
+    def uncommitted(self) -> int:
+        """Rows that were decided and hosts that changed since the last commit: what the next one encodes."""
+        return len(self.changes.removed) + len(self.hosts.dirty)
+
     def take_changes(self) -> Changes:
         """Everything decided since the last call, to be applied once its archive bytes are durable."""
         changes, self.changes = self.changes, Changes()
