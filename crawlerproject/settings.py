@@ -56,7 +56,8 @@ OURS = {
     "FETCH_DNS_MAX_PER_SECOND": 500,
     "FETCH_CA_FILE": "",
     "TLS_ALLOW_HOSTS": [],
-    # Reading large pages, in processes of their own.
+    # Reading pages, large ones in processes of their own.
+    "NATIVE_READER": "auto",
     "READ_TIMEOUT_SECONDS": 10,
     "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
     # What counts as the same text.
