@@ -33,9 +33,13 @@ class LoopBudget:
             return False
         return monotonic() >= self._until
 
+    def has_room(self) -> bool:
+        """Whether ``room`` would not wait."""
+        return not self._line and not self.over()
+
     async def room(self) -> None:
         """Wait until there is time for one more, who has come first being first; at once when there is."""
-        if not self._line and not self.over():
+        if self.has_room():
             return
         loop = asyncio.get_running_loop()
         place = loop.create_future()

@@ -67,13 +67,19 @@ class Line(Bench):
 
     def _provide(self) -> None:
         processes: Any = NoProcesses()
-        complete = self.pipeline.complete
+        complete, at_once = self.pipeline.complete, self.pipeline.complete_at_once
 
         async def completed(ending: Ending) -> None:
             self.ended.append(ending)
             await complete(ending)
 
+        def completed_at_once(ending: Ending) -> bool:
+            done = at_once(ending)
+            self.ended += [ending] * done
+            return done
+
         self.pipeline.complete = completed  # type: ignore[method-assign]
+        self.pipeline.complete_at_once = completed_at_once  # type: ignore[method-assign]
         websub = WebSub(None, self.intake, self.run)
         websub.feed_met = self._feed_met  # type: ignore[method-assign]
         websub.hub_moved = lambda lease, target, hops: self.asked_hubs.append((target.url, hops))  # type: ignore[method-assign]
@@ -93,7 +99,8 @@ class Line(Bench):
         return asyncio.run(self._items(response))
 
     async def _items(self, response: Response) -> list[Any]:
-        return await self.web.answered(response)
+        given = self.web.answered(response)
+        return given if isinstance(given, list) else await given
 
     def _sent(self, response: Response) -> dict[str, Any]:
         head = b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n" % (response.status, len(response.body))

@@ -258,7 +258,9 @@ def test_a_request_of_a_middlewares_own_is_no_lease(line: Line) -> None:
     own = Own.from_crawler(line.web.crawler, seeds=f"{HOST}/")
 
     async def answered() -> list[Any]:
-        return await own.answered(response)
+        given = own.answered(response)
+        assert not isinstance(given, list)
+        return await given
 
     assert asyncio.run(answered()) == [{"url": f"{HOST}/x"}]
     assert line.ended == []
