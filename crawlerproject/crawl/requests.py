@@ -28,8 +28,8 @@ FOR_SCRAPY: dict[str, Any] = {"verbatim_url": True, "download_slot": "all", **_N
 class Answered(Protocol):
     """Callback and errback of a lease's request."""
 
-    def answered(self, response: Any) -> Any:
-        """Any answer; what Scrapy accepts from a callback."""
+    async def answered(self, response: Any) -> Any:
+        """Any answer."""
 
     async def on_error(self, failure: Any) -> Any:
         """No usable answer."""

@@ -48,29 +48,16 @@ class DedupPipeline:
     async def process_item(self, ending: Ending) -> Ending:
         """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop."""
         await self._budget.room()
-        if self._compare(ending):
-            await _queue_behind(ending)
-        return ending
-
-    def has_room(self, ending: Ending) -> bool:
-        """Whether ``process_item`` would not wait."""
-        return len(ending.found) <= _LINKS_AT_A_TIME and self._budget.has_room()
-
-    def process_at_once(self, ending: Ending) -> None:
-        """As ``process_item``, where there is room."""
-        if self._compare(ending):
-            ending.found = [link.behind() for link in ending.found]
-
-    def _compare(self, ending: Ending) -> bool:
-        """Whether the page repeats another."""
         outcome = ending.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
-            return False
+            return ending
         with self._poison.reading(ending.lease.row):
             payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
             ending.compared = self._compared(ending.lease.row, payload, outcome.text)
         self._note(ending)
-        return ending.compared.duplicate is not None
+        if ending.compared.duplicate is not None:
+            await _queue_behind(ending)
+        return ending
 
     def _compared(self, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
         digest = payload_digest(payload) if payload else b""

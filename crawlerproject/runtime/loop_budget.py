@@ -33,13 +33,9 @@ class LoopBudget:
             return False
         return monotonic() >= self._until
 
-    def has_room(self) -> bool:
-        """Whether ``room`` would not wait."""
-        return not self._line and not self.over()
-
     async def room(self) -> None:
         """Wait until there is time for one more, who has come first being first; at once when there is."""
-        if self.has_room():
+        if not self._line and not self.over():
             return
         loop = asyncio.get_running_loop()
         place = loop.create_future()

@@ -41,7 +41,7 @@ from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Coroutine
+    from collections.abc import AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -144,52 +144,29 @@ class WebSpider(Spider):
             return shown_page(PageView(self.crawler, response))
         return self.extract(response) if response.status == 200 else ()
 
-    def answered(self, response: Response, **kwargs: Any) -> list[Any] | Coroutine[Any, Any, list[Any]]:
+    async def answered(self, response: Response, **kwargs: Any) -> list[Any]:
         """Any response to a lease: a page, a redirect, an error, a robots.txt. The lease has ended afterwards.
 
         The crawl ends it by its own steps; the items of ``extract`` are returned and go to the project's pipelines.
-        Where nothing must be waited for they are there at once, and Scrapy makes no task for them.
         """
         exchange = leased(response.request) if response.request else None
         if exchange is None:  # a middleware sent another request in its place
-            return items_of(self.parse(response))
+            return await items_of(self.parse(response))
         errors = self.errors
         read = exchange.page
         if read is None:  # the triage middleware is not in the chain
             coming = self.services[PageReader].read(exchange.lease, response)
-            if not isinstance(coming, ReadPage):
-                return self._answered_late(exchange, response, coming, errors)
-            read = coming
-        ending, items = self._ending(exchange, response, read)
-        if not isinstance(items, list) or not self.services[PagePipeline].complete_at_once(ending):
-            return self._complete_late(ending, items, errors)
-        self._no_error_since(errors)
-        return items
-
-    async def _answered_late(
-        self, exchange: LeasedExchange, response: Response, coming: Awaitable[ReadPage], errors: int
-    ) -> list[Any]:
-        ending, items = self._ending(exchange, response, await coming)
-        return await self._complete_late(ending, items, errors)
-
-    async def _complete_late(self, ending: Ending, items: Any, errors: int) -> list[Any]:
-        if not isinstance(items, list):
-            items = await self._late(ending, items)
-        await self.services[PagePipeline].complete(ending)
-        self._no_error_since(errors)
-        return cast("list[Any]", items)
-
-    def _no_error_since(self, errors: int) -> None:
-        if self.errors == errors:
-            self.errors_in_a_row = 0
-
-    def _ending(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> tuple[Ending, Any]:
-        """How the lease ends, and the items, or what must be awaited for them."""
+            read = coming if isinstance(coming, ReadPage) else await coming
         with exchange.mark():
             ending = Ending.of(exchange.lease, self._outcome(exchange, response, read))
             items = self._extracted(ending, response)
             self.choose_links(ending)
-        return ending, items
+        if not isinstance(items, list):
+            items = await self._late(ending, items)
+        await self.services[PagePipeline].complete(ending)
+        if self.errors == errors:
+            self.errors_in_a_row = 0
+        return items
 
     def _outcome(self, exchange: LeasedExchange, response: Response, read: ReadPage) -> Outcome:
         lease, wire, rendered = exchange.lease, exchange.wire, exchange.rendered

@@ -19,17 +19,10 @@ from tests.crawl.sessions import HOST, Bench, page_of
 TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()
 
 
-class Compared(Bench):
-    """``at_once``: what need not wait is compared without a coroutine."""
-
-    at_once = False
-
-
-@pytest.fixture(params=[False, True], ids=["awaited", "at once"])
-def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Compared:
-    """A session with three pages queued; both ways of comparing say the same."""
-    bench = Compared(tmp_path)
-    bench.at_once = request.param
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A session with three pages queued."""
+    bench = Bench(tmp_path)
     bench.add(*(f"{HOST}/{number}" for number in range(3)))
     return bench
 
@@ -37,14 +30,7 @@ def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Compared:
 def compared(bench: Bench, page: Ending) -> Ending:
     """The page after its dedup."""
     dedup = DedupPipeline(bench.session.learned.duplicates, Poison(bench.folder, bench.now), bench.stats)
-
-    async def compare() -> None:
-        if isinstance(bench, Compared) and bench.at_once and dedup.has_room(page):
-            dedup.process_at_once(page)
-        else:
-            await dedup.process_item(page)
-
-    asyncio.run(compare())
+    asyncio.run(dedup.process_item(page))
     return page
 
 

@@ -67,19 +67,13 @@ class Line(Bench):
 
     def _provide(self) -> None:
         processes: Any = NoProcesses()
-        complete, at_once = self.pipeline.complete, self.pipeline.complete_at_once
+        complete = self.pipeline.complete
 
         async def completed(ending: Ending) -> None:
             self.ended.append(ending)
             await complete(ending)
 
-        def completed_at_once(ending: Ending) -> bool:
-            done = at_once(ending)
-            self.ended += [ending] * done
-            return done
-
         self.pipeline.complete = completed  # type: ignore[method-assign]
-        self.pipeline.complete_at_once = completed_at_once  # type: ignore[method-assign]
         websub = WebSub(None, self.intake, self.run)
         websub.feed_met = self._feed_met  # type: ignore[method-assign]
         websub.hub_moved = lambda lease, target, hops: self.asked_hubs.append((target.url, hops))  # type: ignore[method-assign]
@@ -99,8 +93,7 @@ class Line(Bench):
         return asyncio.run(self._items(response))
 
     async def _items(self, response: Response) -> list[Any]:
-        given = self.web.answered(response)
-        return given if isinstance(given, list) else await given
+        return await self.web.answered(response)
 
     def _sent(self, response: Response) -> dict[str, Any]:
         head = b"HTTP/1.1 %d OK\r\nContent-Length: %d\r\n\r\n" % (response.status, len(response.body))

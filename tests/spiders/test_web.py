@@ -258,9 +258,7 @@ def test_a_request_of_a_middlewares_own_is_no_lease(line: Line) -> None:
     own = Own.from_crawler(line.web.crawler, seeds=f"{HOST}/")
 
     async def answered() -> list[Any]:
-        given = own.answered(response)
-        assert not isinstance(given, list)
-        return await given
+        return await own.answered(response)
 
     assert asyncio.run(answered()) == [{"url": f"{HOST}/x"}]
     assert line.ended == []

@@ -58,20 +58,6 @@ class PagePipeline:
             logger.exception("could not end %s", ending.lease.row.url)
             self.fail(ending.lease)
 
-    def complete_at_once(self, ending: Ending) -> bool:
-        """As ``complete``; False, and nothing is done, where that has to wait."""
-        if not self._dedup.has_room(ending):
-            return False
-        self._under_way.answered(ending.lease)
-        try:
-            self._dedup.process_at_once(ending)
-            if not ending.lease.ended:
-                self._finish(ending)
-        except Exception:
-            logger.exception("could not end %s", ending.lease.row.url)
-            self.fail(ending.lease)
-        return True
-
     def _finish(self, ending: Ending) -> None:
         """Queue a page's links, archive it and end its lease. A page with very many links ends later, by ``end``."""
         found, changed, outcome = ending.found, ending.changed, ending.outcome

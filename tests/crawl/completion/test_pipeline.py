@@ -19,17 +19,15 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.stores.poison import Poison
 from tests.crawl.sessions import HOST, Bench, page_of
 
 
 class Line(Bench):
-    """A session and its pipeline. ``at_once``: what need not wait is done without a coroutine."""
+    """A session and its pipeline."""
 
-    def __init__(self, folder: Path, *, at_once: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.at_once = at_once
         self.add(f"{HOST}/one", f"{HOST}/two")
         self.errors = self.woken = 0
         self.poison = Poison(self.folder, self.now)
@@ -48,18 +46,17 @@ class Line(Bench):
         """In a loop, until nothing is left to take in."""
 
         async def run() -> None:
-            if not (self.at_once and self.pipeline.complete_at_once(page)):
-                await self.pipeline.complete(page)
+            await self.pipeline.complete(page)
             while len(self.pipeline.long) and not self.run.paused:
                 await asyncio.sleep(0.001)
 
         asyncio.run(run())
 
 
-@pytest.fixture(params=[False, True], ids=["awaited", "at once"])
-def line(tmp_path: Path, request: pytest.FixtureRequest) -> Line:
-    """With two pages queued; both ways of completing a page do the same."""
-    return Line(tmp_path, at_once=request.param)
+@pytest.fixture
+def line(tmp_path: Path) -> Line:
+    """With two pages queued."""
+    return Line(tmp_path)
 
 
 def links(count: int, start: int = 0) -> list[DiscoveredUrl]:
@@ -170,18 +167,3 @@ def test_changed_pages_are_counted_as_far_as_believed(line: Line, monkeypatch: p
     monkeypatch.setattr(line.session.announcements, "changed", away)
     line.intake.announced(page.changed)
     assert line.run.paused == "away"
-
-
-def test_what_must_wait_is_not_done_at_once(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing has happened then, and ``complete`` does it."""
-    page = page_of(line.page_lease(), line.now, found=links(2))
-    monkeypatch.setattr(LoopBudget, "over", lambda _: True)
-
-    assert not line.pipeline.complete_at_once(page)
-    assert not page.lease.ended
-    assert page.new_links == 0
-
-    monkeypatch.undo()
-    line.complete(page)
-    assert page.lease.ended
-    assert page.new_links == 2
