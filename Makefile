@@ -1,13 +1,20 @@
 # make crawl   crawls (without SEEDS: the synthetic web that ships with the project)
 # make test    checks and tests, all of them
 # make hunt    the laws that the tests know, on new random examples (ARGS goes to pytest)
+# make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
 # They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
 
-PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
+# The newest Python that the pinned packages have wheels for and that can make an environment. A .venv that is there is kept.
+PYTHONS := python3.14 python3.13 python3.12 python3.11 python3
+FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+ifeq ($(origin PYTHON),undefined)
+PYTHON := $(if $(wildcard $(PY)),$(PY),$(or $(shell for python in $(PYTHONS); do \
+	$$python -c '$(FITS)' 2>/dev/null && echo $$python && break; done),python3))
+endif
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 TOOLS := .venv-tools
@@ -23,7 +30,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages browser bench
+.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz
 .DEFAULT_GOAL := help
 
 help:
@@ -31,15 +38,20 @@ help:
 	@ls benchmarks/*.py benchmarks/*/__main__.py 2>/dev/null | sed -e 's,/__main__.py,,' -e 's,^benchmarks/,make bench-,' \
 		-e 's,\.py$$,,' -e 's,_,-,g' -e '/bench---init--$$/d' | sort -u
 
-crawl: $(READY)
+crawl: $(READY) native
 	@$(PY) scripts/crawl.py -- $(ARGS)
 
-test: check packages browser $(TOOLS_READY)
+test: check packages browser native $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. tests/conftest.py has the longest begin.
 	@$(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder
 
-hunt: $(DEV_READY)
+hunt: $(DEV_READY) native
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)
+
+fuzz: | $(READY)
+	@command -v clang >/dev/null || { echo "Installing clang"; $(APT) update -qq; \
+		$(APT) install -qq -y --no-install-recommends clang libclang-rt-dev >/dev/null; }
+	@$(PY) scripts/fuzz_native.py $(or $(SECONDS),600)
 
 check: $(DEV_READY)
 	@$(PY) -m ruff check --quiet .
@@ -51,7 +63,7 @@ format: $(DEV_READY)
 	@$(PY) -m ruff check --quiet --fix .
 	@$(PY) -m ruff format --quiet .
 
-bench: $(DEV_READY) $(PEERS)/.ready
+bench: $(DEV_READY) native $(PEERS)/.ready
 	@$(PY) -m benchmarks.side_by_side $(ARGS)
 
 $(PEERS)/.ready: requirements-bench.txt
@@ -65,8 +77,12 @@ deploy: $(DEV_READY)
 	@$(VENV)/bin/scrapyd-deploy $(TARGET)
 
 # `make bench-real-pages` runs benchmarks/real_pages; ARGS go to it.
-bench-%: $(DEV_READY)
+bench-%: $(DEV_READY) native
 	@$(PY) -m benchmarks.$(subst -,_,$*) $(ARGS)
+
+# The page reader in C, where there is a compiler; it looks for itself whether it was built of other sources.
+native: | $(READY)
+	@$(PY) scripts/build_native.py
 
 packages:
 	@missing=""; for name in $(TEST_PACKAGES); do \
@@ -88,8 +104,9 @@ $(READY): requirements.txt
 		|| { echo "$(PYTHON) is too old: Python 3.11 or newer is needed (make PYTHON=python3.11 ...)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
 		|| { echo "Installing python3-venv"; $(APT) update -qq && $(APT) install -qq -y python3-venv >/dev/null; }
-	@echo "Preparing $(VENV) (a minute, the first time only)"
+	@echo "Preparing $(VENV) with $(PYTHON) (a minute, the first time only)"
 	@$(PYTHON) -m venv $(VENV)
+	@$(PY) scripts/python_build.py
 	@$(PY) -m pip install -qq --disable-pip-version-check -r requirements.txt
 	@touch $@
 

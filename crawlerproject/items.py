@@ -40,9 +40,7 @@ class PageText(NamedTuple):
 
     marks: tuple[int, ...] = ()  # rules/traps/text_marks.py
     canonical: Address | None = None  # rel=canonical
-    text: bytes = b""  # UTF-8; empty if the fingerprint is known
-    fingerprint: int | None = None  # SimHash of the text
-    fingerprinted: bool = False  # the fingerprint is known; None then means that the text is too short for one
+    fingerprint: int | None = None  # SimHash of the text; None if that is too short for one
 
 
 class FetchedPage(NamedTuple):

@@ -56,7 +56,8 @@ OURS = {
     "FETCH_DNS_MAX_PER_SECOND": 500,
     "FETCH_CA_FILE": "",
     "TLS_ALLOW_HOSTS": [],
-    # Reading large pages, in processes of their own.
+    # Reading pages, large ones in processes of their own.
+    "NATIVE_READER": "auto",
     "READ_TIMEOUT_SECONDS": 10,
     "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
     # What counts as the same text.
@@ -184,6 +185,7 @@ EXTENSIONS_BASE = {
 EXTENSIONS = {
     "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.loop_latency.LoopLatency": 20,
+    "crawlerproject.extensions.eager_tasks.EagerTasks": 30,
     "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.commit_loop.CommitLoop": 100,
     "crawlerproject.extensions.orders.Orders": 110,
@@ -225,9 +227,7 @@ DOWNLOADER_STATS = False
 LOG_LEVEL = "INFO"
 LOG_FORMATTER = "crawlerproject.extensions.log_formatter.QuietLogFormatter"
 WARN_ON_GENERATOR_RETURN_VALUE = False
-LOG_VERSIONS: list[
-    str
-] = []  # `scrapy version -v` says them; at each start they are a process (uname) and eight files' metadata
+LOG_VERSIONS: list[str] = []  # `scrapy version -v` says them; to ask at each start takes a process (uname)
 
 # --- The operator's own, which override all of these (stores/operator_files/user_settings.py) ----
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import default_settings
 
+from crawlerproject import native
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.pace import PRESETS
 from crawlerproject.settings import OURS, constant, renamed
@@ -122,7 +123,7 @@ def test_settings_that_are_named_exist(page: Path) -> None:
     prefixes = {name.partition("_")[0] for name in OURS}
     named = set(re.findall(r"`(?:-s )?([A-Z]+_[A-Z_]*[A-Z])\b", page.read_text()))
 
-    known = {*OURS, *dir(default_settings), *renamed}
+    known = {*OURS, *dir(default_settings), *renamed, native.ENVIRONMENT}
     if page.name == "CHANGELOG.md":
         known |= constant.keys()
     assert {name for name in named if name.partition("_")[0] in prefixes} <= known

@@ -38,11 +38,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_holds_every_file_of_the_package_and_the_licence(wheel: Path) -> None:
-    """What lies beside the code as well."""
+    """What lies beside the code as well; of the C sources what is made of them."""
     ours = {
         str(path.relative_to(PROJECT))
         for path in (PROJECT / "crawlerproject").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", "lexbor"} & set(path.parts) and path.suffix not in {".c", ".h", ".so"}
     }
 
     with ZipFile(wheel) as opened:
@@ -50,8 +50,9 @@ def test_it_holds_every_file_of_the_package_and_the_licence(wheel: Path) -> None
         facts = message_from_bytes(opened.read(f"crawlerproject-{__version__}.dist-info/METADATA"))
 
     assert ours - names == set()
-    assert f"crawlerproject-{__version__}.dist-info/licenses/LICENSE" in names
-    assert facts["License-Expression"] == "BSD-3-Clause"
+    for licence in ("LICENSE", "crawlerproject/native/lexbor/LICENSE", "crawlerproject/native/lexbor/NOTICE"):
+        assert f"crawlerproject-{__version__}.dist-info/licenses/{licence}" in names
+    assert facts["License-Expression"] == "BSD-3-Clause AND Apache-2.0"
 
 
 def pins() -> Iterator[tuple[str, str]]:

@@ -11,7 +11,8 @@ OURS = "crawlerproject"
 
 # Room -> what of ours it may import. A room that is missing here stands above the crawl: all but COMMANDS.
 MAY_IMPORT = {
-    "rules": ("rules", "reasons"),
+    "native": ("native",),
+    "rules": ("rules", "native", "reasons"),
     "runtime": ("runtime",),
     "stores": ("stores", "rules", "runtime", "errors", "reasons", "wire"),
     "config": ("config", "stores", "rules", "settings", "errors"),
@@ -22,7 +23,7 @@ MAY_IMPORT = {
     "parse": ("parse", "guard", "frontier", "stores", "rules", "reasons", "items", "wire"),
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
-        *("reading", "parse", "frontier.discovered", "frontier.lease", "rules", "runtime.stats"),
+        *("reading", "native", "parse", "frontier.discovered", "frontier.lease", "rules", "runtime.stats"),
         *("stores.protocols", "items", "reasons", "wire"),
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
@@ -38,6 +39,7 @@ MAY_IMPORT = {
             "crawl",
             "pipelines",
             "middlewares",
+            "native",
             "reading",
             "parse",
             "guard",

@@ -73,6 +73,7 @@ def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
         "resting_queued": ahead.resting_queued,
         "rests_end_in_seconds": ahead.rests_end_in_seconds,
         "parked_queued": ahead.parked_queued,
+        "reader": crawl.status.get("build", {}).get("reader"),
         "paused_hosts": crawl.pauses.hosts,
         "poison": sum(suspect.poison for folder in crawl.folders for suspect in poison_of(folder).values()),
     }
@@ -120,6 +121,8 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
         rate = f"{facts['pages_per_second']:.1f} pages/s, {human_bytes(int(facts['bytes_per_second']))}/s"
         lines.append(f"Rate      {rate}; politeness allows {ahead.ceiling:.1f} answers/s now")
         lines.append(f"Bound by  {bound_by(load_of(crawl.status)).text}")
+    if facts["reader"]:  # of a version that said so
+        lines.append(f"Reader    {facts['reader']}")
     poison = f"{facts['poison']:,} pages over which the process died are set aside: see poison.json"
     return [*lines, *_left(ahead), *([f"Poison    {poison}"] if facts["poison"] else [])]
 

@@ -13,7 +13,7 @@ import scrapy
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from crawlerproject import __version__
+from crawlerproject import __version__, native
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
@@ -142,7 +142,7 @@ class StatusFile:
             ],
             **crawl.run.tallies.as_dict(),
             "machine": machine_facts(crawl.folder, self._crawler.settings.getint("DISK_MIN_FREE_BYTES")),
-            "build": _BUILD,
+            "build": _BUILD | {"reader": native.choice().said},
             "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
         }
 

@@ -15,8 +15,9 @@ from crawlerproject.middlewares.leased import LeasedExchange, leased
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
+from crawlerproject.rules.page.document import looks_whole
 from crawlerproject.rules.page.page import is_html
-from crawlerproject.rules.rendering.triage import RenderNeed, looks_whole, triage
+from crawlerproject.rules.rendering.triage import RenderNeed, judge
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,6 @@ class TriageMiddleware:
         if is_html(content_type, response.body):
             facts = html_facts(response, content_type, self.token)
             if not looks_whole(facts.words, len(facts.links) + facts.nofollow_links):
-                found = triage(response.body, content_type)
+                found = judge(facts.shell, response.body)
                 if found.verdict is not RenderNeed.PLAIN:
                     logger.info("triage: %s would be rendered: %s", request.url, found)

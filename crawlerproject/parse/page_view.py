@@ -12,10 +12,9 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.parse.response_page import header, html_facts
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.page.page import PageFacts, is_html
 from crawlerproject.rules.printable import printable_line
-from crawlerproject.rules.rendering.triage import Triage, triage
+from crawlerproject.rules.rendering.triage import Triage, judge
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.urls import UrlRefused, origin, parse
 from crawlerproject.stores.protocols import FLAG_STRANGER
@@ -101,12 +100,12 @@ class PageView:
     @property
     def triage(self) -> Triage | None:
         """Whether the page needs a browser, and the signals for it; None if it is not HTML."""
-        return triage(self._body, self._kind) if self.is_html else None
+        return judge(self.facts.shell, self._body) if self.is_html else None
 
     @property
     def fingerprint(self) -> int | None:
         """SimHash of the text, for near-duplicates; None for too little text."""
-        return text_fingerprint(self.facts.text)
+        return self.facts.fingerprint
 
     @property
     def robots(self) -> str:

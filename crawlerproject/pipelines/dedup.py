@@ -13,7 +13,6 @@ from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.items import Compared, FailedRender, FetchedPage
 from crawlerproject.pipelines import NOT_FOR_SCRAPY
 from crawlerproject.rules.archive.warc_records import payload_digest
-from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.runtime.loop_budget import LoopBudget
 from crawlerproject.stores.protocols import Fingerprint
 
@@ -61,9 +60,8 @@ class DedupPipeline:
         return ending
 
     def _compared(self, row: QueuedPage, payload: bytes, text: PageText) -> Compared:
-        fingerprint = text.fingerprint if text.fingerprinted else text_fingerprint(text.text)
         digest = payload_digest(payload) if payload else b""
-        return Compared(digest, fingerprint, self._repeated(row, digest, text.canonical, fingerprint))
+        return Compared(digest, text.fingerprint, self._repeated(row, digest, text.canonical, text.fingerprint))
 
     def _repeated(
         self, row: QueuedPage, digest: bytes, canonical: Address | None, fingerprint: int | None

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.parse.links import hops_to, linked
 from crawlerproject.parse.lists import Listed, entries_of_feed, entries_of_sitemap
-from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
+from crawlerproject.rules.page.document import looks_whole
 from crawlerproject.rules.page.links import HOP_LINK
 from crawlerproject.rules.page.page import PageFacts, read_html
-from crawlerproject.rules.rendering.triage import PLAIN, Triage, looks_whole, triage
+from crawlerproject.rules.rendering.triage import PLAIN, Triage, judge
 from crawlerproject.rules.traps.text_marks import text_marks
 from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import QueuedPage
@@ -46,12 +46,10 @@ class Job(NamedTuple):
 class ReadPage:
     """The content of a response, whichever process has read it. All defaults: the response is not read."""
 
-    facts: PageFacts | None = None  # of HTML; from another process without links and text
+    facts: PageFacts | None = None  # of HTML; from another process without links, text and shell
     links: int = 0  # of HTML, those that are not to be followed left out
     triage: Triage = PLAIN
     text_marks: tuple[int, ...] = ()
-    fingerprint: int | None = None  # SimHash of the text
-    fingerprinted: bool = False  # another process has looked for it
     feed: Feed | None = None  # without its entries
     found: list[DiscoveredUrl] = field(default_factory=list)
     changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that changed, and when
@@ -66,8 +64,7 @@ def read(job: Job, body: bytes) -> Iterator[tuple[str, object]]:
     """Parts: ("found", links) and ("changed", pages) as often as needed, then ("page", a ReadPage without these)."""
     page = READERS[job.kind](job, body)
     if page.facts is not None:
-        page.fingerprint, page.fingerprinted = text_fingerprint(page.facts.text), True
-        page.facts = replace(page.facts, links=[], text=b"")
+        page.facts = replace(page.facts, links=[], text=b"", shell=None)
     for name in ("found", "changed"):
         rows = getattr(page, name)
         setattr(page, name, [])
@@ -83,7 +80,7 @@ def read_facts(job: Job, facts: PageFacts, body: bytes) -> ReadPage:
     return ReadPage(
         facts,
         links,
-        PLAIN if whole else triage(body, job.content_type),
+        PLAIN if whole else judge(facts.shell, body),
         text_marks(facts.title, facts.text, job.url),
         found=linked(job.row, facts),
     )

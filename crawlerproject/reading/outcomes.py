@@ -102,4 +102,4 @@ def text_of(read: ReadPage) -> PageText | None:
     """The text by which an HTML page is compared; None for anything else."""
     if read.facts is None:
         return None
-    return PageText(read.text_marks, read.facts.canonical, read.facts.text, read.fingerprint, read.fingerprinted)
+    return PageText(read.text_marks, read.facts.canonical, read.facts.fingerprint)

@@ -6,6 +6,7 @@ import logging
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
+from crawlerproject import native
 from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, read_facts
 from crawlerproject.reading.reader import NotRead, Reader
@@ -120,7 +121,10 @@ class PageReader:
 
 
 def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageReader:
-    """The reader of a crawl, by the READ_* settings."""
+    """The reader of a crawl, by NATIVE_READER and the READ_* settings; logs which it is."""
+    chosen = native.choose(settings["NATIVE_READER"] or native.AUTO)
+    if not chosen.wrong:
+        logger.info("Page reader: %s", chosen.said)
     processes = Reader(
         seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
     )

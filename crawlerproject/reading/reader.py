@@ -15,6 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
+from crawlerproject import native
 from crawlerproject.reading.jobs import Job, ReadPage
 from crawlerproject.reading.process import HEAD, LENGTH
 from crawlerproject.rules.url.scope import registered_domain
@@ -176,7 +177,13 @@ class _Process:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "crawlerproject.reading.process", *map(str, self._limits)],
                 # numpy's threads would reserve address space for each processor.
-                env={**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                env={
+                    **os.environ,
+                    **native.environment(),
+                    "PYTHONPATH": paths,
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "OMP_NUM_THREADS": "1",
+                },
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 start_new_session=True,  # Ctrl-C is meant for the crawl, which may still need the process

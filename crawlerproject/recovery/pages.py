@@ -15,7 +15,6 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.digests import sha1_of
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, payload_digest
-from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.stores.archive.archive import Written
 from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.wire import Wire
@@ -153,9 +152,7 @@ def _walled(attempt: Attempt, capture: Capture) -> bool:
 def _fingerprint(outcome: Outcome) -> int | None:
     """The SimHash of a page's text."""
     text = outcome.text if isinstance(outcome, FetchedPage | RenderedPage) else None
-    if text is None or text.fingerprinted:
-        return None if text is None else text.fingerprint
-    return text_fingerprint(text.text)
+    return None if text is None else text.fingerprint
 
 
 def _failure(attempt: Attempt) -> Reason | None:

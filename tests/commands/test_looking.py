@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 from scrapy.utils.project import get_project_settings
 
+from crawlerproject import native
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.url_state import State, UrlState
 from crawlerproject.stores.logs.request_log import read_log
@@ -111,6 +112,15 @@ def test_status_while_it_runs(crawled: Crawled) -> None:
     assert status["bound_by"] in ("politeness", "network", "cpu", "rests")
     assert status["politeness_ceiling_per_second"] >= 0
     assert set(status["hosts"]) <= {"in-flight", "free", "waiting", "resting", "parked", "done"}
+
+
+def test_which_reader_is_in_use(crawled: Crawled) -> None:
+    """The start's log and ``scrapy status`` say the same, also after the crawl."""
+    said = native.choice().said
+
+    assert f"Page reader: {said}\n" in crawled.output
+    assert f"Reader    {said}\n" in crawled.text
+    assert crawled.status["reader"] == ask(crawled.folder, "status")["reader"] == said
 
 
 def test_why_after_the_crawl(crawled: Crawled) -> None:

@@ -23,6 +23,7 @@ from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.items import Ending, FetchedPage, PageText
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.spiders.web import WebSpider
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -165,7 +166,7 @@ def page_of(lease: Lease, now: float, *, status: int = 200, body: bytes = b"word
     )
     reason = more.pop("reason", Reason.FETCHED if status == 200 else Reason.HTTP_ERROR)
     text, canonical = more.pop("text", None), more.pop("canonical", None)
-    read = None if text is None else PageText((), canonical, text)
+    read = None if text is None else PageText((), canonical, text_fingerprint(text))
     return Ending.of(lease, FetchedPage(reason, wire, body, text=read, **more))
 
 

@@ -121,7 +121,6 @@ def test_a_page_is_read_here(bench: Bench) -> None:
         ("http://a.test/3", 3, "LLL"),
     ]
     assert page.text_marks
-    assert not page.fingerprinted  # the first pipeline does that, if it is needed
     assert (page.triage.verdict, page.challenge, page.unread) == (RenderNeed.PLAIN, "", "")
     assert bench.processes.jobs == []
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject import native
 from crawlerproject.parse.links import linked
 from crawlerproject.parse.lists import entries_of_sitemap
 from crawlerproject.reading.jobs import Job, Kind, ReadPage
@@ -71,11 +72,25 @@ def test_another_process_reads_what_we_read() -> None:
         assert found.found == linked(row_of(), facts)
         assert len(found.found) == found.links == 12_345
         assert found.text_marks == text_marks(facts.title, facts.text, URL)
-        assert found.fingerprint == text_fingerprint(facts.text)
         assert found.facts is not None
+        assert found.facts.fingerprint == text_fingerprint(facts.text)
         assert (found.facts.title, found.facts.words) == (facts.title, facts.words)
         shell = b"<div id=root></div><noscript>enable javascript</noscript><script src=x></script>"
         assert (await reader.read(job(), shell)).triage == triage(shell, "text/html")
+
+    reading_with(use)
+
+
+def test_another_process_reads_with_the_reader_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its environment: the setting is the crawl's."""
+    monkeypatch.setattr(native._state, "choice", None)
+    native.choose(native.NEVER)
+
+    async def use(reader: Reader) -> None:
+        before = children()
+        await reader.read(job(), b"<p>first")
+        (started,) = children() - before
+        assert b"CRAWLER_NATIVE=0" in Path(f"/proc/{started}/environ").read_bytes().split(b"\0")
 
     reading_with(use)
 

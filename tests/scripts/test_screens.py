@@ -32,7 +32,8 @@ STEADY = ("A seed that is refused, one that does not resolve", "No network")
 
 
 def stable(screen: str) -> list[str]:
-    """The words of a screen without what changes from run to run: times and other numbers."""
+    """The words of a screen without what changes from run to run: times and other numbers, which reader there is."""
+    screen = re.sub(r"(Page reader:).*", r"\1", screen)
     words = re.sub(r"again\s+in(\s+[\d.]+\s+(d|h|min|s)\b)+", "again", screen)
     return re.sub(r"[\d,.]+", "0", words).split()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
+from crawlerproject import native
 from crawlerproject.config.pace import LARGEST
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import OperatorError
@@ -57,6 +58,7 @@ _ABOVE_ZERO = frozenset(
         "FLEET_LEASE_SECONDS",
     }
 )
+_WORDS: dict[str, tuple[str, ...]] = {"NATIVE_READER": native.WANTED}
 # Files that must be there when they are named, and what they are for where that is no promise to a site.
 _FILES = ("NEVERCRAWL_FILE", USER_LIST, "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
 # Settings that a project with our add-on need not have.
@@ -72,6 +74,9 @@ def check_values(settings: BaseSettings) -> None:
             _check_boolean(name, value)
         elif isinstance(default, (int, float)):
             _check_number(name, value, whole=isinstance(default, int) and not _may_have_fractions(name))
+    for name, words in _WORDS.items():
+        if settings[name] is not None and settings[name] not in words:
+            raise OperatorError(f"{name} is {settings[name]!r}; use one of {', '.join(words)}.")
     for name in ("WATCH_ADDRESS", "WEBSUB_ADDRESS"):
         _check_address(name, str(settings[name] or "127.0.0.1"))
     for name in _FILES:

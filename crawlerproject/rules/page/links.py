@@ -18,13 +18,6 @@ class Link(NamedTuple):
     kind: str  # Heritrix hop letter
 
 
-class Gathered(NamedTuple):
-    """The links of one page, by key and in order of the page."""
-
-    links: list[Link]
-    nofollow: int  # links left out because of rel=nofollow
-
-
 # Never an http(s) address: refused by a prefix instead of by the parser (6 % of the anchors of 737 real pages).
 _NOT_LINKS = ("#", "javascript:", "mailto:", "tel:", "data:")
 _LINK_RELS = frozenset({"canonical", "next", "prev", "alternate"})
@@ -70,20 +63,16 @@ def has_rel(attributes: Attributes, word: str) -> bool:
     return rel is not None and word in rel.lower().split()
 
 
-def gather(base: Base, targets: list[tuple[str, bool]], own_key: bytes) -> Gathered:
-    """Resolve (address as written, nofollow) pairs: each address once, the page itself left out."""
+def gather(base: Base, targets: list[str], own_key: bytes) -> list[Link]:
+    """Resolve addresses as written, in order of the page: each page once, by key; the page itself is left out."""
     addresses: dict[bytes, Link] = {}
-    nofollow = 0
     join = base.join
-    for target, forbidden in targets:
-        if forbidden:
-            nofollow += 1
-            continue
+    for target in targets:
         address = join(target)
         if address is not None and address.key not in addresses:
             addresses[address.key] = Link(address, HOP_LINK)
     addresses.pop(own_key, None)
-    return Gathered(list(addresses.values()), nofollow)
+    return list(addresses.values())
 
 
 def _followed_rel(attributes: Attributes) -> bool:

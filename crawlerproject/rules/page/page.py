@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from selectolax.lexbor import LexborHTMLParser
-
 from crawlerproject.rules.page.ai_use import stated_by_page
+from crawlerproject.rules.page.document import Shell
 from crawlerproject.rules.page.encoding import in_utf8
-from crawlerproject.rules.page.links import Link, gather, has_rel, link_target, refresh_target
+from crawlerproject.rules.page.links import Link, gather
 from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.parser_bombs import Weight, is_bomb, weight
-from crawlerproject.rules.page.visible_text import words_and_text
+from crawlerproject.rules.page.reader import read_document
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
 
 # What is read of a page. Ordinary pages are far smaller (median of 1,213 real ones 105 KB); beyond this
@@ -29,8 +28,6 @@ _HTML_STARTS = tuple(
     b"|<meta|<link".split(b"|")
 )
 _SNIFF_BYTES = 512  # leading blanks included; mimesniff reads up to 1,445
-
-_SELECTOR = "a[href],area[href],iframe[src],frame[src],link[href],meta[content],base[href]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +46,8 @@ class PageFacts:
     ai_use: list[tuple[str, str]] = field(default_factory=list)  # lines of the metadata record, rules/page/ai_use.py
     nofollow_links: int = 0  # links left out for rel=nofollow, or all of them when the page says so
     unparsed: bool = False  # a parser bomb: nothing but the X-Robots-Tag was read
-
-
-@dataclass(slots=True)
-class _Elements:
-    """What one walk over the tree collects, before the base is known."""
-
-    targets: list[tuple[str, bool]] = field(default_factory=list)
-    metas: list[tuple[str, str]] = field(default_factory=list)
-    base: str | None = None
-    canonical: str | None = None
+    fingerprint: int | None = None  # SimHash of ``text``
+    shell: Shell | None = None  # for triage: of a page with scripts, and few words or few links
 
 
 def is_html(content_type: str | None, body: bytes) -> bool:
@@ -95,16 +84,13 @@ def read_light_html(
 
 
 def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token: str) -> PageFacts:
-    tree = LexborHTMLParser(source)
-    found = _collect(tree)
+    found = read_document(source)
     robots = page_robots(found.metas, x_robots, token)
     base = _base(found.base, url, encoding)
     if robots.nofollow:
-        links, nofollow_links = list[Link](), len(found.targets)
+        links, nofollow_links = list[Link](), len(found.targets) + found.nofollow
     else:
-        links, nofollow_links = gather(base, found.targets, _own_key(url))
-    title = _title(tree)
-    words, plain = words_and_text(tree)
+        links, nofollow_links = gather(base, found.targets, _own_key(url)), found.nofollow
     return PageFacts(
         encoding=encoding,
         base=base.url,
@@ -112,43 +98,14 @@ def _read(source: bytes, encoding: str, url: str, x_robots: Sequence[str], token
         canonical=None if found.canonical is None else base.join(found.canonical),
         nofollow=robots.nofollow,
         noindex=robots.noindex,
-        words=words,
-        title=title,
-        text=plain,
+        words=found.words,
+        title=found.title,
+        text=found.text,
         ai_use=stated_by_page(found.metas, robots.ai),
         nofollow_links=nofollow_links,
+        fingerprint=found.fingerprint,
+        shell=found.shell,
     )
-
-
-def _collect(tree: LexborHTMLParser) -> _Elements:
-    found = _Elements()
-    targets = found.targets
-    for node in tree.css(_SELECTOR):
-        tag, attributes = node.tag, node.attributes
-        if tag == "meta":
-            _read_meta(attributes, found)
-            continue
-        if tag == "base":
-            if found.base is None:  # the first one wins, also for links before it
-                found.base = attributes.get("href") or ""
-            continue
-        target = link_target(tag, attributes)
-        if target is None:
-            continue
-        targets.append((target, "rel" in attributes and has_rel(attributes, "nofollow")))
-        if tag == "link" and found.canonical is None and has_rel(attributes, "canonical"):
-            found.canonical = target
-    return found
-
-
-def _read_meta(attributes: dict[str, str | None], found: _Elements) -> None:
-    content = attributes.get("content") or ""
-    if name := attributes.get("name"):
-        found.metas.append((name, content))
-    elif (attributes.get("http-equiv") or "").strip().lower() == "refresh":
-        target = refresh_target(content)
-        if target is not None:
-            found.targets.append((target, False))
 
 
 def _base(href: str | None, url: str, encoding: str) -> Base:
@@ -162,9 +119,3 @@ def _own_key(url: str) -> bytes:
         return parse(url).key
     except UrlRefused:
         return b""
-
-
-def _title(tree: LexborHTMLParser) -> str:
-    # In the head: an svg has titles of its own.
-    node = tree.head.css_first("title") if tree.head is not None else None
-    return "" if node is None else " ".join(node.text().split())

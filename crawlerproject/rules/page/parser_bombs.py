@@ -3,16 +3,22 @@
 Four shapes are quadratic in lexbor (three of them in libxml2 too): many attributes on one tag (each is compared
 with all before it), deep nesting (each block looks up the whole stack), open formatting elements (each new block
 repeats them all), and the options of one select (each new one looks at all before it: 150,000 take four minutes).
-The checks are linear and look at the raw bytes.
+The checks are linear and look at the raw bytes. The native reader decides the same (native/weight.c), where it is in
+use; numpy is loaded only where it is not.
 """
 
 from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from crawlerproject import native
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAX_ATTRIBUTES = 1_000  # on one tag: 2 ms; 20,000 cost 0.7 s; the most on 740 real pages is below 400
 # The exact count of attributes costs a quarter of a parse, so a page first has to look like it: no tag ends within so
@@ -48,20 +54,8 @@ _TAG = re.compile(rb"<(/?[a-zA-Z][^\s/>]*+)")
 _FORMATTING = frozenset(b"b big code em font i s small strike strong tt u".split())  # HTML 13.2.4.3, but a and nobr
 _FORMATTING_TAG = re.compile(rb"<(/?(?:[bisu]|em|tt|big|code|font|small|strong|strike))(?=[\s/>])", re.IGNORECASE)
 _OPENS, _CLOSES = b"</"
-# By two characters after "<": one of these names, or the beginning of one, however it is written.
-_MAY_FORMAT, _MAY_BE_OPTION = np.zeros(65_536, np.bool_), np.zeros(65_536, np.bool_)
-for _name in _FORMATTING:
-    for _end in b" \t\n\v\f\r/>":
-        _begin = (_name + bytes([_end]))[:2]
-        for _pair in {_begin.lower(), _begin.upper(), _begin.title(), _begin.title().swapcase()}:
-            _MAY_FORMAT[int.from_bytes(_pair, "big")] = True
-for _pair in (b"op", b"OP", b"Op", b"oP"):  # optgroup too
-    _MAY_BE_OPTION[int.from_bytes(_pair, "big")] = True
-# Letters in lower case, all else 0: no two formatting elements have the same first four.
-_LETTERS = np.array(
-    [ord(chr(byte).lower()) if chr(byte).isalpha() and byte < 128 else 0 for byte in range(256)], np.uint8
-)
-_LETTERS_COMPARED = 4
+_LETTERS_COMPARED = 7  # the longest names have six letters, and then an end
+_ENDS_NAME, _ENDS_NO_NAME = 1, 2  # less than any letter
 _LOOK_AHEAD = 1 + _LETTERS_COMPARED  # bytes behind a "<" that are looked at
 _NESTED_ROUNDS = 4  # ours: pages of manuals nest two or three
 # Void elements, and those whose end tag may be left out because the next one closes them (HTML 13.1.2).
@@ -71,6 +65,30 @@ _NO_DEPTH = frozenset(
 )
 
 
+@cache
+def _tables() -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.uint8]]:
+    """By two characters after "<": whether they are, or begin, a formatting element's name, or an option's; letters."""
+    import numpy as np
+
+    may_format, may_be_option = np.zeros(65_536, np.bool_), np.zeros(65_536, np.bool_)
+    for name in _FORMATTING:
+        for end in b" \t\n\v\f\r/>":
+            begin = (name + bytes([end]))[:2]
+            for pair in {begin.lower(), begin.upper(), begin.title(), begin.title().swapcase()}:
+                may_format[int.from_bytes(pair, "big")] = True
+    for pair in (b"op", b"OP", b"Op", b"oP"):  # optgroup too
+        may_be_option[int.from_bytes(pair, "big")] = True
+    letters = [_letter(chr(byte)) for byte in range(256)]
+    return may_format, may_be_option, np.array(letters, np.uint8)
+
+
+def _letter(byte: str) -> int:
+    """A letter's code in lower case; what ends a name, and what does not, but is no letter."""
+    if byte.isascii() and byte.isalpha():
+        return ord(byte.lower())
+    return _ENDS_NAME if byte in " \t\n\v\f\r/>" else _ENDS_NO_NAME
+
+
 def is_bomb(body: bytes) -> bool:
     """Whether parsing ``body`` could take more than about 0.7 s."""
     return weight(body) is Weight.BOMB
@@ -78,6 +96,14 @@ def is_bomb(body: bytes) -> bool:
 
 def weight(body: bytes) -> Weight:
     """What parsing ``body`` could take, as far as its shape is to blame."""
+    page = native.reader()
+    return weight_in_python(body) if page is None else Weight(page.weight(body))
+
+
+def weight_in_python(body: bytes) -> Weight:
+    """The same, without the native reader."""
+    import numpy as np
+
     if _has_crowded_tag(body):
         return Weight.BOMB
     tags = body.count(b"<")
@@ -107,11 +133,14 @@ def _places(text: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int]:
 
     By the two characters that follow "<" or "</": a tenth of the expression's cost, and a few tags too many.
     """
+    import numpy as np
+
+    may_format, may_be_option, _ = _tables()
     signs = np.flatnonzero(text == _OPENS)
     names = signs + 1
     names += text[names] == _CLOSES
     pairs = text[names] * np.uint16(256) + text[names + 1]
-    return signs[_MAY_FORMAT[pairs]], int(np.count_nonzero(_MAY_BE_OPTION[pairs]))
+    return signs[may_format[pairs]], int(np.count_nonzero(may_be_option[pairs]))
 
 
 def _most_open(text: NDArray[np.uint8], places: NDArray[np.intp]) -> int:
@@ -120,14 +149,17 @@ def _most_open(text: NDArray[np.uint8], places: NDArray[np.intp]) -> int:
     A start tag and the end tag of its name right behind it are one element deep and are taken out together, innermost
     first. What is left after some rounds may all be open.
     """
+    import numpy as np
+
+    letters = _tables()[2]
     names = places + 1
     ends = text[names] == _CLOSES
     names += ends
-    message = _LETTERS[text[names]]
-    codes = message.astype(np.uint32)
+    message = letters[text[names]]
+    codes = message.astype(np.uint64)
     for further in range(1, _LETTERS_COMPARED):
-        message = _LETTERS[text[names + further]] * (message > 0).view(np.uint8)
-        codes = (codes << 8 | message).astype(np.uint32)
+        message = letters[text[names + further]] * (message > _ENDS_NO_NAME).view(np.uint8)
+        codes = codes << np.uint64(8) | message
     for taken_out in range(_NESTED_ROUNDS):
         inner = np.flatnonzero(~ends[:-1] & ends[1:] & (codes[:-1] == codes[1:]))
         if not inner.size:

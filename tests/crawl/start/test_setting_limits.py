@@ -48,6 +48,7 @@ BEYOND = [
     ("COMMIT_SECONDS", "nan", "COMMIT_SECONDS is 'nan'"),
     ("COMMIT_SECONDS", "0", "COMMIT_SECONDS is 0; it must be above zero"),
     ("PACE_PER_IP", "perhaps", "PACE_PER_IP is 'perhaps'; use True or False"),
+    ("NATIVE_READER", "always", "NATIVE_READER is 'always'; use one of auto, never"),
     ("WATCH_ADDRESS", "nonsense", "WATCH_ADDRESS is 'nonsense'; use an IP address"),
     ("FETCH_DNS_SERVERS", "dns.example.org", "FETCH_DNS_SERVERS has 'dns.example.org'"),
     ("WARC_PREFIX", "a/b", "WARC_PREFIX is 'a/b'"),

@@ -48,10 +48,8 @@ def test_which_elements_are_links(tag: str, attributes: dict[str, str | None], f
 
 
 def test_gather_keeps_each_page_once_in_order() -> None:
-    """Spellings of one page are one link, the page itself is none, nofollow is counted."""
+    """Spellings of one page are one link, the page itself is none."""
     base = Base("http://example.org/a/")
-    targets = [("b?y&x", False), ("/a/b?x&y", False), ("c", True), ("", False), ("http://other.example/", False)]
-    links, nofollow = gather(base, targets, parse(base.url).key)
+    links = gather(base, ["b?y&x", "/a/b?x&y", "", "http://other.example/"], parse(base.url).key)
     assert [link.address.url for link in links] == ["http://example.org/a/b?y&x", "http://other.example/"]
     assert {link.kind for link in links} == {"L"}
-    assert nofollow == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlerproject.rules.rendering.triage import RenderNeed, looks_whole, triage
+from crawlerproject.rules.rendering.triage import RenderNeed, triage
 from tests.web.answers import page_html, text
 from tests.web.shells import shells
 
@@ -63,9 +63,3 @@ def test_the_signals_are_named() -> None:
 
     assert "empty application root" in found.signals
     assert str(found).startswith("render (score ")
-
-
-@pytest.mark.parametrize(("words", "links", "whole"), [(200, 3, True), (199, 3, False), (200, 2, False)])
-def test_words_and_links_suffice(words: int, links: int, whole: bool) -> None:
-    """Nothing else is looked at when a page has enough of both."""
-    assert looks_whole(words, links) is whole

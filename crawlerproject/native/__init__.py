@@ -1,0 +1,110 @@
+"""The page reader in C, where it has been built: ``reader()`` is the extension, or None: pages are read in Python.
+
+Both read alike (tests/native), so that whether it is there changes what a page costs and nothing else. ``make`` builds
+it (``build.py``) if there is a C compiler; lexbor, which parses, is compiled in (``lexbor/``). It is not used if
+NATIVE_READER is ``never``, if CRAWLER_NATIVE=0 is in the environment, or if it was built of other sources or for
+another Python.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
+
+from crawlerproject.native.sources import MODULE, SUFFIX, digest
+
+logger = logging.getLogger(__name__)
+
+AUTO, NEVER = "auto", "never"
+WANTED = (AUTO, NEVER)
+"""What NATIVE_READER may be."""
+ENVIRONMENT = "CRAWLER_NATIVE"
+"""``0`` in the environment has pages read in Python, whatever NATIVE_READER says."""
+
+
+class Page(Protocol):
+    """The extension ``_page``; ``module.c`` says what its answers are made of."""
+
+    SOURCES: str
+    """The digest of the sources that it was built of."""
+
+    def read(self, source: bytes, /) -> tuple[Any, ...]:
+        """What a page says, in one walk."""
+
+    LIMITS: Mapping[str, int]
+    """Numbers that both readers share."""
+
+    def weight(self, source: bytes, /) -> int:
+        """What a page would cost a parser."""
+
+
+class Choice(NamedTuple):
+    """Which reader is in use."""
+
+    page: Page | None
+    why: str  # pages are read in Python; empty if they are not
+    wrong: bool = False  # it is there and cannot be used, which needs an operator
+
+    @property
+    def said(self) -> str:
+        """For an operator: ``native``, or ``Python`` and why."""
+        return f"Python ({self.why})" if self.page is None else "native"
+
+
+def reader() -> Page | None:
+    """The native reader; None: read in Python."""
+    return choice().page
+
+
+def choice() -> Choice:
+    """The reader in use. Found out once; what cannot be used is warned of then."""
+    if _state.choice is None:
+        choose(AUTO)
+    assert _state.choice is not None
+    return _state.choice
+
+
+def choose(wanted: str) -> Choice:
+    """Use the native reader if it is ``wanted`` and there. One of WANTED."""
+    _state.choice = found = _found(wanted)
+    if found.wrong:
+        logger.warning("Pages are read in Python: %s; make builds it anew", found.why)
+    return found
+
+
+def environment() -> dict[str, str]:
+    """What a process of ours needs in its environment to read as this one does."""
+    return {} if reader() else {ENVIRONMENT: "0"}
+
+
+class _State:
+    choice: Choice | None = None
+
+
+_state = _State()
+
+
+def _found(wanted: str) -> Choice:
+    if wanted == NEVER:
+        return Choice(None, "NATIVE_READER is never")
+    if os.environ.get(ENVIRONMENT) == "0":
+        return Choice(None, f"{ENVIRONMENT}=0 is in the environment")
+    return _load(Path(__path__[0]))
+
+
+def _load(folder: Path) -> Choice:
+    try:
+        module = import_module(f"{__name__}.{MODULE}")
+    except ModuleNotFoundError:
+        if others := sorted(path.name for path in folder.glob(f"{MODULE}.*{SUFFIX}")):
+            return Choice(None, f"the native reader was built for another Python ({others[0]})", wrong=True)
+        return Choice(None, "the native reader has not been built")
+    except ImportError as error:
+        return Choice(None, f"the native reader cannot be loaded ({error})", wrong=True)
+    if (ours := digest(folder)) and getattr(module, "SOURCES", "") != ours:
+        return Choice(None, "the native reader was built of other sources", wrong=True)
+    return Choice(cast(Page, module), "")

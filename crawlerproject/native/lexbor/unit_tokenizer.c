@@ -1,0 +1,7 @@
+#include "lexbor/html/tokenizer/error.c"
+#include "lexbor/html/tokenizer/state.c"
+#include "lexbor/html/tokenizer/state_comment.c"
+#include "lexbor/html/tokenizer/state_doctype.c"
+#include "lexbor/html/tokenizer/state_rawtext.c"
+#include "lexbor/html/tokenizer/state_rcdata.c"
+#include "lexbor/html/tokenizer/state_script.c"

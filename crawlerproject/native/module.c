@@ -1,0 +1,212 @@
+/*
+ * crawlerproject.native._page: page.h for Python.
+ *
+ *   read(source) -> (targets, nofollow, refreshes, metas, base, canonical, title, words, text, fingerprint, shell)
+ *       targets    list of str: what links ask to be followed, as written, without those of rel=nofollow
+ *       nofollow   int: how many those are
+ *       refreshes  list of (int, str): contents of meta refresh, and how many targets stand before each
+ *       metas      list of (str, str): name and content
+ *       base, canonical  str or None
+ *       title      str, its blanks as written
+ *       words      int; text: bytes in UTF-8; fingerprint: int or None
+ *       shell      None, or (links, script_characters, shown_characters, shown, notice, empty_root), or False where
+ *                  Python has to count the links
+ *       None in place of the tuple: the source is not UTF-8, Python has to read it.
+ *   weight(source) -> int, as Weight of rules/page/parser_bombs.py
+ *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
+ *
+ * Nothing of Python is called during the walk.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "page.h"
+
+#ifndef CRAWLER_SOURCES
+#define CRAWLER_SOURCES ""
+#endif
+
+static PyObject *text_object(const unsigned char *data, size_t size)
+{
+    return PyUnicode_DecodeUTF8((const char *)data, (Py_ssize_t)size, "replace");
+}
+
+static PyObject *span_or_none(struct page_span span)
+{
+    return span.data ? text_object(span.data, span.size) : Py_NewRef(Py_None);
+}
+
+static PyObject *buffer_text(const struct page_buffer *buffer)
+{
+    return text_object(buffer->data, buffer->size);
+}
+
+static size_t count_kind(const struct page *page, unsigned kind)
+{
+    size_t count = 0;
+    for (size_t place = 0; place < page->target_count; place++)
+        count += (page->targets[place].kind & kind) != 0;
+    return count;
+}
+
+static PyObject *targets_object(const struct page *page)
+{
+    size_t left_out = count_kind(page, PAGE_NOFOLLOW | PAGE_REFRESH);
+    Py_ssize_t filled = 0;
+    PyObject *list = PyList_New((Py_ssize_t)(page->target_count - left_out));
+    for (size_t place = 0; list && place < page->target_count; place++) {
+        const struct page_target *target = &page->targets[place];
+        if (target->kind & (PAGE_NOFOLLOW | PAGE_REFRESH))
+            continue;
+        PyObject *address = text_object(target->address.data, target->address.size);
+        if (!address)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, filled++, address);
+    }
+    return list;
+}
+
+static PyObject *refreshes_object(const struct page *page)
+{
+    Py_ssize_t before = 0, filled = 0;
+    PyObject *list = PyList_New((Py_ssize_t)count_kind(page, PAGE_REFRESH));
+    for (size_t place = 0; list && place < page->target_count; place++) {
+        const struct page_target *target = &page->targets[place];
+        if (!(target->kind & PAGE_REFRESH)) {
+            before += !(target->kind & PAGE_NOFOLLOW);
+            continue;
+        }
+        PyObject *content = text_object(target->address.data, target->address.size);
+        PyObject *pair = content ? Py_BuildValue("(nN)", before, content) : NULL;
+        if (!pair)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, filled++, pair);
+    }
+    return list;
+}
+
+static PyObject *metas_object(const struct page *page)
+{
+    PyObject *list = PyList_New((Py_ssize_t)page->meta_count);
+    for (size_t place = 0; list && place < page->meta_count; place++) {
+        const struct page_meta *meta = &page->metas[place];
+        PyObject *name = text_object(meta->name.data, meta->name.size);
+        PyObject *content = name ? text_object(meta->content.data, meta->content.size) : NULL;
+        PyObject *pair = content ? PyTuple_Pack(2, name, content) : NULL;
+        Py_XDECREF(name);
+        Py_XDECREF(content);
+        if (!pair)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)place, pair);
+    }
+    return list;
+}
+
+static PyObject *shell_object(const struct page_shell *shell)
+{
+    if (shell->state == PAGE_WHOLE)
+        return Py_NewRef(Py_None);
+    if (shell->state == PAGE_UNCLEAR)
+        return Py_NewRef(Py_False);
+    return Py_BuildValue("(nnnNNO)", (Py_ssize_t)shell->links, (Py_ssize_t)shell->script_characters,
+                         (Py_ssize_t)shell->shown_characters, buffer_text(&shell->shown), buffer_text(&shell->notice),
+                         shell->empty_root ? Py_True : Py_False);
+}
+
+static PyObject *page_object(const struct page *page)
+{
+    return Py_BuildValue(
+        "(NnNNNNNnNNN)", targets_object(page), (Py_ssize_t)count_kind(page, PAGE_NOFOLLOW), refreshes_object(page),
+        metas_object(page), span_or_none(page->base), span_or_none(page->canonical), buffer_text(&page->title),
+        (Py_ssize_t)page->words,
+        PyBytes_FromStringAndSize((const char *)page->text.data, (Py_ssize_t)page->text.size),
+        page->has_fingerprint ? PyLong_FromUnsignedLongLong(page->fingerprint) : Py_NewRef(Py_None),
+        shell_object(&page->shell));
+}
+
+static int source_of(PyObject *object, const unsigned char **source, size_t *size)
+{
+    if (!PyBytes_Check(object)) {
+        PyErr_SetString(PyExc_TypeError, "a page is given in bytes");
+        return 0;
+    }
+    *source = (const unsigned char *)PyBytes_AS_STRING(object);
+    *size = (size_t)PyBytes_GET_SIZE(object);
+    return 1;
+}
+
+static PyObject *module_read(PyObject *module, PyObject *object)
+{
+    const unsigned char *source;
+    size_t size;
+    struct page page;
+    PyObject *result = NULL;
+    (void)module;
+    if (!source_of(object, &source, &size))
+        return NULL;
+    switch (page_read(&page, source, size)) {
+    case PAGE_OK:
+        result = page_object(&page);
+        break;
+    case PAGE_NO_MEMORY:
+        PyErr_NoMemory();
+        break;
+    case PAGE_NOT_UTF8:
+        result = Py_NewRef(Py_None);
+        break;
+    case PAGE_FAILED:
+        PyErr_SetString(PyExc_ValueError, "the page cannot be parsed");
+        break;
+    }
+    page_free(&page);
+    return result;
+}
+
+static PyObject *module_weight(PyObject *module, PyObject *object)
+{
+    const unsigned char *source;
+    size_t size;
+    (void)module;
+    if (!source_of(object, &source, &size))
+        return NULL;
+    int weight = page_weight(source, size);
+    return weight == PAGE_WEIGHT_UNKNOWN ? PyErr_NoMemory() : PyLong_FromLong(weight);
+}
+
+static PyMethodDef methods[] = {
+    {"read", module_read, METH_O, "What a page in UTF-8 says."},
+    {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int fill(PyObject *module)
+{
+    PyObject *limits = Py_BuildValue(
+        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "MIN_WORDS", PAGE_MIN_WORDS, "MAX_WORDS", PAGE_MAX_WORDS, "ENOUGH_WORDS",
+        PAGE_ENOUGH_WORDS, "ENOUGH_LINKS", PAGE_ENOUGH_LINKS, "MOST_ELEMENTS", PAGE_MOST_ELEMENTS, "MOST_NOTICE",
+        PAGE_MOST_NOTICE, "EMPTY_ROOT_WORDS", PAGE_EMPTY_ROOT_WORDS);
+    int failed = PyModule_AddObjectRef(module, "LIMITS", limits);
+    Py_XDECREF(limits);
+    return failed ? failed : PyModule_AddStringConstant(module, "SOURCES", CRAWLER_SOURCES);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, fill},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_page",
+    .m_doc = "Reads pages in C.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__page(void)
+{
+    return PyModuleDef_Init(&definition);
+}

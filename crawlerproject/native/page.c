@@ -1,0 +1,621 @@
+/*
+ * The walk over a page's tree: rules/page/tree.py in one pass. What it looks for in attributes is compared in ASCII
+ * only: no letter of any other script becomes one of these words' letters in lower case (the Kelvin sign would become a
+ * "k", which none of them has). Blanks are those of Python's str.split and str.strip.
+ */
+#include "page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lexbor/dom/interfaces/attr.h"
+#include "lexbor/dom/interfaces/element.h"
+#include "lexbor/dom/interfaces/text.h"
+#include "lexbor/html/html.h"
+
+#define FIRST_CAPACITY 64
+#define LEAST_BUFFER 1024
+#define READ_BEHIND 8 /* bytes behind a buffer's end that may be read */
+
+typedef lxb_dom_node_t node_t;
+
+struct walk {
+    struct page *page;
+    const node_t *body;
+    const node_t *unseen;  /* the outermost element around here that is not shown */
+    const node_t *framing; /* the outermost link or part of the page's frame */
+    bool in_body;
+    bool body_met;
+    size_t open_scripts; /* that are executed */
+    size_t texts;        /* in page->text */
+    size_t framed;       /* in page->frame */
+    bool no_memory;
+};
+
+/* --- growing things --------------------------------------------------------------------------------------------- */
+
+bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size)
+{
+    if (size > SIZE_MAX / 4 || buffer->size > SIZE_MAX / 4)
+        return false;
+    size_t needed = buffer->size + size + READ_BEHIND;
+    if (needed > buffer->capacity) {
+        size_t capacity = needed < LEAST_BUFFER ? LEAST_BUFFER : 2 * needed;
+        unsigned char *grown = realloc(buffer->data, capacity);
+        if (!grown)
+            return false;
+        buffer->data = grown;
+        buffer->capacity = capacity;
+    }
+    if (size)
+        memcpy(buffer->data + buffer->size, data, size);
+    buffer->size += size;
+    return true;
+}
+
+bool page_buffer_join(struct page_buffer *buffer, size_t count, const unsigned char *data, size_t size)
+{
+    if (count && !page_buffer_add(buffer, (const unsigned char *)" ", 1))
+        return false;
+    return page_buffer_add(buffer, data, size);
+}
+
+/* Room for one more item; NULL without the memory. */
+static void *grown(void *items, size_t count, size_t *capacity, size_t item_size)
+{
+    if (count < *capacity)
+        return items;
+    size_t more = *capacity ? 2 * *capacity : FIRST_CAPACITY;
+    if (more > SIZE_MAX / 2 / item_size)
+        return NULL;
+    void *moved = realloc(items, more * item_size);
+    if (moved)
+        *capacity = more;
+    return moved;
+}
+
+static void add_target(struct walk *walk, struct page_span address, unsigned kind)
+{
+    struct page *page = walk->page;
+    void *room = grown(page->targets, page->target_count, &page->target_capacity, sizeof *page->targets);
+    if (!room) {
+        walk->no_memory = true;
+        return;
+    }
+    page->targets = room;
+    page->targets[page->target_count++] = (struct page_target){address, kind};
+}
+
+static void add_meta(struct walk *walk, struct page_span name, struct page_span content)
+{
+    struct page *page = walk->page;
+    void *room = grown(page->metas, page->meta_count, &page->meta_capacity, sizeof *page->metas);
+    if (!room) {
+        walk->no_memory = true;
+        return;
+    }
+    page->metas = room;
+    page->metas[page->meta_count++] = (struct page_meta){name, content};
+}
+
+/* --- words of attributes ---------------------------------------------------------------------------------------- */
+
+#define SPAN(text) {(const unsigned char *)(text), sizeof(text) - 1}
+
+enum rel_word {
+    REL_CANONICAL = 1,
+    REL_OTHER = 2, /* next, prev */
+    REL_ALTERNATE = 4,
+    REL_STYLESHEET = 8,
+    REL_NOFOLLOW = 16,
+};
+
+static const struct {
+    struct page_span word;
+    enum rel_word bit;
+} REL_WORDS[] = {
+    {SPAN("canonical"), REL_CANONICAL},   {SPAN("next"), REL_OTHER},           {SPAN("prev"), REL_OTHER},
+    {SPAN("alternate"), REL_ALTERNATE},   {SPAN("stylesheet"), REL_STYLESHEET}, {SPAN("nofollow"), REL_NOFOLLOW},
+};
+
+/* rules/page/links.py: _NOT_LINKS, _ALTERNATE_TYPES. */
+static const struct page_span NOT_LINKS[] = {SPAN("#"), SPAN("javascript:"), SPAN("mailto:"), SPAN("tel:"),
+                                             SPAN("data:")};
+static const struct page_span ALTERNATE_TYPES[] = {
+    SPAN(""),
+    SPAN("text/html"),
+    SPAN("application/xhtml+xml"),
+    SPAN("application/rss+xml"),
+    SPAN("application/atom+xml"),
+    SPAN("application/feed+json"),
+};
+/* rules/page/tree.py: EXECUTED. */
+static const struct page_span EXECUTED[] = {
+    SPAN(""),
+    SPAN("module"),
+    SPAN("text/javascript"),
+    SPAN("application/javascript"),
+    SPAN("text/ecmascript"),
+    SPAN("application/ecmascript"),
+};
+static const struct page_span REFRESH[] = {SPAN("refresh")};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static unsigned char lower(unsigned char byte)
+{
+    return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
+}
+
+static bool same_word(struct page_span text, struct page_span word)
+{
+    if (text.size != word.size)
+        return false;
+    for (size_t at = 0; at < text.size; at++)
+        if (lower(text.data[at]) != word.data[at])
+            return false;
+    return true;
+}
+
+static bool is_one_of(struct page_span text, const struct page_span *words, size_t count)
+{
+    for (size_t place = 0; place < count; place++)
+        if (same_word(text, words[place]))
+            return true;
+    return false;
+}
+
+static bool starts_with(struct page_span text, struct page_span start)
+{
+    return text.size >= start.size && !memcmp(text.data, start.data, start.size);
+}
+
+static bool is_ascii_blank(unsigned char byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r') || (byte >= 0x1C && byte <= 0x1F);
+}
+
+/* The bytes of the blank at ``at``, of which ``left`` are there; 0 if it is none. As str.isspace, in UTF-8. */
+static size_t blank_size(const unsigned char *at, size_t left)
+{
+    if (at[0] < 0x80)
+        return is_ascii_blank(at[0]);
+    if (left >= 2 && at[0] == 0xC2)
+        return at[1] == 0x85 || at[1] == 0xA0 ? 2 : 0;
+    if (left < 3)
+        return 0;
+    if (at[0] == 0xE1)
+        return at[1] == 0x9A && at[2] == 0x80 ? 3 : 0; /* U+1680 */
+    if (at[0] == 0xE3)
+        return at[1] == 0x80 && at[2] == 0x80 ? 3 : 0; /* U+3000 */
+    if (at[0] != 0xE2)
+        return 0;
+    if (at[1] == 0x80) /* U+2000 to U+200A, U+2028, U+2029, U+202F */
+        return at[2] <= 0x8A || at[2] == 0xA8 || at[2] == 0xA9 || at[2] == 0xAF ? 3 : 0;
+    return at[1] == 0x81 && at[2] == 0x9F ? 3 : 0; /* U+205F */
+}
+
+static struct page_span stripped(struct page_span text)
+{
+    size_t size;
+    while (text.size && (size = blank_size(text.data, text.size))) {
+        text.data += size;
+        text.size -= size;
+    }
+    while (text.size) {
+        const unsigned char *end = text.data + text.size;
+        if (end[-1] < 0x80)
+            size = is_ascii_blank(end[-1]);
+        else if (text.size >= 2 && blank_size(end - 2, 2) == 2)
+            size = 2;
+        else
+            size = text.size >= 3 && blank_size(end - 3, 3) == 3 ? 3 : 0;
+        if (!size)
+            break;
+        text.size -= size;
+    }
+    return text;
+}
+
+/* As text.partition(";")[0].strip(). */
+static struct page_span media_type(struct page_span text)
+{
+    const unsigned char *end = text.size ? memchr(text.data, ';', text.size) : NULL;
+    if (end)
+        text.size = (size_t)(end - text.data);
+    return stripped(text);
+}
+
+static unsigned rel_words(struct page_span rel)
+{
+    unsigned found = 0;
+    size_t at = 0, size;
+    while (at < rel.size) {
+        if ((size = blank_size(rel.data + at, rel.size - at))) {
+            at += size;
+            continue;
+        }
+        struct page_span word = {rel.data + at, 0};
+        while (at + word.size < rel.size && !blank_size(word.data + word.size, rel.size - at - word.size))
+            word.size++;
+        at += word.size;
+        for (size_t place = 0; place < COUNT(REL_WORDS); place++)
+            if (same_word(word, REL_WORDS[place].word))
+                found |= REL_WORDS[place].bit;
+    }
+    return found;
+}
+
+/* --- attributes ------------------------------------------------------------------------------------------------- */
+
+static lxb_dom_element_t *element_of(node_t *node)
+{
+    return lxb_dom_interface_element(node);
+}
+
+static bool has(node_t *node, lxb_dom_attr_id_t id)
+{
+    return lxb_dom_element_attr_by_id(element_of(node), id) != NULL;
+}
+
+static struct page_span value_of(const lxb_dom_attr_t *attr)
+{
+    if (!attr || !attr->value || !attr->value->data)
+        return (struct page_span){NULL, 0};
+    return (struct page_span){attr->value->data, attr->value->length};
+}
+
+static bool is_written(const lxb_dom_attr_t *attr, struct page_span name)
+{
+    size_t size = 0;
+    const lxb_char_t *written = lxb_dom_attr_qualified_name(attr, &size);
+    return written && size == name.size && !memcmp(written, name.data, size);
+}
+
+/* The value of the attribute that is written ``name``, whose id is ``id``; the last one if there are several. */
+static struct page_span value(node_t *node, lxb_dom_attr_id_t id, struct page_span name)
+{
+    const lxb_dom_attr_t *found = NULL;
+    for (const lxb_dom_attr_t *attr = element_of(node)->first_attr; attr; attr = attr->next)
+        if (attr->qualified_name ? is_written(attr, name) : attr->node.local_name == id)
+            found = attr;
+    return value_of(found);
+}
+
+static const struct page_span HREF = SPAN("href"), XLINK_HREF = SPAN("xlink:href"), SRC = SPAN("src"),
+                              REL = SPAN("rel"), TYPE = SPAN("type"), CONTENT = SPAN("content"), NAME = SPAN("name"),
+                              HTTP_EQUIV = SPAN("http-equiv");
+
+/* The same for an attribute that lexbor knows no number for. */
+static struct page_span value_written(node_t *node, struct page_span name)
+{
+    const lxb_dom_attr_t *found = NULL;
+    for (const lxb_dom_attr_t *attr = element_of(node)->first_attr; attr; attr = attr->next)
+        if (is_written(attr, name))
+            found = attr;
+    return value_of(found);
+}
+
+/* --- elements --------------------------------------------------------------------------------------------------- */
+
+static bool is_followed(struct page_span target)
+{
+    if (!target.size)
+        return false;
+    for (size_t place = 0; place < COUNT(NOT_LINKS); place++)
+        if (starts_with(target, NOT_LINKS[place]))
+            return false;
+    return true;
+}
+
+static void meet_anchor(struct walk *walk, node_t *node)
+{
+    if (!has(node, LXB_DOM_ATTR_HREF))
+        return;
+    unsigned kind = PAGE_ANCHOR;
+    struct page_span target = value(node, LXB_DOM_ATTR_HREF, HREF);
+    if (!target.size) {
+        kind = 0;
+        target = value_written(node, XLINK_HREF);
+    }
+    if (!is_followed(target))
+        return;
+    if (rel_words(value(node, LXB_DOM_ATTR_REL, REL)) & REL_NOFOLLOW)
+        kind |= PAGE_NOFOLLOW;
+    add_target(walk, target, kind);
+}
+
+static void meet_frame(struct walk *walk, node_t *node)
+{
+    if (!has(node, LXB_DOM_ATTR_SRC))
+        return;
+    struct page_span target = value(node, LXB_DOM_ATTR_SRC, SRC);
+    if (is_followed(target))
+        add_target(walk, target, rel_words(value(node, LXB_DOM_ATTR_REL, REL)) & REL_NOFOLLOW ? PAGE_NOFOLLOW : 0);
+}
+
+static void meet_link(struct walk *walk, node_t *node)
+{
+    struct page *page = walk->page;
+    if (!has(node, LXB_DOM_ATTR_HREF))
+        return;
+    unsigned rel = rel_words(value(node, LXB_DOM_ATTR_REL, REL));
+    if (!(rel & (REL_CANONICAL | REL_OTHER | REL_ALTERNATE)) || rel & REL_STYLESHEET)
+        return;
+    if (rel & REL_ALTERNATE) {
+        struct page_span type = media_type(value(node, LXB_DOM_ATTR_TYPE, TYPE));
+        if (!is_one_of(type, ALTERNATE_TYPES, COUNT(ALTERNATE_TYPES)))
+            return;
+    }
+    struct page_span target = value(node, LXB_DOM_ATTR_HREF, HREF);
+    if (!is_followed(target))
+        return;
+    add_target(walk, target, rel & REL_NOFOLLOW ? PAGE_NOFOLLOW : 0);
+    if (rel & REL_CANONICAL && !page->canonical.data)
+        page->canonical = target;
+}
+
+static void meet_meta(struct walk *walk, node_t *node)
+{
+    if (!has(node, LXB_DOM_ATTR_CONTENT))
+        return;
+    struct page_span content = value(node, LXB_DOM_ATTR_CONTENT, CONTENT);
+    struct page_span name = value_written(node, NAME);
+    if (name.size)
+        add_meta(walk, name, content);
+    else if (is_one_of(stripped(value(node, LXB_DOM_ATTR_HTTP_EQUIV, HTTP_EQUIV)), REFRESH, COUNT(REFRESH)))
+        add_target(walk, content, PAGE_REFRESH);
+}
+
+static void meet_base(struct walk *walk, node_t *node)
+{
+    struct page_span *base = &walk->page->base;
+    if (base->data || !has(node, LXB_DOM_ATTR_HREF))
+        return;
+    *base = value(node, LXB_DOM_ATTR_HREF, HREF);
+    if (!base->data)
+        base->data = (const unsigned char *)"";
+}
+
+static bool is_executed(node_t *node)
+{
+    return is_one_of(media_type(value(node, LXB_DOM_ATTR_TYPE, TYPE)), EXECUTED, COUNT(EXECUTED));
+}
+
+static void meet_script(struct walk *walk, node_t *node)
+{
+    if (!is_executed(node))
+        return;
+    walk->page->script_count++;
+    walk->open_scripts++;
+}
+
+/* --- text ------------------------------------------------------------------------------------------------------- */
+
+static struct page_span text_of(node_t *node)
+{
+    const lexbor_str_t *text = &lxb_dom_interface_text(node)->char_data.data;
+    return (struct page_span){text->data, text->data ? text->length : 0};
+}
+
+/* Blanks of HTML only, as selectolax's skip_empty. */
+static bool is_empty(struct page_span text)
+{
+    for (size_t at = 0; at < text.size; at++)
+        switch (text.data[at]) {
+        case ' ':
+        case '\t':
+        case '\n':
+        case '\f':
+        case '\r':
+            break;
+        default:
+            return false;
+        }
+    return true;
+}
+
+static void meet_text(struct walk *walk, node_t *node)
+{
+    struct page *page = walk->page;
+    struct page_span text = text_of(node);
+    if (walk->open_scripts)
+        page->script_characters += walk->open_scripts * words_characters(text.data, text.size);
+    if (walk->unseen || !walk->in_body || is_empty(text))
+        return;
+    if (walk->framing)
+        walk->no_memory |= !page_buffer_join(&page->frame, walk->framed++, text.data, text.size);
+    else
+        walk->no_memory |= !page_buffer_join(&page->text, walk->texts++, text.data, text.size);
+}
+
+/* --- the walk --------------------------------------------------------------------------------------------------- */
+
+static void hide(struct walk *walk, const node_t *node)
+{
+    if (!walk->unseen)
+        walk->unseen = node;
+}
+
+static void frame(struct walk *walk, const node_t *node)
+{
+    if (!walk->framing)
+        walk->framing = node;
+}
+
+static void meet(struct walk *walk, node_t *node)
+{
+    switch (node->local_name) {
+    case LXB_TAG__TEXT:
+        meet_text(walk, node);
+        return;
+    case LXB_TAG_A:
+        meet_anchor(walk, node);
+        frame(walk, node);
+        return;
+    case LXB_TAG_AREA:
+        meet_anchor(walk, node);
+        return;
+    case LXB_TAG_IFRAME:
+    case LXB_TAG_FRAME:
+        meet_frame(walk, node);
+        return;
+    case LXB_TAG_LINK:
+        meet_link(walk, node);
+        return;
+    case LXB_TAG_META:
+        meet_meta(walk, node);
+        return;
+    case LXB_TAG_BASE:
+        meet_base(walk, node);
+        return;
+    case LXB_TAG_SCRIPT:
+        meet_script(walk, node);
+        hide(walk, node);
+        return;
+    case LXB_TAG_STYLE:
+    case LXB_TAG_NOSCRIPT:
+    case LXB_TAG_TEMPLATE:
+    case LXB_TAG_SVG:
+        hide(walk, node);
+        return;
+    case LXB_TAG_NAV:
+    case LXB_TAG_FOOTER:
+    case LXB_TAG_ASIDE:
+    case LXB_TAG_FORM:
+        frame(walk, node);
+        return;
+    case LXB_TAG_BODY:
+        if (node == walk->body)
+            walk->in_body = walk->body_met = true;
+        return;
+    default:
+        return;
+    }
+}
+
+static void leave(struct walk *walk, node_t *node)
+{
+    if (node == walk->unseen)
+        walk->unseen = NULL;
+    if (node == walk->framing)
+        walk->framing = NULL;
+    if (node == walk->body)
+        walk->in_body = false;
+    if (node->local_name == LXB_TAG_SCRIPT && is_executed(node))
+        walk->open_scripts--;
+}
+
+/* Meets ``root`` and all below it, and leaves each after what is below it. */
+static void go_through(struct walk *walk, node_t *root)
+{
+    node_t *node = root;
+    while (!walk->no_memory) {
+        meet(walk, node);
+        if (node->first_child) {
+            node = node->first_child;
+            continue;
+        }
+        for (;;) {
+            leave(walk, node);
+            if (node == root)
+                return;
+            if (node->next) {
+                node = node->next;
+                break;
+            }
+            node = node->parent;
+        }
+    }
+}
+
+/* The node behind ``node`` in the order of the document, among those below ``root``; NULL at the end. */
+static node_t *following(const node_t *root, node_t *node)
+{
+    if (node->first_child)
+        return node->first_child;
+    while (node != root && !node->next)
+        node = node->parent;
+    return node == root ? NULL : node->next;
+}
+
+/* Of the head: an svg has titles of its own. */
+static bool read_title(struct page *page, node_t *head)
+{
+    node_t *title = head;
+    while (title && title->local_name != LXB_TAG_TITLE)
+        title = following(head, title);
+    for (node_t *node = title; node && (node = following(title, node));)
+        if (node->local_name == LXB_TAG__TEXT) {
+            struct page_span text = text_of(node);
+            if (!page_buffer_add(&page->title, text.data, text.size))
+                return false;
+        }
+    return true;
+}
+
+/* A body that a frameset has replaced: selectolax still has it, and takes the frame out of nothing but the document. */
+static void read_lost_body(struct walk *walk, node_t *body)
+{
+    for (node_t *node = body; (node = following(body, node));)
+        if (node->local_name == LXB_TAG__TEXT) {
+            struct page_span text = text_of(node);
+            if (!is_empty(text))
+                walk->no_memory |= !page_buffer_join(&walk->page->text, walk->texts++, text.data, text.size);
+        }
+}
+
+static enum page_status count_words(struct page *page)
+{
+    const struct page_buffer *text = &page->text, *framed = &page->frame;
+    if (!words_is_utf8(text->data, text->size) || !words_is_utf8(framed->data, framed->size))
+        return PAGE_NOT_UTF8;
+    bool cjk = words_has_cjk(text->data, text->size) || words_has_cjk(framed->data, framed->size);
+    page->words = words_count(text->data, text->size, cjk) + words_count(framed->data, framed->size, cjk);
+    return words_fingerprint(text, &page->has_fingerprint, &page->fingerprint);
+}
+
+static enum page_status read_tree(struct page *page, lxb_html_document_t *document)
+{
+    node_t *root = lxb_dom_document_root(lxb_dom_interface_document(document));
+    node_t *head = lxb_dom_interface_node(document->head), *body = lxb_dom_interface_node(document->body);
+    struct walk walk = {.page = page, .body = body};
+    if (!root)
+        return PAGE_FAILED;
+    go_through(&walk, root);
+    if (body && !walk.body_met)
+        read_lost_body(&walk, body);
+    if (walk.no_memory || !read_title(page, head))
+        return PAGE_NO_MEMORY;
+    enum page_status status = count_words(page);
+    return status == PAGE_OK ? shell_read(page) : status;
+}
+
+enum page_status page_read(struct page *page, const unsigned char *source, size_t size)
+{
+    *page = (struct page){0};
+    if (!words_is_utf8(source, size))
+        return PAGE_NOT_UTF8;
+    lxb_html_document_t *document = lxb_html_document_create();
+    if (!document)
+        return PAGE_NO_MEMORY;
+    page->tree = document;
+    lxb_status_t status = lxb_html_document_parse(document, source, size);
+    if (status == LXB_STATUS_ERROR_MEMORY_ALLOCATION)
+        return PAGE_NO_MEMORY;
+    return status == LXB_STATUS_OK ? read_tree(page, document) : PAGE_FAILED;
+}
+
+void page_free(struct page *page)
+{
+    if (page->tree)
+        lxb_html_document_destroy(page->tree);
+    free(page->targets);
+    free(page->metas);
+    free(page->title.data);
+    free(page->text.data);
+    free(page->frame.data);
+    free(page->shell.shown.data);
+    free(page->shell.notice.data);
+    *page = (struct page){0};
+}

@@ -1,0 +1,136 @@
+/*
+ * What a page says, read in one walk over the tree that lexbor makes of it.
+ *
+ * The Python reader (rules/page/tree.py) is the specification: for the same source both give the same
+ * (tests/native/test_oracle.py), so that only the price of a page depends on which is in use.
+ *
+ *   page.c     the walk: links, metas, base, canonical, title, text
+ *   shell.c    what a page without its scripts shows, for rules/rendering/triage.py
+ *   words.c    words, their hashes, SimHash
+ *   weight.c   pages that are built to choke a parser
+ *   module.c   the binding; the only file that knows Python
+ *
+ * In: the bytes of a page in UTF-8 and their number. They are not changed and must live until page_free().
+ * Out: numbers, and spans of bytes that belong to the page. page_free() frees all of it, also after an error.
+ *
+ * Bounds: nothing recurses, so that no depth of nesting is too deep; memory is a constant plus a multiple of the
+ * source's size; time is linear in it but for what lexbor itself does, which page_weight() judges beforehand.
+ * Sizes are checked before they are added or multiplied. No memory is an answer (PAGE_NO_MEMORY), not an abort.
+ */
+#ifndef CRAWLER_PAGE_H
+#define CRAWLER_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* As in rules/page/document.py and rules/duplicates/simhash.py; a test compares them. */
+#define PAGE_MIN_WORDS 50        /* shorter texts have no fingerprint */
+#define PAGE_MAX_WORDS 10000     /* the first so many words make the fingerprint */
+#define PAGE_ENOUGH_WORDS 200    /* a page with so many words */
+#define PAGE_ENOUGH_LINKS 3      /* and so many links is whole without its scripts */
+#define PAGE_MOST_ELEMENTS 20    /* noscript elements and application roots that are looked at */
+#define PAGE_MOST_NOTICE 20000   /* characters in which a request to enable JavaScript is looked for */
+#define PAGE_EMPTY_ROOT_WORDS 20 /* an application's root with fewer is empty */
+
+enum page_status {
+    PAGE_OK,
+    PAGE_NO_MEMORY,
+    PAGE_NOT_UTF8, /* the source, or what was made of it, is not UTF-8: Python reads it, and replaces what is wrong */
+    PAGE_FAILED,   /* lexbor refuses it, which it does for no page known */
+};
+
+/* Bytes of UTF-8. ``data`` is NULL where there is nothing, which is not the same as an empty text. */
+struct page_span {
+    const unsigned char *data;
+    size_t size;
+};
+
+/* Bytes that grow. Eight more than ``size`` may be read. */
+struct page_buffer {
+    unsigned char *data;
+    size_t size;
+    size_t capacity;
+};
+
+enum page_target_kind {
+    PAGE_NOFOLLOW = 1, /* its rel says so */
+    PAGE_ANCHOR = 2,   /* the href of an a or area */
+    PAGE_REFRESH = 4,  /* not an address: the content of a meta refresh, which names one or not */
+};
+
+/* What a link asks to be followed, as written. */
+struct page_target {
+    struct page_span address;
+    unsigned kind;
+};
+
+struct page_meta {
+    struct page_span name;
+    struct page_span content;
+};
+
+enum page_shell_state {
+    PAGE_WHOLE,   /* says enough, or has no script: nothing of ``shell`` is filled in */
+    PAGE_SHELL,   /* has scripts, and few words or few links */
+    PAGE_UNCLEAR, /* the same, but some address needs Python's urlsplit to count the links */
+};
+
+/* What is looked at to decide whether a browser is needed. Characters are code points. */
+struct page_shell {
+    enum page_shell_state state;
+    size_t links; /* different ones, counted up to PAGE_ENOUGH_LINKS */
+    size_t script_characters;
+    size_t shown_characters;
+    struct page_buffer shown;  /* their beginning; empty with PAGE_ENOUGH_WORDS words */
+    struct page_buffer notice; /* of noscript elements, the beginning */
+    bool empty_root;
+};
+
+struct page {
+    void *tree; /* lexbor's, which the spans point into */
+    struct page_target *targets;
+    size_t target_count;
+    size_t target_capacity;
+    struct page_meta *metas;
+    size_t meta_count;
+    size_t meta_capacity;
+    struct page_span base;      /* the first base's href */
+    struct page_span canonical; /* the first rel=canonical */
+    struct page_buffer title;   /* as written: blanks as they are */
+    struct page_buffer text;    /* visible, without links and frame */
+    struct page_buffer frame;   /* the visible rest */
+    size_t words;               /* of both */
+    bool has_fingerprint;
+    uint64_t fingerprint; /* SimHash of ``text`` */
+    size_t script_count;  /* elements that are executed */
+    size_t script_characters;
+    struct page_shell shell;
+};
+
+/* Reads ``size`` bytes into a page of which nothing needs to be set. page_free() it whatever the answer. */
+enum page_status page_read(struct page *page, const unsigned char *source, size_t size);
+void page_free(struct page *page);
+
+/* 0, 1 or 2 as Weight in rules/page/parser_bombs.py; PAGE_WEIGHT_UNKNOWN without the memory to tell. */
+#define PAGE_WEIGHT_UNKNOWN (-1)
+int page_weight(const unsigned char *source, size_t size);
+
+/* --- between these files ------------------------------------------------------------------------------------- */
+
+bool page_buffer_add(struct page_buffer *buffer, const unsigned char *data, size_t size);
+/* Adds a text after a blank, or without one if it is the first (``count`` texts are in). */
+bool page_buffer_join(struct page_buffer *buffer, size_t count, const unsigned char *data, size_t size);
+
+bool words_is_utf8(const unsigned char *text, size_t size);
+size_t words_characters(const unsigned char *text, size_t size);
+/* Whether CJK has to be looked for, in which every character is a word (UTF-8 only). */
+bool words_has_cjk(const unsigned char *text, size_t size);
+size_t words_count(const unsigned char *text, size_t size, bool cjk);
+/* The text's SimHash; ``*has`` is false if it is too short for one. */
+enum page_status words_fingerprint(const struct page_buffer *text, bool *has, uint64_t *fingerprint);
+
+/* Fills in ``page->shell``, after the walk. */
+enum page_status shell_read(struct page *page);
+
+#endif

@@ -1,0 +1,163 @@
+"""The reader in Python, over selectolax's tree: in use where the native one is not, and what that one is tested by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from selectolax.lexbor import LexborHTMLParser
+
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.rules.page.document import (
+    EMPTY_ROOT_WORDS,
+    ENOUGH_LINKS,
+    ENOUGH_WORDS,
+    MOST_ELEMENTS,
+    MOST_NOTICE,
+    Document,
+    Shell,
+    looks_whole,
+)
+from crawlerproject.rules.page.links import has_rel, link_target, refresh_target
+from crawlerproject.rules.page.visible_text import UNSEEN_TAGS, words_and_text
+from crawlerproject.rules.page.words import count_words
+
+_SELECTOR = "a[href],area[href],iframe[src],frame[src],link[href],meta[content],base[href]"
+# Elements that an application fills, by the frameworks of the day.
+_ROOTS = (
+    "#root,#app,#__next,#__nuxt,#___gatsby,#svelte,#app-root,#react-root,#q-app,#main-app,#application,app-root,"
+    "[ng-app],[ng-version],[data-v-app],[data-reactroot],flt-glass-pane,my-app,#elm,#ember-app,#single-spa-application"
+)
+# Types of a script element that are executed (HTML, "prepare the script element"); the rest is data.
+_EXECUTED = frozenset(
+    {"", "module", "text/javascript", "application/javascript", "text/ecmascript", "application/ecmascript"}
+)
+
+
+@dataclass(slots=True)
+class _Elements:
+    """What is collected of elements and their attributes."""
+
+    targets: list[str] = field(default_factory=list)
+    nofollow: int = 0
+    metas: list[tuple[str, str]] = field(default_factory=list)
+    base: str | None = None
+    canonical: str | None = None
+    anchors: list[str | None] = field(default_factory=list)  # hrefs of a and area
+
+
+def read_tree(source: bytes) -> Document:
+    """Read a page in UTF-8."""
+    tree = LexborHTMLParser(source)
+    found = _collect(tree)
+    title = _title(tree)
+    words, text = words_and_text(tree)
+    whole = looks_whole(words, _count(found.anchors)) or b"<script" not in source.lower()
+    return Document(
+        found.targets,
+        found.nofollow,
+        found.metas,
+        found.base,
+        found.canonical,
+        title,
+        words,
+        text,
+        text_fingerprint(text),
+        None if whole else read_shell(source),
+    )
+
+
+def read_shell(source: bytes) -> Shell | None:
+    """``Document.shell`` by a parse of its own: few pages need it, and reading them is not dearer for it."""
+    tree = LexborHTMLParser(source)
+    scripts = [node for node in tree.css("script") if _executed(node.attributes.get("type"))]
+    if not scripts:
+        return None
+    links = _count(node.attributes.get("href") for node in tree.css("a[href],area[href]"))
+    script_characters = sum(len(node.text(deep=True)) for node in scripts)
+    notice = " ".join(node.text(separator=" ") for node in tree.css("noscript")[:MOST_ELEMENTS])
+    tree.strip_tags(UNSEEN_TAGS, recursive=True)
+    shown = tree.body.text(separator=" ", skip_empty=True) if tree.body is not None else ""
+    words = count_words(shown)
+    if looks_whole(words, links):
+        return None
+    return Shell(
+        len(source),
+        words,
+        links,
+        script_characters,
+        len(shown),
+        shown[:MOST_NOTICE] if words < ENOUGH_WORDS else "",
+        notice[:MOST_NOTICE],
+        _empty_root(tree),
+    )
+
+
+def _collect(tree: LexborHTMLParser) -> _Elements:
+    found = _Elements()
+    for node in tree.css(_SELECTOR):
+        tag, attributes = node.tag, node.attributes
+        if tag == "meta":
+            _read_meta(attributes, found)
+            continue
+        if tag == "base":
+            if found.base is None:  # the first one wins, also for links before it
+                found.base = attributes.get("href") or ""
+            continue
+        if tag == "a" or tag == "area":
+            found.anchors.append(attributes.get("href"))
+        target = link_target(tag, attributes)
+        if target is None:
+            continue
+        if "rel" in attributes and has_rel(attributes, "nofollow"):
+            found.nofollow += 1
+        else:
+            found.targets.append(target)
+        if tag == "link" and found.canonical is None and has_rel(attributes, "canonical"):
+            found.canonical = target
+    return found
+
+
+def _read_meta(attributes: dict[str, str | None], found: _Elements) -> None:
+    content = attributes.get("content") or ""
+    if name := attributes.get("name"):
+        found.metas.append((name, content))
+    elif (attributes.get("http-equiv") or "").strip().lower() == "refresh":
+        target = refresh_target(content)
+        if target is not None:
+            found.targets.append(target)
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    # In the head: an svg has titles of its own.
+    node = tree.head.css_first("title") if tree.head is not None else None
+    return "" if node is None else " ".join(node.text().split())
+
+
+def _executed(kind: str | None) -> bool:
+    return (kind or "").partition(";")[0].strip().lower() in _EXECUTED
+
+
+def _count(hrefs: Iterable[str | None]) -> int:
+    """Different addresses that can be crawled, up to ENOUGH_LINKS."""
+    found: set[str] = set()
+    for href in hrefs:
+        if target := _crawlable(href):
+            found.add(target)
+            if len(found) == ENOUGH_LINKS:
+                break
+    return len(found)
+
+
+def _crawlable(href: str | None) -> str:
+    target = (href or "").strip().partition("#")[0]
+    try:
+        return target if urlsplit(target).scheme in ("", "http", "https") else ""
+    except ValueError:
+        return ""
+
+
+def _empty_root(tree: LexborHTMLParser) -> bool:
+    roots = tree.css(_ROOTS)[:MOST_ELEMENTS]
+    return any(count_words(node.text(separator=" ")) < EMPTY_ROOT_WORDS for node in roots)

@@ -1,0 +1,136 @@
+/*
+ * What the fuzzer calls: a page is weighed and read as the crawler does it, each byte of the answer is touched, and
+ * what page.h promises about sizes is checked. One input in four is read once more with an allocation of ours that
+ * fails. scripts/fuzz_native.py builds this with AddressSanitizer and UBSan.
+ *
+ * Our files are compiled with malloc, calloc and realloc named fuzz_…, lexbor is not: memory that lexbor lacks is
+ * lexbor's own matter.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page.h"
+
+#define BOMB 2
+/* An entity of five bytes becomes six, and texts are joined by blanks. */
+#define MOST_TIMES 4
+#define AND_BYTES 64
+#define LONGEST_REPEATED 64
+/* A share of the mutations repeats a part so often, and a share of those fills the page with it. */
+#define REPEATING 64
+#define FILLING 16
+#define MOST_REPEATS 512
+
+static size_t allocations, failing_at;
+
+static int fails(void)
+{
+    return ++allocations == failing_at;
+}
+
+void *fuzz_malloc(size_t size)
+{
+    return fails() ? NULL : malloc(size);
+}
+
+void *fuzz_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : calloc(count, size);
+}
+
+void *fuzz_realloc(void *data, size_t size)
+{
+    return fails() ? NULL : realloc(data, size);
+}
+
+static void require(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "broken promise: %s\n", what);
+    abort();
+}
+
+/* Reads every byte: AddressSanitizer knows which are ours. */
+static size_t touched(const unsigned char *data, size_t size)
+{
+    static volatile unsigned char sink;
+    for (size_t at = 0; at < size; at++)
+        sink ^= data[at];
+    return size;
+}
+
+static size_t touched_span(struct page_span span)
+{
+    require(span.data || !span.size, "a span without bytes has no size");
+    return touched(span.data, span.size);
+}
+
+static void check(const struct page *page, size_t size)
+{
+    size_t most = MOST_TIMES * size + AND_BYTES, targets = 0, metas = 0;
+    for (size_t place = 0; place < page->target_count; place++)
+        targets += touched_span(page->targets[place].address);
+    for (size_t place = 0; place < page->meta_count; place++)
+        metas += touched_span(page->metas[place].name) + touched_span(page->metas[place].content);
+    require(targets <= most && metas <= most, "targets and metas are no larger than the page");
+    require(touched_span(page->base) <= most && touched_span(page->canonical) <= most, "base and canonical likewise");
+    require(touched(page->title.data, page->title.size) <= most, "the title likewise");
+    require(touched(page->text.data, page->text.size) <= most, "the text likewise");
+    require(touched(page->frame.data, page->frame.size) <= most, "the frame likewise");
+    require(touched(page->shell.shown.data, page->shell.shown.size) <= most, "what is shown likewise");
+    require(touched(page->shell.notice.data, page->shell.notice.size) <= most + MOST_TIMES * PAGE_MOST_NOTICE, "notice");
+    require(page->words <= most, "words have letters");
+    require(page->shell.links <= PAGE_ENOUGH_LINKS, "links are counted up to a bound");
+}
+
+static enum page_status read_once(const uint8_t *data, size_t size)
+{
+    struct page page;
+    int weight = page_weight(data, size);
+    require(weight >= PAGE_WEIGHT_UNKNOWN && weight <= BOMB, "a weight is one of four");
+    if (weight == BOMB || weight == PAGE_WEIGHT_UNKNOWN)
+        return PAGE_OK;
+    enum page_status status = page_read(&page, data, size);
+    if (status == PAGE_OK)
+        check(&page, size);
+    page_free(&page);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint32_t chance = 2166136261u; /* FNV-1a: the same input always does the same */
+    allocations = failing_at = 0;
+    require(read_once(data, size) != PAGE_NO_MEMORY, "memory lacks only where there is none");
+    for (size_t at = 0; at < size; at++)
+        chance = (chance ^ data[at]) * 16777619u;
+    if (chance % 4 == 0 && allocations) {
+        failing_at = 1 + chance / 4 % allocations;
+        allocations = 0;
+        read_once(data, size);
+    }
+    return 0;
+}
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+/* Hostile pages repeat something very often, which is far from any small change. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    uint8_t part[LONGEST_REPEATED];
+    if (seed % REPEATING || size < 2)
+        return LLVMFuzzerMutate(data, size, max_size);
+    srand(seed);
+    size_t start = (size_t)rand() % size, length = 1 + (size_t)rand() % LONGEST_REPEATED;
+    length = length < size - start ? length : size - start;
+    size_t times = rand() % FILLING ? 1 + (size_t)rand() % MOST_REPEATS : max_size;
+    memcpy(part, data + start, length);
+    for (; times && size + length <= max_size; times--) {
+        memcpy(data + size, part, length);
+        size += length;
+    }
+    return size;
+}
