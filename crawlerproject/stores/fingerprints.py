@@ -36,8 +36,8 @@ class HostFingerprints:
             return []
         all_of_them = np.frombuffer(values, np.uint64)
         differ = np.bitwise_count(all_of_them ^ np.uint64(value))
-        places = np.flatnonzero(differ <= bits)
-        return sorted({(int(differ[place]), int(all_of_them[place])) for place in places})
+        (places,) = (differ <= bits).nonzero()
+        return sorted({(int(differ[place]), int(all_of_them[place])) for place in places}) if places.size else []
 
     def add(self, host: str, value: int) -> None:
         """A fingerprint that the store has now; a host that is not in memory will be loaded with it."""

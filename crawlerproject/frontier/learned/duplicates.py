@@ -85,8 +85,10 @@ class DuplicateIndex:
         return None
 
     def _unstored_anywhere(self, made: Fingerprint, reach_bits: int) -> Duplicate | None:
+        if not self._values:
+            return None
         differ = np.bitwise_count(np.frombuffer(self._values, np.uint64) ^ np.uint64(made.value))
-        for place in np.flatnonzero(differ <= reach_bits):
+        for place in (differ <= reach_bits).nonzero()[0]:
             page = self._all[place]
             if page.key != made.key:
                 return Duplicate("near", page.url, int(differ[place]))

@@ -14,6 +14,10 @@ _BODILESS = (b"204", b"304")  # RFC 9110 6.4.1: their Content-Length speaks of a
 _CONTENT_ENCODING = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*(?!identity)[^\s]", re.IGNORECASE)
 _CODINGS = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _CONTENT_TYPE = re.compile(rb"\ncontent-type[ \t]*:[ \t]*([^\r\n;]*)", re.IGNORECASE)
+_LENGTHS = re.compile(rb"\ncontent-length[ \t]*:([^\n]*)(?=\n([ \t]?))", re.IGNORECASE)
+_PLAIN_LENGTH = re.compile(rb" ?([0-9]{1,%d})\r" % MAX_LENGTH_DIGITS)
+_HEAD_END = b"\r\n\r\n"
+_TWO_EMPTY = b"\r\n\r\n\r\n"
 _LOCATION = re.compile(rb"\nlocation[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 
 
@@ -23,15 +27,9 @@ def stored_head(head: bytes, *, chunked: bool, body_bytes: int) -> bytes:
     A taken-off Transfer-Encoding and a Content-Length that does not hold get the prefix X-Crawler-, a true
     Content-Length then ends the head; bare LF becomes CRLF (a reader would swallow the body otherwise).
     """
-    lines = [line[:-1] if line.endswith(b"\r") else line for line in head.split(b"\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    if lines and _code(lines[0]) not in _BODILESS:
-        true_length, edited = _mark_untrue_lines(lines, chunked=chunked, body_bytes=body_bytes)
-        if edited and not true_length:
-            lines.append(b"Content-Length: %d" % body_bytes)
-    lines.append(b"\r\n")
-    return b"\r\n".join(lines)
+    if not chunked and _is_stored_form(head) and _lengths_hold(head, body_bytes):
+        return head  # as most come
+    return _edited(head, chunked=chunked, body_bytes=body_bytes)
 
 
 def content_encoded(head: bytes) -> bool:
@@ -77,6 +75,38 @@ def header_pairs(head: bytes) -> list[tuple[str, str]]:
             name, _, value = line.partition(":")
             pairs.append((name.strip(), [value.strip()]))
     return [(name, " ".join(parts)) for name, parts in pairs]
+
+
+def _is_stored_form(head: bytes) -> bool:
+    """Whether every line of a head ends with CRLF, and the head with one empty line."""
+    return (
+        head.endswith(_HEAD_END)
+        and not head.endswith(_TWO_EMPTY)
+        and len(head) > len(_HEAD_END)
+        and head.count(b"\n") == head.count(b"\r\n")
+    )
+
+
+def _lengths_hold(head: bytes, body_bytes: int) -> bool:
+    """Whether each Content-Length is plainly this number; where it is folded or odd, the long way decides."""
+    for value, folded in _LENGTHS.findall(head):
+        plain = _PLAIN_LENGTH.fullmatch(value)
+        if plain is None or folded or int(plain[1]) != body_bytes:
+            return False
+    return True
+
+
+def _edited(head: bytes, *, chunked: bool, body_bytes: int) -> bytes:
+    """The stored form of any head, line by line."""
+    lines = [line[:-1] if line.endswith(b"\r") else line for line in head.split(b"\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    if lines and _code(lines[0]) not in _BODILESS:
+        true_length, edited = _mark_untrue_lines(lines, chunked=chunked, body_bytes=body_bytes)
+        if edited and not true_length:
+            lines.append(b"Content-Length: %d" % body_bytes)
+    lines.append(b"\r\n")
+    return b"\r\n".join(lines)
 
 
 def _code(status_line: bytes) -> bytes:

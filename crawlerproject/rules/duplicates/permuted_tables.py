@@ -17,6 +17,10 @@ _BITS = 64
 # dearer to write and to ask up to about as many rows (docs/near-duplicates.md).
 _BLOCK_BITS = _BITS // TABLES
 _ALL = (1 << _BITS) - 1
+_BLOCK = (1 << _BLOCK_BITS) - 1
+_PLACES = tuple((table << _BLOCK_BITS, _BITS - (table + 1) * _BLOCK_BITS) for table in range(TABLES))
+BLOCKS = TABLES << _BLOCK_BITS
+"""How many blocks there are, those of all tables together."""
 
 
 class Range(NamedTuple):
@@ -37,6 +41,11 @@ def rotated(value: int, table: int) -> int:
 def restored(turned: int, table: int) -> int:
     """The fingerprint of a rotated one."""
     return rotated(turned, TABLES - table) if table else turned
+
+
+def blocks(value: int) -> tuple[int, ...]:
+    """The block of each table's range in ``ranges``, as one number below ``BLOCKS``: what shares none is not near."""
+    return tuple([first | value >> shift & _BLOCK for first, shift in _PLACES])
 
 
 def ranges(value: int) -> Iterator[Range]:

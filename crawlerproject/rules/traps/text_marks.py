@@ -20,6 +20,7 @@ _PLAIN = bytes(
     byte if byte >= _OTHER_SCRIPTS else ord(chr(byte).lower()) if chr(byte).isalnum() else 32 for byte in range(256)
 )
 _EXTENSION = re.compile(rb"\.[A-Za-z]{1,5}[0-9]?$")
+_LONGEST_EXTENSION = 8  # that with its dot, and the line break that "$" passes over
 # Segments and values of one URL that are looked for in its text (ours).
 _MOST_PIECES = 24
 # Folders of a site come with each of its pages.
@@ -78,7 +79,9 @@ def _words_of(url: str) -> list[bytes]:
 def _forms(piece: str) -> tuple[bytes, ...]:
     """One segment or value in the forms in which a server may repeat it; digits alone say nothing in a mark."""
     written = piece.encode("utf-8", "replace")
-    forms = {written, _EXTENSION.sub(b"", written)}
+    forms = {written}
+    if b"." in written[-_LONGEST_EXTENSION:]:
+        forms.add(_EXTENSION.sub(b"", written))
     if b"%" in written:
         forms |= {unquote_to_bytes(form) for form in forms}
     shown = {b" ".join(form.translate(_PLAIN).split()) for form in forms}

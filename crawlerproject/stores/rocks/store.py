@@ -128,6 +128,7 @@ class RocksStore(RocksReader):
             self._release()
             try:
                 self._tables = open_to_write(self._folder)
+                self._fingerprints.forget()
             except OperatorError as error:
                 raise StorageError(str(error)) from error
             self._failed = False

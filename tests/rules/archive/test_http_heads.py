@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.rules.archive.http_heads import content_encoded, media_type, redirect_target, stored_head
+from crawlerproject.rules.archive.http_heads import _edited, content_encoded, media_type, redirect_target, stored_head
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -128,3 +128,21 @@ def test_what_the_index_reads() -> None:
     assert redirect_target(head, 200, "http://a.test/x/y") == ""
     assert redirect_target(OK + b"Location: http://[bad\r\n\r\n", 301, "http://a.test/") == "http://[bad"
     assert redirect_target(OK + b"Location: /caf\xe9\r\n\r\n", 301, "http://a.test/") == "http://a.test/café"
+
+
+_line_ends = st.sampled_from([b"\r\n"] * 9 + [b"\n", b"\r\r\n", b"\r\n\r\n", b""])
+_lines = st.sampled_from(
+    [
+        *(b"HTTP/1.1 200 OK", b"HTTP/1.1 304 x", b"", b"A: b", b" 5", b"Te: x", b"Transfer-Encoding: chunked"),
+        *(b"Content-Length: 5", b"content-length:5", b"Content-Length : 5 ", b"CONTENT-LENGTH:\t05", b"Content-Length"),
+        *(b"Content-Length: 7", b"Content-Length: 5, 5", b"Content-Length:", b"\tContent-Length: 7"),
+        b"Content-Length: " + b"0" * 19 + b"5",
+    ]
+)
+
+
+@given(st.lists(st.tuples(_lines, _line_ends), max_size=6), st.sampled_from([b"\r\n", b"\n", b""]), st.booleans())
+def test_a_head_that_is_kept_whole_needs_no_edit(lines: list[tuple[bytes, bytes]], end: bytes, chunked: bool) -> None:
+    """However it ends its lines and spells its lengths: as if every line had been looked at."""
+    head = b"".join([line + line_end for line, line_end in lines]) + end
+    assert stored_head(head, chunked=chunked, body_bytes=5) == _edited(head, chunked=chunked, body_bytes=5)

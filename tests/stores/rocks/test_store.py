@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import signal
 import subprocess
@@ -21,8 +22,8 @@ from rocksdict import DBCompactionStyle, Options
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks import options, queues
+from crawlerproject.stores.protocols import Changes, Fingerprint, Near, QueuedPage
+from crawlerproject.stores.rocks import fingerprints, options, queues
 from crawlerproject.stores.rocks import store as rocks
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.stores.conformance import ContentContract, DueContract, StoreContract, key_of, record, row
@@ -211,6 +212,28 @@ def test_a_failed_write_changes_nothing_and_may_be_repeated(tmp_path: Path) -> N
     )
     assert run.stderr == ""
     assert int(run.stdout) == 1
+
+
+@pytest.mark.parametrize("most_read", [0, 59, 60, 100, 500])
+def test_near_is_exact_however_much_is_known_of_the_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_read: int
+) -> None:
+    """Opened anew with few or many stored, and grown since: as comparing with every fingerprint would."""
+    monkeypatch.setattr(fingerprints, "MAX_READ", most_read)
+    chance = random.Random(5)
+    values = [chance.getrandbits(64) for _ in range(60)]
+    values += [value ^ 1 << chance.randrange(64) ^ 1 << chance.randrange(64) for value in values]
+    prints = [Fingerprint("a", value, at.to_bytes(24, "big")) for at, value in enumerate(values)]
+    with closing(RocksStore(tmp_path)) as first:
+        first.apply(Changes(fingerprints=prints[:60]))
+    with closing(RocksStore(tmp_path)) as store:
+        for stored in (60, 90, 120):
+            store.apply(Changes(fingerprints=prints[60:stored]))
+            for value in [*values, *[chance.getrandbits(64) for _ in range(60)]]:
+                near = [made for made in prints[:stored] if (made.value ^ value).bit_count() <= 3]
+                assert sorted(store.near("", value, 3)) == sorted(
+                    Near((made.value ^ value).bit_count(), made.key) for made in near
+                )
 
 
 def test_sync_may_run_beside_everything_else(store: RocksStore) -> None:
