@@ -41,7 +41,12 @@ class CommitLoop(CrawlTask):
         super().__init__(crawler, min(commit_seconds, _LOOK_SECONDS))
         self._commit_seconds = commit_seconds
         self._clock = clock
-        self._not_before = clock() + commit_seconds
+        self._not_before = 0.0
+
+    def engine_started(self) -> None:
+        """Begin; the first commit comes an interval later."""
+        self._not_before = self._clock() + self._commit_seconds
+        super().engine_started()
 
     async def tick(self, scheduler: FrontierScheduler) -> bool:
         """One commit when it is due, or when very much has ended; what stops it pauses or ends the crawl."""

@@ -10,6 +10,12 @@ from crawlerproject.extensions import commit_loop
 from crawlerproject.extensions.commit_loop import CommitLoop
 
 
+class _Crawler:
+    """One without a scheduler: nothing but the test calls ``tick``."""
+
+    signals = SimpleNamespace(connect=lambda *_, **__: None)
+
+
 class _Crawl:
     """A scheduler as far as commits go: they are counted."""
 
@@ -41,8 +47,9 @@ class _Crawl:
 def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended() -> None:
     """What one commit encodes is bounded; a crawl that halts keeps its interval."""
     clock = SimpleNamespace(at=100.0)
-    crawler: Any = SimpleNamespace(signals=SimpleNamespace(connect=lambda *_, **__: None))
+    crawler: Any = _Crawler()
     loop, crawl = CommitLoop(crawler, 1.0, lambda: clock.at), _Crawl()
+    loop.engine_started()
     scheduler: Any = crawl
 
     async def ticks() -> list[int]:
