@@ -26,7 +26,7 @@ REAL_PAGES = Path(__file__).resolve().parents[2] / "shared" / "real-pages.tar.zs
 DOCUMENTS = Path("/usr/share/doc")
 _SUFFIXES = (".html", ".htm", ".xhtml", ".html.gz")
 _SHOWN = 600  # characters of a difference
-_MUTATED_BYTES = 30_000  # of a page that is mutated: edits count for more in small ones
+_MUTATED_BYTES = 8_000  # of a page that is mutated: edits count for more in small ones
 _GENERATED_SHARE = 0.3
 
 

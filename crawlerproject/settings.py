@@ -226,9 +226,7 @@ DOWNLOADER_STATS = False
 LOG_LEVEL = "INFO"
 LOG_FORMATTER = "crawlerproject.extensions.log_formatter.QuietLogFormatter"
 WARN_ON_GENERATOR_RETURN_VALUE = False
-LOG_VERSIONS: list[
-    str
-] = []  # `scrapy version -v` says them; at each start they are a process (uname) and eight files' metadata
+LOG_VERSIONS: list[str] = []  # `scrapy version -v` says them; to ask at each start takes a process (uname)
 
 # --- The operator's own, which override all of these (stores/operator_files/user_settings.py) ----
 

@@ -38,6 +38,9 @@ class Page(Protocol):
     LIMITS: Mapping[str, int]
     """Numbers that both readers share."""
 
+    def is_utf8(self, source: bytes, /) -> bool:
+        """Whether bytes are UTF-8."""
+
     def weight(self, source: bytes, /) -> int:
         """What a page would cost a parser."""
 

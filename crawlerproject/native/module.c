@@ -12,6 +12,7 @@
  *       shell      None, or (links, script_characters, shown_characters, shown, notice, empty_root), or False where
  *                  Python has to count the links
  *       None in place of the tuple: the source is not UTF-8, Python has to read it.
+ *   is_utf8(source) -> bool, as bytes.decode judges it, without the text
  *   weight(source) -> int, as Weight of rules/page/parser_bombs.py
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
@@ -176,8 +177,17 @@ static PyObject *module_weight(PyObject *module, PyObject *object)
     return weight == PAGE_WEIGHT_UNKNOWN ? PyErr_NoMemory() : PyLong_FromLong(weight);
 }
 
+static PyObject *module_is_utf8(PyObject *module, PyObject *object)
+{
+    const unsigned char *source;
+    size_t size;
+    (void)module;
+    return source_of(object, &source, &size) ? PyBool_FromLong(words_is_utf8(source, size)) : NULL;
+}
+
 static PyMethodDef methods[] = {
     {"read", module_read, METH_O, "What a page in UTF-8 says."},
+    {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},
 };

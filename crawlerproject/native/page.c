@@ -15,6 +15,7 @@
 
 #define FIRST_CAPACITY 64
 #define LEAST_BUFFER 1024
+#define MOST_KEPT_BYTES (256 * 1024) /* of a page whose parser is used again */
 #define READ_BEHIND 8 /* bytes behind a buffer's end that may be read */
 
 typedef lxb_dom_node_t node_t;
@@ -567,12 +568,16 @@ static void read_lost_body(struct walk *walk, node_t *body)
 
 static enum page_status count_words(struct page *page)
 {
-    const struct page_buffer *text = &page->text, *framed = &page->frame;
+    struct page_buffer *text = &page->text, *framed = &page->frame;
     if (!words_is_utf8(text->data, text->size) || !words_is_utf8(framed->data, framed->size))
         return PAGE_NOT_UTF8;
-    bool cjk = words_has_cjk(text->data, text->size) || words_has_cjk(framed->data, framed->size);
-    page->words = words_count(text->data, text->size, cjk) + words_count(framed->data, framed->size, cjk);
-    return words_fingerprint(text, &page->has_fingerprint, &page->fingerprint);
+    /* Words are counted with CJK if there is any on the page, and told apart with it if there is any in the text. */
+    bool cjk_framed = words_has_cjk(framed->data, framed->size), cjk = words_has_cjk(text->data, text->size);
+    enum page_status status = words_read(text, &page->words, &page->has_fingerprint, &page->fingerprint);
+    if (cjk_framed && !cjk)
+        page->words = words_count(text, true);
+    page->words += words_count(framed, cjk || cjk_framed);
+    return status;
 }
 
 static enum page_status read_tree(struct page *page, lxb_html_document_t *document)
@@ -591,6 +596,27 @@ static enum page_status read_tree(struct page *page, lxb_html_document_t *docume
     return status == PAGE_OK ? shell_read(page) : status;
 }
 
+/*
+ * The parser of the last page that was not large, for the next: its tables are 400 KB, which the system would hand out
+ * page by page each time. Lexbor cleans it before each document. One thread reads at a time: Python's, with its lock.
+ */
+static lxb_html_parser_t *kept;
+
+static lxb_status_t parse(lxb_html_document_t *document, const unsigned char *source, size_t size)
+{
+    lxb_dom_document_t *tree = lxb_dom_interface_document(document);
+    if (size > MOST_KEPT_BYTES)
+        return lxb_html_document_parse(document, source, size);
+    if (kept)
+        tree->parser = lxb_html_parser_ref(kept);
+    lxb_status_t status = lxb_html_document_parse(document, source, size);
+    if (status != LXB_STATUS_OK)
+        kept = lxb_html_parser_unref(kept);
+    else if (!kept)
+        kept = lxb_html_parser_ref(tree->parser);
+    return status;
+}
+
 enum page_status page_read(struct page *page, const unsigned char *source, size_t size)
 {
     *page = (struct page){0};
@@ -600,7 +626,7 @@ enum page_status page_read(struct page *page, const unsigned char *source, size_
     if (!document)
         return PAGE_NO_MEMORY;
     page->tree = document;
-    lxb_status_t status = lxb_html_document_parse(document, source, size);
+    lxb_status_t status = parse(document, source, size);
     if (status == LXB_STATUS_ERROR_MEMORY_ALLOCATION)
         return PAGE_NO_MEMORY;
     return status == LXB_STATUS_OK ? read_tree(page, document) : PAGE_FAILED;

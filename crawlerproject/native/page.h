@@ -126,9 +126,10 @@ bool words_is_utf8(const unsigned char *text, size_t size);
 size_t words_characters(const unsigned char *text, size_t size);
 /* Whether CJK has to be looked for, in which every character is a word (UTF-8 only). */
 bool words_has_cjk(const unsigned char *text, size_t size);
-size_t words_count(const unsigned char *text, size_t size, bool cjk);
-/* The text's SimHash; ``*has`` is false if it is too short for one. */
-enum page_status words_fingerprint(const struct page_buffer *text, bool *has, uint64_t *fingerprint);
+/* Words of a text; what lies behind its end is written over. */
+size_t words_count(struct page_buffer *text, bool cjk);
+/* The same, with CJK if there is any, and the text's SimHash; ``*has`` is false if it is too short for one. */
+enum page_status words_read(struct page_buffer *text, size_t *count, bool *has, uint64_t *fingerprint);
 
 /* Fills in ``page->shell``, after the walk. */
 enum page_status shell_read(struct page *page);

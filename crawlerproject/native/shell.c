@@ -270,7 +270,7 @@ static enum page_status judge_root(node_t *root, bool *empty)
             }
         }
     bool cjk = words_has_cjk(text.data, text.size);
-    *empty = words_count(text.data, text.size, cjk) < PAGE_EMPTY_ROOT_WORDS;
+    *empty = words_count(&text, cjk) < PAGE_EMPTY_ROOT_WORDS;
     free(text.data);
     return PAGE_OK;
 }

@@ -3,6 +3,7 @@
  * where the limits come from; this is the same decision on the same bytes. Where Python estimates first and counts
  * exactly if the estimate is too high, this counts exactly at once.
  */
+#define _GNU_SOURCE /* memrchr */
 #include "page.h"
 
 #include <stdlib.h>
@@ -116,9 +117,14 @@ static size_t next_start(const unsigned char *text, size_t at, size_t size)
 /* The last ``byte`` in [start, end), as its place + 1; 0 if there is none. */
 static size_t last(const unsigned char *text, unsigned char byte, size_t start, size_t end)
 {
+#ifdef __linux__
+    const unsigned char *found = memrchr(text + start, byte, end - start);
+    return found ? (size_t)(found - text) + 1 : 0;
+#else
     while (end > start && text[end - 1] != byte)
         end--;
     return end > start ? end : 0;
+#endif
 }
 
 /* Whether the ">" at ``end`` may stand in a quoted value; none is open at ``start``. */
@@ -176,19 +182,47 @@ static bool has_crowded_tag(const unsigned char *text, size_t size)
 static const char *const FORMATTING[] = {"b",     "big", "code",   "em",     "font", "i",
                                          "s", "small", "strike", "strong", "tt",   "u"};
 #define FORMATTING_COUNT (sizeof FORMATTING / sizeof *FORMATTING)
+#define LONGEST_FORMATTING 6
 
-/* The formatting element that is named at ``at`` in any case, ``size`` bytes long; -1 if none is. */
-static int formatting_at(const unsigned char *text, size_t size)
+/* A short name as a number: its letters in lower case, one a byte. */
+#define N1(a) ((uint64_t)(a))
+#define N2(a, b) (N1(a) << 8 | (b))
+#define N3(a, b, c) (N2(a, b) << 8 | (c))
+#define N4(a, b, c, d) (N3(a, b, c) << 8 | (d))
+#define N5(a, b, c, d, e) (N4(a, b, c, d) << 8 | (e))
+#define N6(a, b, c, d, e, f) (N5(a, b, c, d, e) << 8 | (f))
+
+/* The place of a name in FORMATTING; -1 if it is not there. */
+static int formatting_place(uint64_t name)
 {
-    for (size_t place = 0; place < FORMATTING_COUNT; place++) {
-        const char *name = FORMATTING[place];
-        size_t at = 0;
-        while (at < size && name[at] && lower(text[at]) == (unsigned char)name[at])
-            at++;
-        if (at == size && !name[at])
-            return (int)place;
+    switch (name) {
+    case N1('b'):
+        return 0;
+    case N3('b', 'i', 'g'):
+        return 1;
+    case N4('c', 'o', 'd', 'e'):
+        return 2;
+    case N2('e', 'm'):
+        return 3;
+    case N4('f', 'o', 'n', 't'):
+        return 4;
+    case N1('i'):
+        return 5;
+    case N1('s'):
+        return 6;
+    case N5('s', 'm', 'a', 'l', 'l'):
+        return 7;
+    case N6('s', 't', 'r', 'i', 'k', 'e'):
+        return 8;
+    case N6('s', 't', 'r', 'o', 'n', 'g'):
+        return 9;
+    case N2('t', 't'):
+        return 10;
+    case N1('u'):
+        return 11;
+    default:
+        return -1;
     }
-    return -1;
 }
 
 struct shape {
@@ -206,24 +240,31 @@ static size_t name_size(const unsigned char *text, size_t at, size_t size)
     return end - at;
 }
 
-#define LONGEST_FORMATTING 6
+/* The formatting element whose name begins at ``at`` and is ended; -1 if none does. */
+static int formatting_at(const unsigned char *text, size_t at, size_t size)
+{
+    size_t limit = size - at > LONGEST_FORMATTING ? at + LONGEST_FORMATTING : size;
+    uint64_t name = 0;
+    while (at < limit && is_letter(text[at]))
+        name = name << 8 | text[at++] | 0x20;
+    if (at == size || !(is_blank(text[at]) || text[at] == '/' || text[at] == '>'))
+        return -1;
+    return formatting_place(name);
+}
 
 static void measure(const unsigned char *text, size_t size, struct shape *shape)
 {
     size_t still_open[FORMATTING_COUNT] = {0}, open = 0;
-    const unsigned char *sign = memchr(text, '<', size);
+    const unsigned char *sign = size ? memchr(text, '<', size) : NULL;
     for (; sign; sign = memchr(sign + 1, '<', size - (size_t)(sign + 1 - text))) {
         size_t at = (size_t)(sign - text) + 1;
         bool closes = at < size && text[at] == '/';
         at += closes;
+        shape->tags++;
         if (at + 1 >= size || !is_letter(text[at]))
             continue;
         shape->options += (text[at] | 0x20) == 'o' && (text[at + 1] | 0x20) == 'p';
-        size_t limit = size - at > LONGEST_FORMATTING + 1 ? at + LONGEST_FORMATTING + 1 : size;
-        size_t length = name_size(text, at, limit);
-        if (length > LONGEST_FORMATTING || at + length == size)
-            continue;
-        int name = formatting_at(text + at, length);
+        int name = formatting_at(text, at, size);
         if (name < 0)
             continue;
         if (!closes) {
@@ -380,24 +421,15 @@ static bool deepest(const unsigned char *text, size_t size, size_t *most, size_t
 
 /* --- the decision ----------------------------------------------------------------------------------------------- */
 
-static size_t count_signs(const unsigned char *text, size_t size)
-{
-    size_t count = 0;
-    for (size_t at = 0; at < size; at++)
-        count += text[at] == '<';
-    return count;
-}
-
 int page_weight(const unsigned char *source, size_t size)
 {
     struct shape shape = {0};
     size_t depth, formatting;
     if (has_crowded_tag(source, size))
         return BOMB;
-    shape.tags = count_signs(source, size);
+    measure(source, size, &shape);
     if (shape.tags <= FEW_TAGS)
         return LIGHT;
-    measure(source, size, &shape);
     if (shape.options > MAX_OPTIONS)
         return BOMB;
     uint64_t repeats = (uint64_t)shape.formatting * shape.tags;

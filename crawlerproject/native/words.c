@@ -11,28 +11,15 @@ enum byte_class {
     IN_WORD,
     BLANK,
     MAY_BE_NO_BREAK_SPACE, /* C2 A0 */
-    MAY_BE_CJK,            /* E3 and above */
 };
 
 /* words.py: _BLANK_BYTES. */
-#define W IN_WORD
-#define B BLANK
-#define N MAY_BE_NO_BREAK_SPACE
-#define C MAY_BE_CJK
 static const unsigned char CLASSES[256] = {
-    W, W, W, W, W, W, W, W, W, B, B, B, B, B, W, W, W, W, W, W, W, W, W, W, W, W, W, W, B, B, B, B,
-    B, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
-    W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
-    W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
-    W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
-    W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
-    W, W, N, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
-    W, W, W, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C,
+    ['\t'] = BLANK, ['\n'] = BLANK, ['\v'] = BLANK, ['\f'] = BLANK, ['\r'] = BLANK, [0x1C] = BLANK,
+    [0x1D] = BLANK, [0x1E] = BLANK, [0x1F] = BLANK, [' '] = BLANK,   [0xC2] = MAY_BE_NO_BREAK_SPACE,
 };
-#undef W
-#undef B
-#undef N
-#undef C
+#define NO_BREAK_SPACE_END 0xA0
+#define LEAST_CJK_BYTE 0xE3
 
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
@@ -74,12 +61,28 @@ static size_t character_size(const unsigned char *at, size_t left)
     return size;
 }
 
+/* How far a text is ASCII, at least: in steps of four times eight bytes, then of eight. */
+static size_t ascii_size(const unsigned char *text, size_t size)
+{
+    size_t at = 0;
+    while (size - at >= 4 * STEP) {
+        const unsigned char *here = text + at;
+        if ((eight(here) | eight(here + STEP) | eight(here + 2 * STEP) | eight(here + 3 * STEP)) & HIGHS)
+            break;
+        at += 4 * STEP;
+    }
+    while (size - at >= STEP && !(eight(text + at) & HIGHS))
+        at += STEP;
+    return at;
+}
+
 bool words_is_utf8(const unsigned char *text, size_t size)
 {
     size_t at = 0;
     while (at < size) {
-        if (size - at >= STEP && !(eight(text + at) & HIGHS)) {
-            at += STEP;
+        if ((text[at] & 0x80) == 0) {
+            size_t run = ascii_size(text + at, size - at);
+            at += run ? run : 1;
             continue;
         }
         size_t more = character_size(text + at, size - at);
@@ -133,11 +136,12 @@ bool words_has_cjk(const unsigned char *text, size_t size)
 {
     size_t at = 0;
     while (at + 1 < size) {
-        if (size - at >= STEP && !(eight(text + at) & HIGHS)) {
-            at += STEP;
+        if (text[at] < 0x80) {
+            size_t run = ascii_size(text + at, size - at);
+            at += run ? run : 1;
             continue;
         }
-        if (text[at] >= 0xE3 && starts_cjk(text[at], text[at + 1]))
+        if (text[at] >= LEAST_CJK_BYTE && starts_cjk(text[at], text[at + 1]))
             return true;
         at++;
     }
@@ -163,80 +167,100 @@ static uint32_t point_at(const unsigned char *at, size_t size)
            (at[3] & 0x3F);
 }
 
+/* What is left of a text. Behind its end are blanks, so that no word needs to look for it. */
 struct words {
     const unsigned char *at;
     const unsigned char *end;
-    bool cjk;
 };
 
-/* The kind of what is at ``at``, and its size: BLANK, IN_WORD, or MAY_BE_CJK for what is a word of its own. */
-static enum byte_class class_at(const struct words *words, const unsigned char *at, size_t *size)
+static struct words words_of(struct page_buffer *text)
 {
-    enum byte_class found = (enum byte_class)CLASSES[*at];
-    *size = 1;
-    if (found == MAY_BE_NO_BREAK_SPACE) {
-        if (words->end - at < 2 || at[1] != 0xA0)
-            return IN_WORD;
-        *size = 2;
-        return BLANK;
-    }
-    if (found == MAY_BE_CJK) {
-        size_t bytes = *at < 0xF0 ? 3 : 4;
-        if (!words->cjk || (size_t)(words->end - at) < bytes)
-            return IN_WORD;
-        *size = bytes;
-        uint32_t point = point_at(at, bytes);
-        return is_cjk(point) ? MAY_BE_CJK : point == IDEOGRAPHIC_SPACE ? BLANK : IN_WORD;
-    }
-    return found;
+    if (text->data)
+        memset(text->data + text->size, ' ', STEP);
+    return (struct words){text->data, text->data ? text->data + text->size : NULL};
 }
 
-/* The next word; false at the end. */
-static bool next_word(struct words *words, struct page_span *word)
+/* The next word where nothing is CJK; false at the end. */
+static inline bool next_plain(struct words *words, struct page_span *word)
 {
-    const unsigned char *at = words->at, *end = words->end;
-    size_t size;
-    for (; at < end; at += size) {
-        enum byte_class found = class_at(words, at, &size);
+    const unsigned char *at = words->at;
+    unsigned char found;
+    for (; at < words->end && (found = CLASSES[*at]) != IN_WORD; at++) {
         if (found == BLANK)
             continue;
-        word->data = at;
-        at += size;
-        if (found == IN_WORD)
-            while (at < end && class_at(words, at, &size) == IN_WORD)
-                at += size;
-        word->size = (size_t)(at - word->data);
-        words->at = at;
-        return true;
+        if (at[1] != NO_BREAK_SPACE_END)
+            break;
+        at++;
     }
+    word->data = at;
+    if (at >= words->end)
+        return false;
+    while ((found = CLASSES[*at]) != BLANK) {
+        if (found == MAY_BE_NO_BREAK_SPACE && at[1] == NO_BREAK_SPACE_END)
+            break;
+        at++;
+    }
+    word->size = (size_t)(at - word->data);
     words->at = at;
-    return false;
+    return true;
 }
 
-size_t words_count(const unsigned char *text, size_t size, bool cjk)
+enum character {
+    LETTER,
+    GAP,
+    WORD, /* by itself */
+};
+
+/* What the character at ``at`` is, in a text with CJK, and its size. */
+static enum character character_at(const struct words *words, const unsigned char *at, size_t *size)
 {
+    *size = 1;
+    if (CLASSES[*at] == MAY_BE_NO_BREAK_SPACE) {
+        *size = 2;
+        return at[1] == NO_BREAK_SPACE_END ? GAP : LETTER;
+    }
+    if (*at < LEAST_CJK_BYTE)
+        return CLASSES[*at] == BLANK ? GAP : LETTER;
+    *size = *at < 0xF0 ? 3 : 4;
+    if (*size > (size_t)(words->end - at))
+        *size = 1;
+    if (*size == 1)
+        return LETTER;
+    uint32_t point = point_at(at, *size);
+    return is_cjk(point) ? WORD : point == IDEOGRAPHIC_SPACE ? GAP : LETTER;
+}
+
+/* The next word where some are CJK; false at the end. */
+static bool next_cjk(struct words *words, struct page_span *word)
+{
+    const unsigned char *at = words->at, *end = words->end;
+    enum character found = GAP;
+    size_t size = 0;
+    for (; at < end && (found = character_at(words, at, &size)) == GAP; at += size)
+        ;
+    if (at >= end)
+        return false;
+    word->data = at;
+    at += size;
+    while (found == LETTER && at < end && character_at(words, at, &size) == LETTER)
+        at += size;
+    word->size = (size_t)(at - word->data);
+    words->at = at;
+    return true;
+}
+
+static bool next_word(struct words *words, bool cjk, struct page_span *word)
+{
+    return cjk ? next_cjk(words, word) : next_plain(words, word);
+}
+
+size_t words_count(struct page_buffer *text, bool cjk)
+{
+    struct words words = words_of(text);
+    struct page_span word;
     size_t count = 0;
-    if (!size)
-        return 0;
-    if (cjk) {
-        struct words words = {text, text + size, true};
-        struct page_span word;
-        while (next_word(&words, &word))
-            count++;
-        return count;
-    }
-    bool inside = false;
-    for (size_t at = 0; at < size; at++) {
-        unsigned char found = CLASSES[text[at]];
-        if (found == MAY_BE_NO_BREAK_SPACE && at + 1 < size && text[at + 1] == 0xA0) {
-            inside = false;
-            at++;
-            continue;
-        }
-        bool in_word = found != BLANK;
-        count += in_word & !inside;
-        inside = in_word;
-    }
+    while (next_word(&words, cjk, &word))
+        count++;
     return count;
 }
 
@@ -248,7 +272,8 @@ size_t words_count(const unsigned char *text, size_t size, bool cjk)
 #define THIRD UINT64_C(0x94D049BB133111EB)
 #define SHIFT 29
 #define BITS 64
-#define ROWS 255 /* that a sum of bits in one byte can hold */
+#define SHINGLE 3 /* words */
+#define LEAST_PLACES 256
 #define PLACES_A_FEATURE 8 /* looked at in the table, on average far fewer; more, and the features are sorted instead */
 
 /* ASCII letters in lower case, all eight bytes at once. */
@@ -333,70 +358,90 @@ static size_t unique(uint64_t *features, size_t count, uint64_t *table, size_t m
     return kept;
 }
 
-/* Bit ``n`` of the index in byte ``n``. */
-static uint64_t spread(unsigned byte)
+#define PLANES 14 /* sums up to PAGE_MAX_WORDS */
+
+_Static_assert(PAGE_MAX_WORDS < 1 << PLANES, "a sum of bits must not overflow");
+
+/* Adds three bits at each of 64 places: ``*sum`` is the bit that stays, the result the one that is carried. */
+static inline uint64_t carried(uint64_t *sum, uint64_t one, uint64_t other)
 {
-    uint64_t copies = byte * ONES & UINT64_C(0x8040201008040201);
-    return ((copies + (HIGHS - ONES)) | copies) >> 7 & ONES;
+    uint64_t either = *sum ^ one, carry = (*sum & one) | (either & other);
+    *sum = either ^ other;
+    return carry;
 }
 
-/* The bits that more than half of the features have. */
+/* Adds 64 bits to 64 sums, from plane ``plane`` on: bit ``n`` of each plane belongs to sum ``n``. */
+static inline void add_bits(uint64_t *planes, int plane, uint64_t bits)
+{
+    for (; bits && plane < PLANES; plane++) {
+        uint64_t carry = planes[plane] & bits;
+        planes[plane] ^= bits;
+        bits = carry;
+    }
+}
+
+/* The bits that more than half of the features have. Sums stand upright: four features take seven additions. */
 static uint64_t majority(const uint64_t *features, size_t count)
 {
-    uint64_t spreads[256], result = 0;
-    size_t sums[BITS] = {0};
-    for (unsigned byte = 0; byte < 256; byte++)
-        spreads[byte] = spread(byte);
-    for (size_t start = 0; start < count; start += ROWS) {
-        uint64_t bytes[STEP] = {0};
-        size_t end = count - start < ROWS ? count : start + ROWS;
-        for (size_t place = start; place < end; place++)
-            for (int byte = 0; byte < STEP; byte++)
-                bytes[byte] += spreads[features[place] >> 8 * byte & 0xFF];
-        for (int bit = 0; bit < BITS; bit++)
-            sums[bit] += bytes[bit / 8] >> 8 * (bit % 8) & 0xFF;
+    uint64_t planes[PLANES] = {0}, result = 0;
+    size_t place = 0;
+    for (; count - place >= 4; place += 4) {
+        uint64_t twos = carried(&planes[0], features[place], features[place + 1]);
+        uint64_t more = carried(&planes[0], features[place + 2], features[place + 3]);
+        add_bits(planes, 2, carried(&planes[1], twos, more));
     }
-    for (int bit = 0; bit < BITS; bit++)
-        result |= (uint64_t)(sums[bit] > count - sums[bit]) << bit;
+    for (; place < count; place++)
+        add_bits(planes, 0, features[place]);
+    for (int bit = 0; bit < BITS; bit++) {
+        size_t sum = 0;
+        for (int plane = PLANES; plane--;)
+            sum = sum << 1 | (planes[plane] >> bit & 1);
+        result |= (uint64_t)(sum > count - sum) << bit;
+    }
     return result;
 }
 
-enum page_status words_fingerprint(const struct page_buffer *text, bool *has, uint64_t *fingerprint)
+/* The fingerprint of ``count`` features, which may be there more than once. */
+static enum page_status summed(uint64_t *features, size_t count, uint64_t *fingerprint)
 {
-    *has = false;
-    if (text->size < PAGE_MIN_WORDS)
-        return PAGE_OK;
-    struct words words = {text->data, text->data + text->size, words_has_cjk(text->data, text->size)};
+    size_t places = LEAST_PLACES;
+    while (places < 2 * count)
+        places *= 2;
+    uint64_t *table = calloc(places, sizeof *table);
+    if (!table)
+        return PAGE_NO_MEMORY;
+    count = unique(features, count, table, places - 1);
+    free(table);
+    *fingerprint = majority(features, count);
+    return PAGE_OK;
+}
+
+enum page_status words_read(struct page_buffer *text, size_t *count, bool *has, uint64_t *fingerprint)
+{
+    bool cjk = words_has_cjk(text->data, text->size);
+    struct words words = words_of(text);
     struct page_span word;
-    uint64_t before[2] = {0, 0};
-    size_t most = text->size < PAGE_MAX_WORDS ? text->size : PAGE_MAX_WORDS, count = 0, places;
-    uint64_t *features = malloc(most * sizeof *features);
+    uint64_t before = 0, last = 0;
+    size_t most = text->size < PAGE_MAX_WORDS ? text->size : PAGE_MAX_WORDS;
+    *has = false;
+    *count = 0;
+    uint64_t *features = malloc((most + 1) * sizeof *features);
     if (!features)
         return PAGE_NO_MEMORY;
-    while (count < most && next_word(&words, &word)) {
+    for (; next_word(&words, cjk, &word); ++*count) {
+        if (*count >= most)
+            continue;
         uint64_t hash = word_hash(word);
-        if (count >= 2)
-            features[count - 2] = mixed(before[0] * FIRST + before[1] * LAST + hash * THIRD);
-        before[0] = before[1];
-        before[1] = hash;
-        count++;
+        if (*count >= SHINGLE - 1)
+            features[*count - (SHINGLE - 1)] = mixed(before * FIRST + last * LAST + hash * THIRD);
+        before = last;
+        last = hash;
     }
-    if (count < PAGE_MIN_WORDS) {
-        free(features);
-        return PAGE_OK;
+    enum page_status status = PAGE_OK;
+    if (*count >= PAGE_MIN_WORDS) {
+        *has = true;
+        status = summed(features, (*count < most ? *count : most) - (SHINGLE - 1), fingerprint);
     }
-    count -= 2;
-    for (places = 256; places < 2 * count; places *= 2)
-        ;
-    uint64_t *table = calloc(places, sizeof *table);
-    if (!table) {
-        free(features);
-        return PAGE_NO_MEMORY;
-    }
-    count = unique(features, count, table, places - 1);
-    *fingerprint = majority(features, count);
-    *has = true;
-    free(table);
     free(features);
-    return PAGE_OK;
+    return status;
 }

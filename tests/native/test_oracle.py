@@ -24,7 +24,7 @@ from tests.web.shells import shells
 pytestmark = pytest.mark.skipif(native.reader() is None, reason=f"one reader only: {native.choice().why}")
 
 SHELLS = shells()
-SHAPE_BYTES = 150_000
+SHAPE_BYTES = 60_000
 """Of a hostile shape: enough for each of its bounds but the largest, at a twentieth of its cost."""
 
 ODD = {
@@ -143,6 +143,32 @@ def test_any_characters(characters: str) -> None:
 def test_any_bytes(noise: bytes) -> None:
     """UTF-8 or not."""
     assert read_document(noise) == read_tree(noise)
+
+
+def _decodes(source: bytes) -> bool:
+    try:
+        source.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [bytes([byte]) for byte in b"a\x7f\x80\x8f\x90\x9f\xa0\xbf\xc1\xc2\xe0\xed\xef\xf0\xf4\xf5\xff"]
+        )
+    ),
+    st.integers(0, 40),
+)
+def test_utf8_is_told_alike(pieces: list[bytes], before: int) -> None:
+    """At the edges of what is a character, at any place of a step of eight or thirty-two."""
+    page = native.reader()
+    assert page is not None
+    source = b"x" * before + b"".join(pieces)
+
+    for tail in (b"", b"x" * 50):
+        assert page.is_utf8(source + tail) is _decodes(source + tail)
 
 
 @given(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
 
+from crawlerproject import native
+
 # Python's names for the WHATWG encodings (encoding.spec.whatwg.org 4.2). The list is closed because codecs
 # like unicode_escape, punycode or idna would let a page choose how much CPU and what markup we see.
 WEB_ENCODINGS = frozenset(
@@ -52,6 +54,8 @@ def _encoding(body: bytes, content_type: str | None) -> tuple[bytes, str]:
 def _is_utf8(body: bytes) -> bool:
     if body.isascii():
         return True
+    if (page := native.reader()) is not None:
+        return page.is_utf8(body)
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
