@@ -185,6 +185,7 @@ EXTENSIONS_BASE = {
 EXTENSIONS = {
     "crawlerproject.extensions.gc_tuning.GarbageCollectorTuning": 10,
     "crawlerproject.extensions.loop_latency.LoopLatency": 20,
+    "crawlerproject.extensions.eager_tasks.EagerTasks": 30,
     "crawlerproject.extensions.error_log.ErrorLog": 90,
     "crawlerproject.extensions.commit_loop.CommitLoop": 100,
     "crawlerproject.extensions.orders.Orders": 110,

@@ -1,19 +1,29 @@
-"""What a crawl imports before its first request: every command, since Scrapy does, and nothing that it may not need."""
+"""What a crawl has imported at its first request and at its end: every command, since Scrapy does, and nothing that it
+may not need.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
-# Each takes from a fiftieth to a fifth of a second of every start, of every command.
-HEAVY = [
+import pytest
+
+from tests.web.running import IDENTITY, PROJECT
+from tests.web.zygote import direct
+
+# Each takes from a hundredth to a fifth of a second of every start, of every command.
+HEAVY = {
     "aiodns",
     "aiohttp",
     "duckdb",
+    "multiprocessing",
     "playwright",
     "prometheus_client",
     "pyarrow",
+    "pyarrow.compute",
     "redis",
     "requests",
     "rich",
@@ -21,35 +31,68 @@ HEAVY = [
     "surt",
     "tantivy",
     "tldextract",
+    "tomlkit",
     "twisted.web.server",
-]
-START = """
-import json, sys
-from scrapy.utils.misc import load_object, walk_modules
-from scrapy.crawler import Crawler
-from scrapy.utils.project import get_project_settings
+}
+AT_THE_END = {"pyarrow"}
+"""For the index of what was archived."""
+# A crawl of one page, in the process that serves it. Who asks for robots.txt has begun.
+CRAWL = """
+import json, sys, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from scrapy.cmdline import execute
 
-settings = get_project_settings()
-for name in [settings["COMMANDS_MODULE"], *settings.getlist("SPIDER_MODULES")]:
-    walk_modules(name)
-crawler = Crawler(load_object("crawlerproject.spiders.web.WebSpider"), settings)
-crawler.addons.load_settings(crawler.settings)
-settings = crawler.settings
-load_object(settings["SCHEDULER"])
-for name in ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES"):
-    for component in settings.get_component_priority_dict_with_base(name):
-        load_object(component)
-for handler in settings.getwithbase("DOWNLOAD_HANDLERS").values():
-    if handler and "crawlerproject" in handler:
-        load_object(handler)
-print(json.dumps(sorted(sys.modules)))
+class Server(BaseHTTPRequestHandler):
+    found = {}
+
+    def do_GET(self):
+        self.found.setdefault("first", sorted(sys.modules))
+        body = b"" if self.path == "/robots.txt" else b"<title>One</title><p>A page of some words."
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+try:
+    execute(["scrapy", "crawl", "web", "-a", f"seeds=http://localhost:{server.server_port}/", *sys.argv[1:]])
+finally:
+    print(json.dumps(Server.found | {"end": sorted(sys.modules)}))
 """
 
 
-def test_a_start_imports_nothing_heavy() -> None:
-    """Arrow, Redis, a browser and others wait until they are asked for."""
-    ended = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
-    loaded = set(json.loads(ended.stdout.splitlines()[-1]))
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """The modules that are there, by the moment."""
+    folder = tmp_path_factory.mktemp("start")
+    settings = {
+        "CRAWL_DIR": str(folder / "crawl"),
+        "FETCH_ALLOW_NETWORKS": '["127.0.0.0/8", "::1/128"]',
+        "PACE_PRESET": "mirror",
+        "RENDER": "never",
+        "LOG_LEVEL": "WARNING",
+        **IDENTITY,
+    }
+    options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
+    command = [sys.executable, "-c", CRAWL, *options]
+    ended = subprocess.run(command, cwd=PROJECT, env=direct(), capture_output=True, text=True, check=True)
+    assert list(Path(folder / "crawl" / "index").glob("*.cdxj")), ended.stderr
+    return {moment: set(names) for moment, names in json.loads(ended.stdout.splitlines()[-1]).items()}
 
-    assert {"crawlerproject.crawl.crawl", "crawlerproject.spiders.web", "crawlerproject.commands.rank"} <= loaded
-    assert loaded.isdisjoint(HEAVY), loaded.intersection(HEAVY)
+
+def test_a_start_imports_nothing_heavy(loaded: dict[str, set[str]]) -> None:
+    """Arrow, Redis, a browser and others wait until they are asked for."""
+    first = loaded["first"]
+
+    assert {"crawlerproject.crawl.crawl", "crawlerproject.spiders.web", "crawlerproject.commands.rank"} <= first
+    assert first.isdisjoint(HEAVY), first & HEAVY
+
+
+def test_nor_does_an_ordinary_crawl(loaded: dict[str, set[str]]) -> None:
+    """Only its index needs something."""
+    assert loaded["end"] & HEAVY <= AT_THE_END
