@@ -1,6 +1,9 @@
 """What the frontier's store costs a URL, alone, as it grows: CPU, memory, disk, and the longest single call.
 
     python -m benchmarks.frontier_store --urls 10_000_000 --hosts 100_000
+    python -m benchmarks.frontier_store --urls 100_000_000 --keep FOLDER --report 10_000_000
+
+With ``--keep`` the same command goes on where it was stopped or killed, at its last line.
 
 Links arrive as a crawl finds them: some fifty a page, most on the page's own host, some of them known before.
 Between the pages, heads of host queues are taken and acknowledged with a page record, as a commit does it.
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import random
 import shutil
 import tempfile
@@ -20,6 +24,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
+from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -27,7 +32,7 @@ LINKS = 50  # of a page, the mean of DESIGN's own trials
 FOREIGN = 8  # of these, on a few other hosts
 PAGES_A_COMMIT = 50  # what one beat of a second ends at a modest pace
 TAKEN_SHARE = 0.2  # pages ended for each page added, while the frontier grows
-REPORT_URLS = 1_000_000
+REPORT_URLS = 1_000_000  # from one line to the next
 
 
 def _key(host: str, path: str) -> bytes:
@@ -114,6 +119,28 @@ def take_pages(store: RocksStore, hosts: list[str], meter: Meter) -> None:
     meter.taken += len(changes.removed)
 
 
+class Growth:
+    """How far the store has grown: kept beside it at each line, so that a long run may be stopped."""
+
+    def __init__(self, links: Links) -> None:
+        self.links = links
+        self.total = 0
+        self.owed = 0.0
+
+    @classmethod
+    def of(cls, file: Path, hosts: int) -> Growth:
+        """As it was kept, or at its beginning. What was added since comes once more, and is known then."""
+        if not file.exists():
+            return cls(Links(hosts))
+        kept: Growth = pickle.loads(file.read_bytes())
+        return kept
+
+    def keep(self, store: RocksStore, file: Path) -> None:
+        """Write it down once the store is durable."""
+        store.sync()
+        replace_file(file, pickle.dumps(self))
+
+
 def resident_mb() -> float:
     """Memory of the process that is not swapped or shared away."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -125,22 +152,27 @@ def disk_mb(folder: str) -> float:
     return sum(entry.stat().st_size for entry in os.scandir(folder)) / 1e6
 
 
-def grow(store: RocksStore, folder: str, urls: int, links: Links) -> None:
-    """Add ``urls`` links and take a share of them meanwhile; one line a million."""
-    meter, total, owed, reported = Meter(), 0, 0.0, 0
+def grow(store: RocksStore, given: argparse.Namespace, growth: Growth) -> None:
+    """Add links and take a share of them meanwhile; one line each ``--report`` URLs."""
+    meter, links, reported = Meter(), growth.links, growth.total
     print(f"input and interpreter: {resident_mb():.0f} MB resident")
     print("    URLs   µs/added  µs/taken   taken  resident MB  disk MB  longest ms")
-    while total < urls:
+    while growth.total < given.urls:
         rows = links.of_a_page()
         add_page(store, rows, meter)
-        total += len(rows)
-        owed += TAKEN_SHARE
-        if owed >= PAGES_A_COMMIT:
-            owed -= PAGES_A_COMMIT
+        growth.total += len(rows)
+        growth.owed += TAKEN_SHARE
+        if growth.owed >= PAGES_A_COMMIT:
+            growth.owed -= PAGES_A_COMMIT
             take_pages(store, links.some_hosts(PAGES_A_COMMIT), meter)
-        if total - reported >= min(REPORT_URLS, urls):
-            reported = total
-            _report(total, meter, folder)
+        if growth.total - reported >= min(given.report, given.urls):
+            reported = growth.total
+            _report(reported, meter, os.path.join(given.folder, "frontier"))
+            growth.keep(store, _growth_file(given))
+
+
+def _growth_file(given: argparse.Namespace) -> Path:
+    return Path(given.folder, "growth.pickle")
 
 
 def _report(total: int, meter: Meter, folder: str) -> None:
@@ -212,8 +244,15 @@ def _arguments() -> Iterator[argparse.Namespace]:
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--one-host", type=int, default=1_000_000, help="pages of the host that is drained in order")
+    parser.add_argument("--report", type=int, default=REPORT_URLS, help="URLs from one line to the next")
     parser.add_argument("--folder", help="where to make the store (default: a temporary folder)")
+    parser.add_argument("--keep", type=Path, help="the store's own folder, which is left behind and gone on with")
     options = parser.parse_args()
+    if options.keep is not None:
+        options.folder = options.keep
+        options.keep.mkdir(parents=True, exist_ok=True)
+        yield options
+        return
     options.folder = tempfile.mkdtemp(prefix="frontier-store-", dir=options.folder)
     try:
         yield options
@@ -224,15 +263,16 @@ def _arguments() -> Iterator[argparse.Namespace]:
 def main() -> None:
     """Run all parts in turn."""
     for options in _arguments():
-        store = RocksStore(options.folder)
-        links = Links(options.hosts)
-        grow(store, options.folder, options.urls, links)
-        settle(store, min(options.urls // 20, 200_000), links)
+        folder = os.path.join(options.folder, "frontier")
+        store = RocksStore(folder)
+        growth = Growth.of(_growth_file(options), options.hosts)
+        grow(store, options, growth)
+        settle(store, min(options.urls // 20, 200_000), growth.links)
         store.close()
-        store = reopen(options.folder)
+        store = reopen(folder)
         if options.one_host:
             drain_one(store, options.one_host)
-        print(f"at the end {resident_mb():.0f} MB resident, {disk_mb(options.folder):.0f} MB on disk")
+        print(f"at the end {resident_mb():.0f} MB resident, {disk_mb(folder):.0f} MB on disk")
         store.close()
 
 

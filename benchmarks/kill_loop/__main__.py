@@ -12,7 +12,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,9 +32,11 @@ from tests.web.judge import (
     show,
 )
 from tests.web.running import crawl_command, finish, many_files, measured, start
+from tests.web.zygote import Process
 
 _LEAST_LIFE_SECONDS = 1.0  # a start takes about this long: kills come from the opening of the stores on
 _WITHOUT_INDEX_SHARE = 0.5  # of the times when the whole frontier is gone
+_LOOK_SECONDS = 0.02  # at what a crawl has asked for so far
 _TAIL = 2000  # characters of a crawl's output shown when it failed
 Captures = dict[str, Counter[int]]
 
@@ -46,28 +47,34 @@ def command(target: Target, crawl_dir: Path, pace: float) -> list[str]:
     return crawl_command(target.folder / "seeds.txt", crawl_dir, target.folder / "hosts", settings, target.scope)
 
 
-def undisturbed(target: Target, crawl_dir: Path, pace: float) -> Captures:
-    """One crawl that is left alone."""
-    log = crawl_dir.with_suffix(".log")
+def undisturbed(target: Target, crawl_dir: Path, pace: float) -> tuple[Captures, int]:
+    """(captures, bytes of the server's log) of one crawl that is left alone."""
+    log, before = crawl_dir.with_suffix(".log"), _log_bytes(target)
     spent = measured(command(target, crawl_dir, pace), log)
     if spent.status:
         _give_up(log, spent.status)
     print(f"undisturbed: {spent.wall_seconds:.0f} s", flush=True)
-    return read_captures(crawl_dir / "warc")
+    return read_captures(crawl_dir / "warc"), _log_bytes(target) - before
 
 
-def killed(target: Target, crawl_dir: Path, given: argparse.Namespace) -> int:
-    """The same crawl, killed at random moments until it ends by itself; how often it was killed."""
+def killed(target: Target, crawl_dir: Path, alone_bytes: int, given: argparse.Namespace) -> int:
+    """The same crawl, killed at random moments until it ends by itself; how often it was killed.
+
+    No start asks for more than its share of what the undisturbed crawl did (``alone_bytes`` of the server's log), so
+    that a quick machine has not done before the last kill.
+    """
     chance = random.Random(given.seed)
     log, kills = crawl_dir.with_suffix(".log"), 0
+    share = alone_bytes // (given.kills + 1)
     with log.open("wb") as output:
         while True:
             began = time.monotonic()
             process = start(command(target, crawl_dir, given.pace), output)
-            life = chance.uniform(_LEAST_LIFE_SECONDS, given.longest) if kills < given.kills else None
-            try:
-                process.wait(life)
-            except subprocess.TimeoutExpired:
+            if kills < given.kills:
+                _live(process, target, began + chance.uniform(_LEAST_LIFE_SECONDS, given.longest), share)
+            else:
+                process.wait()
+            if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
                 kills += finish(process, began).status == -signal.SIGKILL
                 if given.recover:
@@ -77,6 +84,17 @@ def killed(target: Target, crawl_dir: Path, given: argparse.Namespace) -> int:
             if process.returncode:
                 _give_up(log, process.returncode)
             return kills
+
+
+def _live(process: Process, target: Target, until: float, most_bytes: int) -> None:
+    """Until that moment, or the server's log has grown by so much, or the process has ended."""
+    before = _log_bytes(target)
+    while process.poll() is None and time.monotonic() < until and _log_bytes(target) - before < most_bytes:
+        time.sleep(_LOOK_SECONDS)
+
+
+def _log_bytes(target: Target) -> int:
+    return target.log.stat().st_size if target.log.exists() else 0
 
 
 def lose_frontier(crawl_dir: Path, chance: random.Random) -> None:
@@ -142,21 +160,21 @@ def compare(folder: Path, given: argparse.Namespace) -> Verdict:
     """Both crawls, then the verdict."""
     if given.web == "small":
         with small(folder / "first") as target:
-            alone = undisturbed(target, folder / "alone", given.pace)
+            alone, alone_bytes = undisturbed(target, folder / "alone", given.pace)
             port = next(iter(target.expected)).split(":")[2].split("/")[0]
         with small(folder / "second", int(port)) as target:
-            return _second(target, folder, alone, given)
+            return _second(target, folder, alone, alone_bytes, given)
     with real(folder / "web", given.pages) as target:
-        return _second(target, folder, undisturbed(target, folder / "alone", given.pace), given)
+        return _second(target, folder, *undisturbed(target, folder / "alone", given.pace), given)
 
 
-def _second(target: Target, folder: Path, alone: Captures, given: argparse.Namespace) -> Verdict:
+def _second(target: Target, folder: Path, alone: Captures, alone_bytes: int, given: argparse.Namespace) -> Verdict:
     since = time.time()
-    kills = killed(target, folder / "killed", given)
+    kills = killed(target, folder / "killed", alone_bytes, given)
     verdict = judge(target, folder / "killed", alone, since, given)
     verdict.facts.insert(0, f"killed {kills} times in {time.time() - since:.0f} s")
     if kills < given.kills:
-        verdict.faults.append(f"the crawl ended after {kills} of {given.kills} kills: choose a longer --pace")
+        verdict.faults.append(f"the crawl ended after {kills} of {given.kills} kills: choose fewer")
     return verdict
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.fleet import shared
 from crawlerproject.crawl.orders import say_paused
-from crawlerproject.crawl.progress.figures import Allowed, progress
+from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.preflight import check_settings
@@ -43,7 +43,7 @@ class Crawl:
         self.folder = crawl_folder(settings, spider.name)
         self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
-        self._allowed = Allowed()
+        self._figures = Figures()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         check_settings(settings)  # the crawl command has done so; another project's may not have
         self._lock = take_lock(self.folder)
@@ -80,9 +80,10 @@ class Crawl:
             raise StorageError(str(error)) from error
         self.run.lost = ""
 
-    def progress(self) -> Progress:
-        """Where the crawl stands; costs a look at every host in memory."""
-        return progress(self.session.frontier, self.session.troubles, self.run, self._allowed)
+    def progress(self, *, exact: bool = False) -> Progress:
+        """Where the crawl stands; with many hosts as of some seconds ago, unless it is to be ``exact`` or has ended."""
+        session, run = self.session, self.run
+        return self._figures.now(session.frontier, session.troubles, run, exact=exact or run.closed)
 
     def check_room(self) -> bool:
         """Pause when the disk is nearly full; True when a pause has just ended."""

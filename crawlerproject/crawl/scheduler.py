@@ -153,7 +153,7 @@ class FrontierScheduler:
         self._loader.cancel()
         self._dispatch.cancel()
         crawl = self.crawl
-        crawl.session.resumed.say_end(crawl.folder, reason, crawl.progress())
+        crawl.session.resumed.say_end(crawl.folder, reason, crawl.progress(exact=True))
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:

@@ -1,22 +1,31 @@
-"""The commit loop: about once a second archive, then frontier, become durable together."""
+"""The commit loop: about once a second archive, then frontier, become durable together; sooner when much has ended."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
+from crawlerproject.runtime.clock import steady
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from crawlerproject.crawl.run import Run
     from crawlerproject.crawl.scheduler import FrontierScheduler
 
 logger = logging.getLogger(__name__)
+
+# Ended requests and hosts that changed with them, which one commit encodes in one go: some 10 ms. A thousand hosts a
+# second were held up by 57 ms each time.
+_MOST_AT_A_TIME = 500
+# How often it is asked whether there are so many: at 500 requests a second a tenth of them come meanwhile.
+_LOOK_SECONDS = 0.1
 
 
 class CommitLoop(CrawlTask):
@@ -28,9 +37,30 @@ class CommitLoop(CrawlTask):
         only_in_a_crawl(crawler)
         return cls(crawler, crawler.settings.getfloat("COMMIT_SECONDS"))
 
+    def __init__(self, crawler: Crawler, commit_seconds: float, clock: Callable[[], float] = steady) -> None:
+        super().__init__(crawler, min(commit_seconds, _LOOK_SECONDS))
+        self._commit_seconds = commit_seconds
+        self._clock = clock
+        self._not_before = 0.0
+
+    def engine_started(self) -> None:
+        """Begin; the first commit comes an interval later."""
+        self._not_before = self._clock() + self._commit_seconds
+        super().engine_started()
+
     async def tick(self, scheduler: FrontierScheduler) -> bool:
-        """One commit; what stops it pauses or ends the crawl."""
+        """One commit when it is due, or when very much has ended; what stops it pauses or ends the crawl."""
         run = scheduler.crawl.run
+        if self._clock() < self._not_before and (run.halted or not self._much_ended(scheduler)):
+            return True
+        going_on = await self._try(scheduler, run)
+        self._not_before = self._clock() + self._commit_seconds
+        return going_on
+
+    def _much_ended(self, scheduler: FrontierScheduler) -> bool:
+        return scheduler.crawl.session.frontier.state.uncommitted >= _MOST_AT_A_TIME
+
+    async def _try(self, scheduler: FrontierScheduler, run: Run) -> bool:
         try:
             await scheduler.complete_replaced()
             await self._commit(scheduler)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.holds import LEFT_ALONE
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS, Refusals, is_kept
@@ -80,7 +80,7 @@ class LeaseIssuer:
         """Of a host's addresses the least busy one that has not refused to connect; of all when all have."""
         left = [address for address in addresses if address not in host.dead_addresses]
         if not left:
-            host.dead_addresses, left = frozenset(), list(addresses)
+            host.dead_addresses, left = EMPTY, list(addresses)
         host.spare_addresses = len(left) - 1
         return self._state.workbench.ips.least_busy(left, host.address, now)
 

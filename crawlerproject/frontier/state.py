@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.hosts.table import HostTable
 from crawlerproject.frontier.recent_keys import RecentKeys
 from crawlerproject.frontier.refused_urls import RefusedUrls
@@ -123,6 +123,11 @@ class FrontierState:
 
     # --- commit ---------------------------------------------------------------------------------
 
+    @property
+    def uncommitted(self) -> int:
+        """Rows that were decided and hosts that changed since the last commit: what the next one encodes."""
+        return len(self.changes.removed) + len(self.hosts.dirty)
+
     def take_changes(self) -> Changes:
         """Everything decided since the last call, to be applied once its archive bytes are durable."""
         changes, self.changes = self.changes, Changes()
@@ -187,7 +192,8 @@ class FrontierState:
         for origin, _ in changes.robots:
             scheme, _, name = origin.partition("://")
             host = self.hosts.of(name)
-            host.robots_unstored = host.robots_unstored - {scheme} if sign > 0 else host.robots_unstored | {scheme}
+            unstored = host.robots_unstored
+            host.robots_unstored = (unstored - {scheme} or EMPTY) if sign > 0 else unstored | {scheme}
             self.hosts.dirty[name] = host
         for row in changes.queued:
             host = self.hosts.of(row.host)

@@ -617,19 +617,32 @@ static lxb_status_t parse(lxb_html_document_t *document, const unsigned char *so
     return status;
 }
 
+static enum page_status read_page(struct page *page, const unsigned char *source, size_t size)
+{
+    lxb_html_document_t *document = lxb_html_document_create();
+    if (!document)
+        return PAGE_FAILED;
+    page->tree = document;
+    return parse(document, source, size) == LXB_STATUS_OK ? read_tree(page, document) : PAGE_FAILED;
+}
+
 enum page_status page_read(struct page *page, const unsigned char *source, size_t size)
 {
+    jmp_buf out;
     *page = (struct page){0};
     if (!words_is_utf8(source, size))
         return PAGE_NOT_UTF8;
-    lxb_html_document_t *document = lxb_html_document_create();
-    if (!document)
+    if (setjmp(out)) {
+        memory_lend(NULL);
+        memory_free_all();
+        kept = NULL;
+        page->tree = NULL;
         return PAGE_NO_MEMORY;
-    page->tree = document;
-    lxb_status_t status = parse(document, source, size);
-    if (status == LXB_STATUS_ERROR_MEMORY_ALLOCATION)
-        return PAGE_NO_MEMORY;
-    return status == LXB_STATUS_OK ? read_tree(page, document) : PAGE_FAILED;
+    }
+    memory_lend(&out);
+    enum page_status status = read_page(page, source, size);
+    memory_lend(NULL);
+    return status;
 }
 
 void page_free(struct page *page)

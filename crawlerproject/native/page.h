@@ -7,6 +7,7 @@
  *   page.c     the walk: links, metas, base, canonical, title, text
  *   shell.c    what a page without its scripts shows, for rules/rendering/triage.py
  *   words.c    words, their hashes, SimHash
+ *   memory.c   what lexbor gets, and the way out where there is none
  *   weight.c   pages that are built to choke a parser
  *   module.c   the binding; the only file that knows Python
  *
@@ -20,6 +21,7 @@
 #ifndef CRAWLER_PAGE_H
 #define CRAWLER_PAGE_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -130,6 +132,11 @@ bool words_has_cjk(const unsigned char *text, size_t size);
 size_t words_count(struct page_buffer *text, bool cjk);
 /* The same, with CJK if there is any, and the text's SimHash; ``*has`` is false if it is too short for one. */
 enum page_status words_read(struct page_buffer *text, size_t *count, bool *has, uint64_t *fingerprint);
+
+/* From now on lexbor's allocations jump to ``out`` if they fail; NULL: they return NULL. */
+void memory_lend(jmp_buf *out);
+/* Frees all that lexbor has, the parser that was kept too: nothing of it may be used again. */
+void memory_free_all(void);
 
 /* Fills in ``page->shell``, after the walk. */
 enum page_status shell_read(struct page *page);

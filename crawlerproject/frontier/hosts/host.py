@@ -28,6 +28,9 @@ _GIVEN_UP, _ON_DISK, _RESTS_ON_DISK, _HELD_ON_DISK = 1, 2, 4, 8
 _HELD = {"": 0, PAUSED: 16, LIMITED: 32}
 _HELD_BY = {flag: held for held, flag in _HELD.items()}
 
+# Shared, for nearly every host has it twice: 432 bytes less, and two things less for Python's collector to walk.
+EMPTY: frozenset[str] = frozenset()
+
 
 class Host(HostClock):
     """A host's clock together with what the store keeps of it. About 500 bytes."""
@@ -61,8 +64,8 @@ class Host(HostClock):
         self.held = ""  # PAUSED or LIMITED: given up for that alone, until it is over
         self.robots_until_http = 0.0
         self.robots_until_https = 0.0
-        self.robots_unstored = frozenset[str]()  # schemes whose answer the next commit stores
-        self.dead_addresses = frozenset[str]()  # that did not take a connection, while others are left
+        self.robots_unstored = EMPTY  # schemes whose answer the next commit stores
+        self.dead_addresses = EMPTY  # that did not take a connection, while others are left
         self.spare_addresses = 0  # others that may be tried
         self.rows = 0  # queue rows in the store
         self.arrival = 0  # the last that a row of its was given

@@ -15,6 +15,8 @@ ROWS_AHEAD = 8
 MAX_BYTES = 16 * 1024 * 1024
 # What two byte strings, their pair and its place in a list take besides their contents.
 _OVERHEAD_BYTES = 2 * 33 + 56 + 8
+# What nine rows of some 300 bytes take: with less than this free a queue's beginning is not read ahead at all.
+_USUAL_BYTES = 4096
 # After so many refusals for want of room everything goes, so that hosts which never come back do not stay for ever.
 _REFUSALS = 1_000_000
 
@@ -35,6 +37,13 @@ class QueueHeadCache:
         rows = self._rows.get(host)
         return None if rows is None or len(rows) < limit else rows[:limit]
 
+    def has_room(self) -> bool:
+        """Whether the beginning of another queue may be kept; no counts as a refusal."""
+        if self._bytes + _USUAL_BYTES <= self._max_bytes:
+            return True
+        self._refused()
+        return False
+
     def keep(self, host: str, rows: list[PackedRow]) -> None:
         """Keep the beginning of a queue as just read, if there is room."""
         self.forget(host)
@@ -43,9 +52,7 @@ class QueueHeadCache:
             self._rows[host] = rows
             self._bytes += size
             return
-        self._refusals += 1
-        if self._refusals == _REFUSALS:
-            self.clear()
+        self._refused()
 
     def removed(self, host: str, key: bytes) -> None:
         """A row has left the queue."""
@@ -68,6 +75,11 @@ class QueueHeadCache:
             self._bytes -= _size(rows.pop(at))
         rows.insert(at, (key, value))
         self._bytes += _size((key, value))
+
+    def _refused(self) -> None:
+        self._refusals += 1
+        if self._refusals == _REFUSALS:
+            self.clear()
 
     def forget(self, host: str) -> None:
         """Let go of one host."""

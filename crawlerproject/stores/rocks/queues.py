@@ -87,28 +87,33 @@ class RocksQueues:
         self._ahead.clear()
 
     def _first_rows(self, host: str, limit: int) -> list[PackedRow]:
-        if limit <= 0:
+        if limit <= 0:  # nothing would say where the queue begins
             return []
         prefix = host_prefix(host)
-        found = self._rows_from(prefix, self._heads.get(host) or prefix, limit + ROWS_AHEAD)
+        # Rows ahead that would not be kept are not read: a tenth of a look where hosts are too many to keep theirs.
+        more = ROWS_AHEAD if self._ahead.has_room() else 0
+        found = self._rows_from(prefix, self._heads.get(host) or prefix, limit + more)
         # Removed rows before a queue's head cost time at every look: the next one starts behind them.
         self._heads[host] = found[0][0] if found else prefix + b"\xff" * PLACE_BYTES
-        if found:
+        if more and found:
             self._ahead.keep(host, found)
         return found[:limit]
 
     def _rows_from(self, prefix: bytes, start: bytes, limit: int) -> list[PackedRow]:
+        if limit <= 0:
+            return []
         options = ReadOptions()
         options.set_iterate_upper_bound(host_end(prefix))
         tables = self._tables()
         rows = tables.queue.iter(options)  # a new one each time: an iterator sees the store as it was when made
         rows.seek(start)
         found: list[PackedRow] = []
-        while len(found) < limit and rows.valid():
+        while rows.valid():
             found.append((rows.key(), rows.value()))
+            if len(found) == limit:  # the next row may lie in another block
+                return found
             rows.next()
-        if len(found) < limit:
-            tables.require_end(rows)
+        tables.require_end(rows)
         return found
 
     def _hosts_from(self, start: bytes) -> tuple[list[str], bytes]:

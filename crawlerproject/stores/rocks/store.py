@@ -19,8 +19,8 @@ from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack
 # each are a JSON list in a fact of this name and its number (stores/copy/to_rocks.py).
 LETTERS_FACT = "letters"
 
-# Below this much free disk nothing is begun: all that is in memory can still be written out.
-RESERVE_BYTES = 2 * options.WRITE_BUFFERS_BYTES
+# Below this much free disk nothing is begun: all that is in memory can still be written out, with a file's overhead.
+RESERVE_BYTES = options.WRITE_BUFFERS_BYTES + 16 * options.MIB
 
 
 class RocksStore(RocksReader):

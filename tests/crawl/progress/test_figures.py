@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,17 @@ from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 
 NOW = 1000.0
+
+
+class Ticks:
+    """A clock of which each second reading is 20 ms later."""
+
+    def __init__(self) -> None:
+        self._readings = 0
+
+    def __call__(self) -> float:
+        self._readings += 1
+        return self._readings // 2 * 0.02
 
 
 def host(name: str, address: str = "", *, urls: int = 10, free: float = 0.0, rest: float = 0.0) -> Host:
@@ -127,11 +139,63 @@ def test_hosts_on_disk_count_as_the_others_do() -> None:
 
 def test_very_many_hosts_are_worked_out_in_parts() -> None:
     """Each look takes another part, hosts of one address in the same; after as many looks all are counted exactly."""
-    hosts = [host(f"n{number}.test", f"10.0.{number % 5000}", urls=2) for number in range(50_000)]
+    hosts = [host(f"n{number}.test", f"10.0.{number % 2000}", urls=2) for number in range(20_000)]
     look = crawl(*hosts)
     first = progress(look).ceiling_per_second
-    looks = [progress(look) for _ in range(3)]
+    looks = [progress(look) for _ in range(20_000 // figures._HOSTS_A_LOOK)]
 
-    assert first == pytest.approx(5000 * 2.0, rel=0.1)
-    assert looks[-1].ceiling_per_second == pytest.approx(5000 * 2.0)
+    assert first == pytest.approx(2000 * 2.0, rel=0.1)
+    assert looks[-1].ceiling_per_second == pytest.approx(2000 * 2.0)
     assert looks[-1].eta_seconds == pytest.approx(20 * 0.5 - 0.5)
+
+
+async def _turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def test_a_look_at_many_hosts_takes_many_turns_and_finds_the_same() -> None:
+    """Until it is whole the one before is shown; a slice of them is looked at in each turn of the event loop."""
+    shown, one_slice = figures.Figures(clock=lambda: 0.0, worked=lambda: 0.0), figures._HOSTS_A_SLICE
+    look = crawl(host("first.test"))
+
+    def now() -> Progress:
+        return shown.now(look.frontier, look.troubles, look.run)
+
+    async def looks() -> None:
+        assert now().hosts_ready == 1
+        for number in range(3 * one_slice):
+            look.frontier.workbench.add(host(f"n{number}.test", f"10.0.{number % 500}", rest=60.0 * (number % 3)))
+        for _ in range(5):  # three slices, one of a single host, and the limits
+            assert now().hosts_ready == 1
+            await _turns(1)
+        assert (now().hosts_ready, now().hosts_resting) == (1 + one_slice, 2 * one_slice)
+        assert now() == progress(look) == shown.now(look.frontier, look.troubles, look.run, exact=True)
+
+    asyncio.run(looks())
+
+
+def test_looks_take_their_share_of_the_processor_however_often_they_are_asked_for() -> None:
+    """One that took four turns of 20 ms is followed by the next after eight seconds; an exact one is made at once."""
+    clock = SimpleNamespace(at=0.0)
+    shown = figures.Figures(clock=lambda: clock.at, worked=Ticks())
+    look = crawl(*(host(f"n{number}.test") for number in range(2 * figures._HOSTS_A_SLICE)))
+    whole = len(look.frontier.workbench.hosts)
+
+    async def ready(at: float) -> int:
+        clock.at = at
+        shown.now(look.frontier, look.troubles, look.run)
+        await _turns(9)
+        return shown.now(look.frontier, look.troubles, look.run).hosts_ready
+
+    async def looks() -> None:
+        assert shown.now(look.frontier, look.troubles, look.run).hosts_ready == whole
+        look.frontier.workbench.add(host("second.test"))
+        assert await ready(0.0) == whole + 1
+        look.frontier.workbench.add(host("third.test"))
+        assert await ready(7.9) == whole + 1
+        assert await ready(8.1) == whole + 2
+        look.frontier.workbench.add(host("fourth.test"))
+        assert shown.now(look.frontier, look.troubles, look.run, exact=True).hosts_ready == whole + 3
+
+    asyncio.run(looks())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from crawlerproject.stores.rocks import head_cache
 from crawlerproject.stores.rocks.head_cache import PackedRow, QueueHeadCache
 
 
@@ -57,3 +60,21 @@ def test_no_room_means_those_within_stay() -> None:
     ahead.removed("a", b"host001")
     ahead.keep("c", rows(1))
     assert ahead.first("c", 1) == rows(1)
+
+
+def test_without_room_nothing_is_read_ahead_until_hosts_left() -> None:
+    """A question that is answered with no counts as a refusal: after very many of them those within go."""
+    ahead = QueueHeadCache(max_bytes=5000)
+    assert ahead.has_room()
+    ahead.keep("a", [(b"host001", bytes(1000))])
+    assert not ahead.has_room()
+    ahead.removed("a", b"host001")
+    assert ahead.has_room()
+
+
+def test_hosts_that_never_come_back_do_not_keep_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many refusals everything goes."""
+    monkeypatch.setattr(head_cache, "_REFUSALS", 3)
+    ahead = QueueHeadCache(max_bytes=5000)
+    ahead.keep("gone", [(b"host001", bytes(1000))])
+    assert [ahead.has_room() for _ in range(4)] == [False, False, False, True]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -17,11 +17,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from rocksdict import DBCompactionStyle, Options
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, QueuedPage
-from crawlerproject.stores.rocks import queues
+from crawlerproject.stores.rocks import options, queues
 from crawlerproject.stores.rocks import store as rocks
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.stores.conformance import ContentContract, DueContract, StoreContract, key_of, record, row
@@ -56,6 +57,39 @@ def test_everything_is_there_after_opening_again(tmp_path: Path) -> None:
     assert again.page(rows[3].key) == record(3)
     assert (again.host("a"), again.robots("https://a"), again.fact("warc")) == (b"h", b"r", b"9")
     again.close()
+
+
+def _by_levels(options_now: Callable[[], dict[str, Options]] = options.table_options) -> dict[str, Options]:
+    """Options of the tables as earlier versions had them."""
+    made = options_now()
+    for table in made.values():
+        table.set_compaction_style(DBCompactionStyle.level())
+        table.set_level_zero_file_num_compaction_trigger(4)
+        table.set_write_buffer_size(1 << 16)
+    return made
+
+
+def test_a_folder_that_was_merged_by_levels_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of earlier versions, whose files lie in several levels; and the other way round."""
+    rows = [row(f"host-{number % 5}", number) for number in range(3000)]
+    with monkeypatch.context() as patch:
+        patch.setattr(options, "table_options", _by_levels)
+        with closing(RocksStore(tmp_path)) as first:
+            first.apply(Changes(queued=rows[:1000]))
+            first._tables.queue.compact_range(None, None)
+            first.apply(Changes(queued=rows[1000:2000], removed=rows[:500]))
+            first._tables.queue.flush()
+            first._tables.seen.compact_range(None, None)
+    with closing(RocksStore(tmp_path)) as later:
+        assert {page for number in range(5) for page in later.head(f"host-{number}", 9999)} == {*rows[500:2000]}
+        later.apply(Changes(queued=rows[2000:], removed=rows[500:600]))
+        assert all(later.known([page.key for page in rows]))
+        later._tables.queue.compact_range(None, None)
+        later._tables.seen.compact_range(None, None)
+    monkeypatch.setattr(options, "table_options", _by_levels)
+    with closing(RocksStore(tmp_path)) as back:
+        assert {page for number in range(5) for page in back.head(f"host-{number}", 9999)} == {*rows[600:]}
+        assert all(back.known([page.key for page in rows]))
 
 
 WRITER = """

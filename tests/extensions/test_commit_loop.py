@@ -1,0 +1,72 @@
+"""When the commit loop commits."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from crawlerproject.extensions import commit_loop
+from crawlerproject.extensions.commit_loop import CommitLoop
+
+
+class _Crawler:
+    """One without a scheduler: nothing but the test calls ``tick``."""
+
+    signals = SimpleNamespace(connect=lambda *_, **__: None)
+
+
+class _Crawl:
+    """A scheduler as far as commits go: they are counted."""
+
+    def __init__(self) -> None:
+        self.commits = 0
+        self.state = SimpleNamespace(uncommitted=0)
+        self.run = SimpleNamespace(closed=False, lost="", paused="", halted="")
+        self.committing = asyncio.Lock()
+        frontier = SimpleNamespace(state=self.state)
+        self.session = SimpleNamespace(frontier=frontier, commits=SimpleNamespace(commit=self._commit))
+        self.crawl = self
+
+    async def _commit(self, idle: Any) -> bool:
+        self.commits += 1
+        return False
+
+    async def complete_replaced(self) -> None:
+        """None was."""
+
+    def check_room(self) -> bool:
+        """There is room."""
+        return False
+
+    def idle(self) -> bool:
+        """It works."""
+        return False
+
+
+def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended() -> None:
+    """What one commit encodes is bounded; a crawl that halts keeps its interval."""
+    clock = SimpleNamespace(at=100.0)
+    crawler: Any = _Crawler()
+    loop, crawl = CommitLoop(crawler, 1.0, lambda: clock.at), _Crawl()
+    loop.engine_started()
+    scheduler: Any = crawl
+
+    async def ticks() -> list[int]:
+        seen = []
+        for seconds, uncommitted, halted in (
+            (0.5, 499, ""),
+            (0.6, 500, "paused"),
+            (0.6, 500, ""),
+            (1.5, 499, ""),
+            (1.6, 0, "paused"),
+            (2.5, 9999, ""),
+        ):
+            clock.at = 100.0 + seconds
+            crawl.state.uncommitted, crawl.run.halted = uncommitted, halted
+            assert await loop.tick(scheduler)
+            seen.append(crawl.commits)
+        return seen
+
+    assert commit_loop._MOST_AT_A_TIME == 500
+    assert asyncio.run(ticks()) == [0, 0, 1, 1, 2, 3]
