@@ -1,13 +1,15 @@
-"""``python -m benchmarks.reader_oracle [--mutated 200_000] [--pages 0]``: both readers of pages on all there is.
+"""``python -m benchmarks.reader_oracle [--mutated 200_000]``: both readers of pages on all there is.
 
 Reads the real pages beside the project (shared/real-pages.tar.zst), all HTML below /usr/share/doc and then mutated and
-generated pages, natively and in Python, and prints every difference. tests/native does the same with a few.
+generated pages, natively and in Python, and prints every difference, and what the readers cost. tests/native compares
+a few.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import math
 import random
 import subprocess
 import sys
@@ -20,6 +22,8 @@ from crawlerproject import native
 from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.page import MAX_HTML_BYTES
 from crawlerproject.rules.page.parser_bombs import is_bomb
+from crawlerproject.rules.page.reader import read_document
+from crawlerproject.rules.page.tree import read_tree
 from tests.native.pages import differences, generated, mutated
 
 REAL_PAGES = Path(__file__).resolve().parents[2] / "shared" / "real-pages.tar.zst"
@@ -79,6 +83,18 @@ def compare(name: str, bodies: Iterable[bytes], keep: list[bytes] | None = None)
     return different
 
 
+def cost(name: str, sources: list[bytes]) -> None:
+    """CPU of a page, parse included, by each reader: the least of three rounds."""
+    for reader, read in (("native", read_document), ("in Python", read_tree)):
+        least = math.inf
+        for _ in range(3):
+            begun = time.process_time()
+            for source in sources:
+                read(source)
+            least = min(least, time.process_time() - begun)
+        print(f"{name}, {reader}: {least / max(1, len(sources)) * 1e6:,.0f} µs a page of {len(sources)}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reader_oracle", description=__doc__)
     parser.add_argument("--mutated", type=int, default=200_000)
@@ -90,7 +106,10 @@ def main() -> int:
     kept: list[bytes] = []
     with tempfile.TemporaryDirectory(prefix="oracle-") as scratch:
         different = compare("real pages", real_pages(given.real_pages, scratch), kept)
+    cost("real pages", kept)
+    real = len(kept)
     different += compare("documents", documents(), kept)
+    cost("documents", kept[real::10])
     print(f"seed {given.seed}")
     different += compare("mutated pages", variants(kept or [b""], given.mutated, given.seed))
     return 1 if different else 0
