@@ -4,8 +4,7 @@
  * fails; one in four is read twice and must say the same, since a parser is kept from page to page. scripts/fuzz_native.py
  * builds this with AddressSanitizer and UBSan.
  *
- * Our files are compiled with malloc, calloc and realloc named fuzz_…, lexbor is not: memory that lexbor lacks is
- * lexbor's own matter.
+ * Our files are compiled with malloc, calloc and realloc named fuzz_…; what lexbor gets comes from them too (memory.c).
  */
 #include <stdint.h>
 #include <stdio.h>
