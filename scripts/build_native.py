@@ -24,7 +24,8 @@ def main() -> int:
     if not (NATIVE / ENTRY).is_file() or fits(target, digest(NATIVE)):
         return 0
     if missing := packages():
-        say(f"The native page reader is missing: {COST}. To get it: apt-get install {' '.join(missing)}")
+        install = f"apt-get install {' '.join(missing)}, then make again"
+        say(f"The native page reader is missing: {COST}. To get it: {install}")
         return 0
     print("Building the native page reader (seconds, the first time only)", flush=True)
     try:

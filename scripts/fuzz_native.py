@@ -8,6 +8,7 @@ libFuzzer's. ``--keep`` writes the smallest inputs that reach all that is known 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,8 @@ LARGE_SHARE = 8
 # Of the real time of one input, sanitizers and a busy machine included; what is heavier is a bomb, and is not parsed.
 TIMEOUT_SECONDS = 60
 MEMORY_MIB = 2048
-KEPT_BYTES = 16 * 1024  # a larger input says nothing that small ones do not
+FOUND = re.compile("[0-9a-f]{40}")  # libFuzzer's names
+KEPT_BYTES = 768  # of an input: small ones reach nearly all that is reached, and a person can read them
 
 
 def main(arguments: list[str]) -> int:
@@ -79,11 +81,15 @@ def run(program: Path, seconds: int, most_bytes: int) -> int:
 
 def keep(program: Path) -> int:
     """Merge what was found into the kept corpus, small inputs only."""
-    merged = WORK / "merged"
-    shutil.rmtree(merged, ignore_errors=True)
-    merged.mkdir()
-    folders = [str(folder) for folder in (merged, KEPT, WORK / "corpus")]
-    status = libfuzzer(program, ["-merge=1", f"-max_len={KEPT_BYTES}", f"-timeout={TIMEOUT_SECONDS}", *folders])
+    merged, small = WORK / "merged", WORK / "small"
+    for folder in (merged, small):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    for path in (*KEPT.iterdir(), *(WORK / "corpus").iterdir()):
+        by_hand = not FOUND.fullmatch(path.name)  # stays, and libFuzzer adds what it does not reach
+        if by_hand or path.stat().st_size <= KEPT_BYTES:
+            shutil.copyfile(path, (merged if by_hand else small) / path.name)
+    status = libfuzzer(program, ["-set_cover_merge=1", f"-timeout={TIMEOUT_SECONDS}", str(merged), str(small)])
     if status == 0:
         shutil.rmtree(KEPT)
         shutil.move(merged, KEPT)

@@ -2,7 +2,7 @@
 
 ``python scripts/vendor_lexbor.py selectolax-1.0.2.tar.gz`` takes the file that ``pip download --no-deps --no-binary
 :all: selectolax==1.0.2`` leaves. Both readers must parse alike, so it is the version that requirements.txt pins, and
-nothing in it is changed.
+nothing in it is changed but what PATCHES names.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 import tarfile
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,16 @@ LEFT_OUT = frozenset(
 # Compiled instead of 140 files that all include the same headers: three seconds for all. A file goes
 # to the first whose prefix it has.
 UNITS = {"unit_tokenizer.c": "html/tokenizer/", "unit_html.c": "html/", "unit_core.c": ""}
+# Lexbor's errors with memory, found by tests/native/fuzz: a file, what stands there, what is put in its place. No tree
+# may change by it. Selectolax has them until a version without them is pinned: then an entry no longer fits, and goes.
+PATCHES = (
+    # <svg><option selected>: an element of SVG has no room for an option's state, and the byte behind it was written.
+    (
+        "html/interfaces/option_element.c",
+        b"    if (name == LXB_DOM_ATTR_SELECTED) {\n",
+        b"    if (name == LXB_DOM_ATTR_SELECTED && element->node.ns == LXB_NS_HTML) {\n",
+    ),
+)
 # What a file of ours may include besides.
 HEADERS = ("html/html.h", "dom/dom.h")
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
@@ -43,6 +54,7 @@ def main(arguments: list[str]) -> int:
         return 2
     archive = Path(arguments[0])
     sources, notices = read_archive(archive)
+    patch(sources)
     kept = needed(sources)
     version = ".".join(part.decode() for part in _VERSION.findall(sources["core/base.h"]))
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -52,7 +64,7 @@ def main(arguments: list[str]) -> int:
         path.write_bytes(sources[name])
     for name, text in (notices | units(kept)).items():
         (FOLDER / name).write_bytes(text)
-    (FOLDER / ABOUT).write_text(about(version, archive.name.removesuffix(".tar.gz")))
+    (FOLDER / ABOUT).write_text(about(version, archive.name.removesuffix(".tar.gz")) + f"{digest(FOLDER)}\n")
     print(f"lexbor {version}: {len(kept)} files, {sum(len(sources[name]) for name in kept):,} bytes in {FOLDER}")
     return 0
 
@@ -70,6 +82,14 @@ def read_archive(archive: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
             elif path.startswith("source/lexbor/"):
                 sources[path.removeprefix("source/lexbor/")] = file.read()
     return sources, notices
+
+
+def patch(sources: dict[str, bytes]) -> None:
+    """Apply PATCHES. ValueError where one does not fit."""
+    for name, before, after in PATCHES:
+        if before not in sources[name]:
+            raise ValueError(f"{name} has no {before!r}: look whether the patch is still needed")
+        sources[name] = sources[name].replace(before, after)
 
 
 def needed(sources: dict[str, bytes]) -> set[str]:
@@ -99,6 +119,14 @@ def units(kept: set[str]) -> dict[str, bytes]:
     return {unit: "".join(found).encode() for unit, found in lines.items()}
 
 
+def digest(folder: Path) -> str:
+    """Of all that is compiled, so that a build of another text is known, and a change by hand is found."""
+    found = sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in {".c", ".h"}):
+        found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
 def included(by: str, path: str) -> str:
     """The name of what a file includes: all but one of them say it from ``lexbor/`` on."""
     return path.removeprefix("lexbor/") if path.startswith("lexbor/") else str(PurePosixPath(by).parent / path)
@@ -107,8 +135,9 @@ def included(by: str, path: str) -> str:
 def about(version: str, archive: str) -> str:
     """What the folder says about itself; tests/native/test_lexbor.py reads it."""
     return (
-        f"lexbor {version}, as in the source distribution of {archive}: the parts that HTML parsing needs, unchanged.\n"
-        "Made by scripts/vendor_lexbor.py. https://github.com/lexbor/lexbor, https://github.com/rushter/selectolax\n"
+        f"lexbor {version}, as in the source distribution of {archive}: what HTML parsing needs,\n"
+        "unchanged but for the corrections that scripts/vendor_lexbor.py lists (PATCHES), which makes this folder.\n"
+        "https://github.com/lexbor/lexbor, https://github.com/rushter/selectolax\n"
     )
 
 

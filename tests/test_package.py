@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 from collections.abc import Iterator
@@ -18,23 +19,38 @@ import pytest
 from packaging.requirements import Requirement
 
 from crawlerproject import __version__
+from crawlerproject.native.build import compiler, file_name, headers
 from tests.hostile.arena import SETTINGS, arena
 from tests.web.running import IDENTITY, PROJECT
 
 BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
+def copy_of_the_project(folder: Path) -> Path:
+    """What a package is built from, so that nothing is left in the checkout."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+    shutil.copytree(PROJECT / "crawlerproject", folder / "crawlerproject", ignore=ignored)
+    for name in BUILT_FROM:
+        shutil.copyfile(PROJECT / name, folder / name)
+    return folder
+
+
+def built_from(source: Path, what: str, folder: Path, **environment: str) -> Path:
+    """The ``wheel`` or ``sdist`` of a project, built as ``pip`` and ``build`` do it."""
+    folder.mkdir()
+    code = f"from setuptools import build_meta; build_meta.build_{what}({str(folder)!r})"
+    quick = {"CFLAGS": "-O0 -U_FORTIFY_SOURCE"}  # the same functions, built in a third of the time
+    given = {**os.environ, **quick, **environment}
+    subprocess.run([sys.executable, "-c", code], cwd=source, env=given, check=True, capture_output=True, timeout=200)
+    (found,) = folder.glob("crawlerproject-*")
+    return found
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built in a copy, so that nothing is left in the checkout."""
-    copy, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    shutil.copytree(PROJECT / "crawlerproject", copy / "crawlerproject", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in BUILT_FROM:
-        shutil.copyfile(PROJECT / name, copy / name)
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(built), "."]
-    subprocess.run(command, cwd=copy, check=True, capture_output=True, timeout=100)
-    (found,) = built.glob("crawlerproject-*.whl")
-    return found
+    """As a user builds it."""
+    source = copy_of_the_project(tmp_path_factory.mktemp("source"))
+    return built_from(source, "wheel", tmp_path_factory.mktemp("package") / "wheel")
 
 
 def test_it_holds_every_file_of_the_package_and_the_licence(wheel: Path) -> None:
@@ -53,6 +69,48 @@ def test_it_holds_every_file_of_the_package_and_the_licence(wheel: Path) -> None
     for licence in ("LICENSE", "crawlerproject/native/lexbor/LICENSE", "crawlerproject/native/lexbor/NOTICE"):
         assert f"crawlerproject-{__version__}.dist-info/licenses/{licence}" in names
     assert facts["License-Expression"] == "BSD-3-Clause AND Apache-2.0"
+
+
+@pytest.mark.skipif(not (compiler() and headers()), reason="there is no C compiler")
+def test_with_a_compiler_it_holds_the_native_reader(wheel: Path) -> None:
+    """And is for this Python on this platform."""
+    with ZipFile(wheel) as opened:
+        names = set(opened.namelist())
+
+    assert f"crawlerproject/native/{file_name()}" in names
+    assert wheel.stem.split("-")[2:] == [f"cp{sys.version_info.major}{sys.version_info.minor}"] * 2 + [
+        sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    ]
+
+
+def test_without_a_compiler_it_is_for_every_platform(tmp_path: Path) -> None:
+    """The same package, whose pages are read in Python."""
+    source = copy_of_the_project(tmp_path / "source")
+    (tmp_path / "nothing").mkdir()
+
+    built = built_from(source, "wheel", tmp_path / "wheel", PATH=str(tmp_path / "nothing"), CC="")
+
+    assert built.stem.endswith("-py3-none-any")
+    with ZipFile(built) as opened:
+        assert [name for name in opened.namelist() if name.endswith((".so", ".c", ".h"))] == []
+
+
+def test_what_does_not_compile_is_left_out(tmp_path: Path) -> None:
+    """It is optional: the wheel is that of a machine without a compiler."""
+    source = copy_of_the_project(tmp_path / "source")
+    shutil.rmtree(source / "crawlerproject" / "native" / "lexbor" / "html")
+
+    assert built_from(source, "wheel", tmp_path / "wheel").stem.endswith("-py3-none-any")
+
+
+def test_the_source_distribution_holds_what_a_build_needs(tmp_path: Path) -> None:
+    """The C sources, the licences and lexbor's version, also where there is no compiler."""
+    source = copy_of_the_project(tmp_path / "source")
+    with tarfile.open(built_from(source, "sdist", tmp_path / "sdist", PATH="")) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+    native = source / "crawlerproject" / "native"
+
+    assert {str(path.relative_to(source)) for path in native.rglob("*") if path.is_file()} - names == set()
 
 
 def pins() -> Iterator[tuple[str, str]]:

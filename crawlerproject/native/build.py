@@ -48,12 +48,17 @@ def file_name() -> str:
     return MODULE + str(sysconfig.get_config_var("EXT_SUFFIX") or SUFFIX)
 
 
+def _more() -> list[str]:
+    """CFLAGS of the environment, which come last and so overrule ours, as everywhere."""
+    return shlex.split(os.environ.get("CFLAGS", ""))
+
+
 def build(folder: Path, target: Path) -> None:
     """Compile the sources in ``folder`` to ``target``, which is replaced in one step. Raises NotBuilt."""
     program, include = compiler(), headers()
     if not program or include is None:
         raise NotBuilt("there is no C compiler" if not program else "Python's C headers are missing")
-    flags = [*FLAGS, f"-I{folder}", f"-I{include}", f'-DCRAWLER_SOURCES="{digest(folder)}"']
+    flags = [*FLAGS, f"-I{folder}", f"-I{include}", f'-DCRAWLER_SOURCES="{digest(folder)}"', *_more()]
     target.parent.mkdir(parents=True, exist_ok=True)
     # Beside the target: only within one file system is a rename one step.
     with TemporaryDirectory(prefix=".build-", dir=target.parent) as made, ThreadPoolExecutor(os.cpu_count()) as pool:

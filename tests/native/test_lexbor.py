@@ -1,5 +1,6 @@
 """The lexbor that is compiled in: the one that selectolax has, whole, and under its licence."""
 
+import importlib.util
 import re
 
 from crawlerproject.native.sources import compiled
@@ -35,6 +36,20 @@ def test_each_file_is_compiled_or_included() -> None:
     units = {path for path in compiled(NATIVE) if path.parent == LEXBOR}
 
     assert {path for path in LEXBOR.rglob("*") if path.suffix in {".c", ".h"}} - units == reached
+
+
+def test_nothing_is_changed_by_hand() -> None:
+    """The script's digest fits; each correction of its table is in, wherever the wrong text stood."""
+    spec = importlib.util.spec_from_file_location("vendor_lexbor", PROJECT / "scripts" / "vendor_lexbor.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+
+    assert (LEXBOR / "VERSION").read_text().splitlines()[-1] == script.digest(LEXBOR)
+    for name, before, after in script.PATCHES:
+        assert before not in (LEXBOR / name).read_bytes()
+        assert after in (LEXBOR / name).read_bytes()
 
 
 def test_its_licence_lies_beside_it() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
+from zipfile import ZipFile
 
 from tests.crawls.fleet.fleets import SETTINGS
 from tests.stores.redis_servers import redis_server
@@ -151,6 +152,10 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
             for job in (first, second, refused)
         }
 
+    (egg,) = (tmp_path / "scrapyd" / "eggs").rglob("*.egg")
+    with ZipFile(egg) as opened:  # which scrapyd does not unpack
+        assert [name for name in opened.namelist() if name.startswith("crawlerproject/native/_page")] == []
+    assert "Page reader: Python (the native reader has not been built)" in logs[first]
     assert logs[refused].count("\n") == 1
     assert "ERROR: The crawl does not start: There are no seeds" in logs[refused]
     assert verdict.faults == []

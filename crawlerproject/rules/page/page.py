@@ -11,6 +11,7 @@ from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.links import Link, gather
 from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.parser_bombs import Weight, is_bomb, weight
+from crawlerproject.rules.page.parser_faults import may_break_the_parser
 from crawlerproject.rules.page.reader import read_document
 from crawlerproject.rules.url.urls import Address, Base, UrlRefused, parse
 
@@ -74,11 +75,11 @@ def read_html(body: bytes, *, url: str, content_type: str | None, x_robots: Sequ
 def read_light_html(
     body: bytes, *, url: str, content_type: str | None, x_robots: Sequence[str], token: str
 ) -> PageFacts | None:
-    """As ``read_html``, for where other work waits; None when the page's size or shape may take over 0.1 s."""
+    """As ``read_html``, for where other work waits; None when the page may take over 0.1 s, or end the process."""
     if len(body) > LIGHT_BYTES:
         return None
     source, encoding = in_utf8(body, content_type)
-    if weight(source) is not Weight.LIGHT:
+    if weight(source) is not Weight.LIGHT or may_break_the_parser(source):
         return None
     return _read(source, encoding, url, x_robots, token)
 

@@ -236,7 +236,7 @@ lxb_html_option_attr_steps_change(lxb_dom_element_t *element,
 {
     lxb_html_option_element_t *option = lxb_html_interface_option(element);
 
-    if (name == LXB_DOM_ATTR_SELECTED) {
+    if (name == LXB_DOM_ATTR_SELECTED && element->node.ns == LXB_NS_HTML) {
         option->selectedness = true;
     }
 
@@ -252,7 +252,7 @@ lxb_html_option_attr_steps_remove(lxb_dom_element_t *element,
 {
     lxb_html_option_element_t *option = lxb_html_interface_option(element);
 
-    if (name == LXB_DOM_ATTR_SELECTED) {
+    if (name == LXB_DOM_ATTR_SELECTED && element->node.ns == LXB_NS_HTML) {
         option->selectedness = false;
     }
 
