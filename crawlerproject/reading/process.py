@@ -22,6 +22,7 @@ LENGTH = struct.Struct(">I")
 
 # A process above this is replaced, since it keeps the memory that a large page took (ours; it starts with 90 MB).
 _MOST_KEPT_BYTES = 512 * 1024 * 1024
+_STATM = "/proc/self/statm"  # proc(5): the second number is the resident set, in pages
 
 
 def main() -> None:
@@ -42,13 +43,19 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
         try:
             for name, part in read(job, body):
-                last = name == "page" and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _MOST_KEPT_BYTES
+                last = name == "page" and _resident_bytes() > _MOST_KEPT_BYTES
                 _write(parts, ("retiring" if last else name, part))
         except MemoryError:
             _write(parts, ("failed", f"more than READ_MAX_MEMORY_BYTES={most_bytes:,}"))
         except Exception as error:
             _write(parts, ("failed", f"{type(error).__name__}: {error}"))
         parts.flush()
+
+
+def _resident_bytes() -> int:
+    """Not getrusage's peak: a process that was just started has that of the one that started it."""
+    with open(_STATM, "rb") as fields:
+        return int(fields.read().split()[1]) * resource.getpagesize()
 
 
 def _write(parts: BinaryIO, part: tuple[str, object]) -> None:

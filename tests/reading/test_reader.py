@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gzip
 import os
+import resource
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -91,6 +92,22 @@ def test_another_process_reads_with_the_reader_that_was_chosen(monkeypatch: pyte
         await reader.read(job(), b"<p>first")
         (started,) = children() - before
         assert b"CRAWLER_NATIVE=0" in Path(f"/proc/{started}/environ").read_bytes().split(b"\0")
+
+    reading_with(use)
+
+
+def test_a_process_is_kept_however_much_memory_the_crawl_took() -> None:
+    """The peak of a process that has just been started is that of the one that started it."""
+    large = b"x" * (600 << 20)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > len(large) >> 10
+    del large
+
+    async def use(reader: Reader) -> None:
+        before = children()
+        await reader.read(job(), b"<p>first")
+        (started,) = children() - before
+        await reader.read(job(), b"<p>second")
+        assert children() - before == {started}
 
     reading_with(use)
 
