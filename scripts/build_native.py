@@ -11,8 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NATIVE = ROOT / "crawlerproject" / "native"
 LOG = Path("build") / "native.log"
-# docs/performance.md: instructions a page with and without it.
-COST = "pages are read in Python, which costs about a fifth more CPU a page"
+# docs/performance.md, "Side by side": 3.83 against 3.09 ms, 7.96 against 6.36.
+COST = "pages are read in Python, which costs about a quarter more CPU a page"
 
 
 def main() -> int:

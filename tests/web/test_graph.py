@@ -54,7 +54,7 @@ def test_every_host_has_its_own_address_but_the_neighbours() -> None:
 def test_broad_world_is_a_tree_without_end() -> None:
     """Every page links to two new ones, every host has an address of its own."""
     world = broad_world(PORT, 600, 0.0)
-    site = world.sites["h00599.broad.test"]
+    site = world.sites["h00599.test"]
     assert len({each.ip for each in world.sites.values()}) == 600
     assert site.endless is not None
     page = site.endless("/p/7")

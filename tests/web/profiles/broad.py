@@ -34,7 +34,7 @@ def broad_world(port: int, hosts: int, response_seconds: float) -> World:
     world = World(port)
     robots = Page(_ROBOTS._replace(wait_seconds=response_seconds))
     for number in range(hosts):
-        name, at = f"h{number:05d}.broad.test", _FIRST_IP + number
+        name, at = f"h{number:05d}.test", _FIRST_IP + number  # a registered domain each, as in a broad crawl
         world.sites[name] = Site(
             name,
             f"127.{at >> 16}.{at >> 8 & 255}.{at & 255}",
