@@ -37,7 +37,7 @@ def task_factory(
 
 
 def begin_early(loop: asyncio.AbstractEventLoop) -> bool:
-    """Have the loop make such tasks where Python has them, unless somebody else has chosen how; whether it does."""
+    """Have the loop make such tasks where Python has them, unless another factory is set; whether it does."""
     if not POSSIBLE or loop.get_task_factory() is not None:
         return False
     factory: Any = task_factory  # what uvloop hands on is more than the type says
