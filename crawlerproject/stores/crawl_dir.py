@@ -60,6 +60,7 @@ class CrawlDir(PosixPath):
     status = _Part("status.json")  # written by the running process, about once a second
     last_hour = _Part("last-hour.json")
     crawl_file = _Part("crawl.toml")
+    fleet_plan = _Part("fleet.json")  # of several workers on this machine: which of them holds what
     worker = _Part("worker.json")  # in a worker's folder: its name, its crawl, its incarnations
     control = _Part("control")  # pauses and seeds, from outside
     poison = _Part("poison.json")
