@@ -221,9 +221,11 @@ class Messages(Protocol):
 
 @runtime_checkable
 class MessageStore(FrontierStore, Protocol):
-    """What a ``FrontierStore`` may offer besides."""
+    """What a ``FrontierStore`` may offer besides: messages, changed by ``Changes.messages`` and the two behind it."""
 
-    messages: Messages
+    @property
+    def messages(self) -> Messages:
+        """Those that it keeps, and how far others' were read."""
 
 
 class ContentStore(Protocol):
