@@ -62,21 +62,24 @@ class Ways:
         return found
 
     def _found(self, partitions: Partitions) -> tuple[str, ...]:
-        before, after = self._shift.before, self._shift.after
-        anywhere = self._goes is Goes.TRUE_ANYWHERE
-        if anywhere and not partitions and self._departs:
+        goes, before, after = self._goes, self._shift.before, self._shift.after
+        if goes is Goes.WITH_SENDER and not self._departs:
+            return ()
+        if goes is Goes.TRUE_ANYWHERE and not partitions and self._departs:
             return after.workers
         went = (
             after.workers[after.holders[each]]
             for each in partitions
-            if anywhere or before.workers[before.holders[each]] == self._worker
+            if goes is not Goes.WITH_HOST or before.workers[before.holders[each]] == self._worker
         )
         return tuple(sorted({target for target in went if target != self._worker}))
 
     def leaves(self, partitions: Partitions) -> bool:
         """Whether a row has no place in this frontier any more. What is of no known host stays."""
+        if not partitions or self._goes is Goes.WITH_SENDER:
+            return False
         after = self._shift.after
-        return bool(partitions) and all(after.workers[after.holders[each]] != self._worker for each in partitions)
+        return all(after.workers[after.holders[each]] != self._worker for each in partitions)
 
 
 class Copying:

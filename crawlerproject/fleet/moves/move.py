@@ -66,10 +66,10 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
     return _finish(crawl, say)
 
 
-def finish(crawl: CrawlDir, say: Say) -> None:
-    """Bring a move that was begun to its end, if there is one; else as ``move``."""
-    if journal.under_way(crawl):
-        _finish(crawl, say)
+def is_alone(crawl: CrawlDir) -> bool:
+    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
+    plan = read_plan(crawl)
+    return (plan is None or plan.alone) and not journal.under_way(crawl)
 
 
 def _finish(crawl: CrawlDir, say: Say) -> FleetPlan:
@@ -77,6 +77,7 @@ def _finish(crawl: CrawlDir, say: Say) -> FleetPlan:
         _lock(crawl, {*written.shift.before.workers, *written.shift.after.workers}, locks)
         _Move(crawl, written, say).run()
         written.end()
+        say("The partitions have moved")
         return written.shift.after
 
 

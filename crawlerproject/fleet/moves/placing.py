@@ -18,8 +18,11 @@ from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
     HASH_BYTES,
+    MESSAGE_ROW,
     PAGE_KEY_BYTES,
     PLACE_BYTES,
+    READ_ROW,
+    box_of,
     due_of,
     host_of,
     table_key,
@@ -128,6 +131,16 @@ class Placing:
         for digest, packed in self._source.rows(tables.PAYLOADS, behind):
             yield Placed(digest, packed, self._of(host_key(unpack_original(packed).url)))
 
+    def read_marks(self, behind: bytes) -> Iterator[Placed]:
+        """How far the messages for a partition were read."""
+        for key, value in self._source.rows(tables.MESSAGES, behind, prefix=bytes([READ_ROW])):
+            yield Placed(key, value, (box_of(key).partition,))
+
+    def messages(self, behind: bytes) -> Iterator[Placed]:
+        """Those that are not known to be read, by the partition that they are for."""
+        for key, value in self._source.rows(tables.MESSAGES, behind, prefix=bytes([MESSAGE_ROW])):
+            yield Placed(key, value, (box_of(key).partition,))
+
     # --- tables that have hosts by their hash ---------------------------------------------------
 
     def seen(self, behind: bytes) -> Iterator[Placed]:
@@ -156,6 +169,7 @@ class Goes(Enum):
 
     WITH_HOST = auto()  # from the holder to the next one
     TRUE_ANYWHERE = auto()  # to the next holder, whichever frontier has it
+    WITH_SENDER = auto()  # nowhere, unless its worker holds nothing any more: then to the holder
 
 
 class Step(NamedTuple):
@@ -177,6 +191,10 @@ STEPS = (
     Step(tables.PAYLOADS, Placing.payloads),
     Step(tables.DUE, Placing.due),
     Step(FACTS, Placing.facts),
+    # A message stays with its sender, who sends it to the new holder. There the mark says whether it was read. Which
+    # outbox a frontier has is its own matter.
+    Step(tables.MESSAGES, Placing.read_marks),
+    Step(tables.MESSAGES, Placing.messages, Goes.WITH_SENDER),
 )
 """All tables, in the order in which they are gone through."""
 

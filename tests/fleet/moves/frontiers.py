@@ -25,6 +25,7 @@ from crawlerproject.stores.protocols import (
     FLAG_STRANGER,
     IN_MEMORY,
     Changes,
+    Due,
     Fingerprint,
     PageRecord,
     QueuedPage,
@@ -154,8 +155,6 @@ def _note(store: RocksStore, changes: Changes, name: str, whose: dict[Row, str])
             whose[tables.PRINTS, bytes(8) + bytes([turn]) + turned.to_bytes(8, "big")] = name
     for _, _, at in changes.due:
         assert at is not None
-        from crawlerproject.stores.protocols import Due
-
         whose[tables.DUE, due_key(Due(at, name))] = name
 
 
