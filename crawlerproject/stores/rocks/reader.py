@@ -35,7 +35,7 @@ class RocksReader:
         """The host's whole queue in order."""
         return self._queues.whole(host)
 
-    def page(self, key: bytes) -> PageRecord | None:
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
         value = self._tables.pages.get(key)
         return None if value is None else unpack_record(value)
