@@ -32,7 +32,7 @@ def _set_store(ahead_seconds: float) -> None:
         found = read(fleet)
         return found._replace(seconds=found.seconds + ahead_seconds)
 
-    membership.RedisFleet.epoch = epoch  # type: ignore[method-assign]
+    membership.RedisFleet.epoch = epoch  # type: ignore[method-assign,assignment]
 
 
 if __name__ == "__main__":
