@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from crawlerproject.config.fleet import answer_seconds, shared
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.join import join
+from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership
@@ -93,6 +94,10 @@ class Solo:
         """The workbench has the clocks of all addresses."""
         return None
 
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend this process may."""
+        return None
+
     def texts(self, run: Run) -> TextQuestions | None:
         """The store has those of all hosts."""
         return None
@@ -112,6 +117,7 @@ class Member:
         self.store: Store = fleet.store
         self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
+        self._sums: SharedSums | None = None
         exchange, held = fleet.exchange, fleet.held
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
         self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
@@ -129,6 +135,8 @@ class Member:
             run.stats.inc_value(f"links/{how}", count)
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         await fleet.turn(frontier, learned, idle=idle())
+        if self._sums is not None:
+            await self._sums.turn(idle=idle())
         return True
 
     def finished(self, idle: Callable[[], bool]) -> bool:
@@ -149,6 +157,11 @@ class Member:
             failed=lambda error: run.pause(str(error)),
         )
 
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend all workers share."""
+        self._sums = SharedSums(self._fleet.share, run.pause)
+        return self._sums
+
     def texts(self, run: Run) -> TextQuestions | None:
         """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
         base = self._fleet.store.store
@@ -168,4 +181,5 @@ def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run) -> Members
         return Solo(open_frontier(folder))
     fleet = join(settings, folder)
     run.follow(fleet.begin())
+    run.joined(fleet.running_seconds)
     return Member(fleet, settings)
