@@ -29,7 +29,7 @@ from crawlerproject.frontier.hosts.on_disk import Counts, place_of
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
 from crawlerproject.stores.protocols import DUE_FACT, Changes, Fingerprint, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.raw_tables import TABLES, RawTables
 from crawlerproject.stores.rocks.store import RocksStore
@@ -134,7 +134,7 @@ def measure(crawl: CrawlDir, urls: int, hosts: int, path: list[int]) -> None:
     """Print what each move costs."""
     build(crawl, urls, hosts)
     for count in path:
-        plan = move.read_plan(crawl) or FleetPlan(("",), (0,) * 256)
+        plan = read_plan(crawl) or FleetPlan(("",), (0,) * 256)
         rows, began, spent = _rows(crawl, plan), time.monotonic(), time.process_time()
         after = move.move(crawl, names(count), print)
         seconds, cpu = time.monotonic() - began, time.process_time() - spent
