@@ -38,7 +38,7 @@ class DedupPipeline:
         self._duplicates = duplicates
         self._poison = poison
         self._stats = stats
-        self._budget = LoopBudget()
+        self.line = LoopBudget()  # of pages that wait to be compared and archived
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -47,7 +47,7 @@ class DedupPipeline:
 
     async def process_item(self, ending: Ending) -> Ending:
         """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop."""
-        await self._budget.room()
+        await self.line.room()
         outcome = ending.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
             return ending
