@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.frontier import messages
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, by_depth, by_rank, due
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
@@ -15,9 +16,10 @@ from crawlerproject.stores.protocols import Box, Changes, MessageStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.stores.protocols import FrontierStore
 
 # Of messages, read at a time.
@@ -63,11 +65,15 @@ def _read_box(store: MessageStore, box: Box, frontier: Frontier, now: float) -> 
         store.apply(Changes(delivered=read))
 
 
-def queue_revisits(session: Session, folder: CrawlDir, recent_days: float, budget: int | None, now: float) -> int:
-    """Queue the known pages whose visit is worth most now, at most ``budget``; how many there are."""
-    ranked = folder.ranked_pages
+def revisit_policy(settings: BaseSettings, budget: int | None) -> RevisitPolicy:
+    """Which known pages are visited again, by the settings and by what ``scrapy rank`` has found in the whole crawl."""
+    ranked = whole_crawl(settings).ranked_pages
     importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
-    policy = RevisitPolicy(budget, recent_days * DAY_SECONDS, importance)
+    return RevisitPolicy(budget, settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS, importance)
+
+
+def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:
+    """Queue the known pages whose visit is worth most now; how many there are."""
     chosen = due(session.store.pages(), session.learned.hosts.revisits.of, now, policy)
     queued = 0
     for start in range(0, len(chosen), _REVISITS_AT_A_TIME):
