@@ -36,7 +36,7 @@ class RocksReader:
         return self._queues.whole(host)
 
     def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
-        """What was known of the page when its last fate was decided; None before the first."""
+        """What was known of the page when its last fate was decided; None before the first. ``host`` is not needed."""
         value = self._tables.pages.get(key)
         return None if value is None else unpack_record(value)
 
