@@ -21,6 +21,7 @@ from crawlerproject.config.values import list_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
+from crawlerproject.fleet.moves.move import is_alone
 from crawlerproject.hooks.delivery import hook_of
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
@@ -103,7 +104,7 @@ def check_known(settings: BaseSettings) -> None:
         with RedisView(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
             return
     folder = crawl_folder(settings)
-    if not folder.has_frontier():
+    if is_alone(folder) and not folder.has_frontier():
         raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 
 
@@ -141,7 +142,7 @@ def check(settings: BaseSettings, folder: CrawlDir) -> None:
     folder.make(within=folder.parent if fleet else None)
     lock = take_lock(folder)
     try:
-        if not fleet:
+        if not fleet and is_alone(folder):  # else several workers' frontiers are opened when they are made one
             open_frontier(folder).close()
     finally:
         os.close(lock)
