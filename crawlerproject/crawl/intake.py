@@ -34,7 +34,7 @@ class Intake:
     @property
     def waits_for_store(self) -> bool:
         """Whether to queue a URL takes time, since its host and its key are looked up at once."""
-        return self._member.alone
+        return self._member.own_frontier
 
     def add(self, found: Iterable[DiscoveredUrl]) -> int:
         """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""
@@ -58,7 +58,7 @@ class Intake:
 
     def changed(self, pages: Iterable[tuple[Address, float]]) -> int:
         """Known pages are announced to have changed at these moments; how many are believed. StorageError."""
-        if not self._member.alone:
+        if not self._member.own_frontier:
             return 0  # their records are other workers'
         return self._announcements.changed(pages, self._run.now())
 

@@ -75,7 +75,7 @@ class FrontierScheduler:
         self._begin_session(spider)
         session = crawl.session
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
-        if session.member.alone:
+        if session.member.own_frontier:
             self._loader.begin()
             read_messages(session.store, session.frontier, crawl.run.now())
 

@@ -87,13 +87,13 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
     store = member.store
     clean = store.fact(CLEAN_FACT)
-    archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
+    archive = parts.archive_of(settings, folder, store, run.now, member)
     totals = TotalsBook(store, run.tallies, run.now())
-    if not member.alone:
+    if not member.all_hosts:
         refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
     resumed = resume(folder, store, spider, continued=clean is not None)
     limits = limits_of(resumed.arguments.limits)
-    if not member.alone:
+    if not member.all_hosts:
         refuse_sums(limits)
     traps = parts.traps_of(settings, store)
     gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
@@ -111,14 +111,14 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
         frontier,
         learned,
         Announcements(store, frontier, learned.hosts.revisits, recrawl=spider.recrawl),
-        parts.subscriptions_of(settings, store, frontier) if member.alone else None,
+        parts.subscriptions_of(settings, store, frontier) if member.all_hosts else None,
         resumed,
         troubles,
         CrawlLimits(limits, totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT")),
         PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
         Commits(frontier, archive, learned, member, troubles, run),
     )
-    if not member.alone and settings.getint("WEBSUB_PORT"):
+    if not member.all_hosts and settings.getint("WEBSUB_PORT"):
         logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
