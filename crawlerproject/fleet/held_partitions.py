@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crawlerproject.frontier.messages import Message, pack
 from crawlerproject.runtime.clock import since_boot
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 
 # Workers' ideas of the store's time differ by no more, or by what their way to Redis takes (on one machine 1 ms).
@@ -76,3 +77,6 @@ class HeldPartitions:
         """Write to the worker that decides about the host."""
         self.sent = True
         self._store.outbox.post(self._store.store.partition(host), pack(message))
+
+    def add_messages(self, changes: Changes) -> None:
+        """They are in the store's own outbox."""

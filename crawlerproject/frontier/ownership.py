@@ -31,6 +31,9 @@ class HostOwnership(Protocol):
     def send(self, host: str, message: Message) -> None:
         """Write to the worker that decides about the host; it arrives after this commit, maybe twice."""
 
+    def add_messages(self, changes: Changes) -> None:
+        """Put what is written to other workers, and not on its way by itself, into the changes of the next commit."""
+
 
 class SoleOwner:
     """The only process of its crawl."""
@@ -59,6 +62,9 @@ class SoleOwner:
     def send(self, host: str, message: Message) -> None:
         """There is no other worker to write to."""
         raise AssertionError(f"no other worker decides about {host}")
+
+    def add_messages(self, changes: Changes) -> None:
+        """There are none."""
 
 
 def unsure_until(store: FrontierStore, started_at: float, *, clean_start: bool) -> float:

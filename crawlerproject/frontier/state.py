@@ -133,6 +133,7 @@ class FrontierState:
         changes, self.changes = self.changes, Changes()
         changes.due.extend(self.hosts.unlisted)
         self.hosts.unlisted.clear()
+        self.ownership.add_messages(changes)
         return changes
 
     def apply(self, changes: Changes, facts: list[tuple[str, bytes]]) -> None:
@@ -179,6 +180,9 @@ class FrontierState:
         changes.fingerprints.extend(later.fingerprints)
         changes.payloads.extend(later.payloads)
         changes.due.extend(later.due)
+        changes.messages.extend(later.messages)
+        changes.read.extend(later.read)
+        changes.delivered.extend(later.delivered)
 
     def _settle(self, changes: Changes, sign: int) -> None:
         for row in changes.removed:

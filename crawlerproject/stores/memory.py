@@ -2,13 +2,63 @@
 
 from __future__ import annotations
 
+import uuid
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.stores.protocols import Changes, Due, Fingerprint, Near, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Box, Changes, Due, Fingerprint, Near, PageRecord, QueuedPage
 
 _Place = tuple[int, int]
+
+
+class MemoryMessages:
+    """The ``Messages`` of a MemoryStore."""
+
+    def __init__(self) -> None:
+        self.outbox = uuid.uuid4().bytes
+        self.last = 0
+        self._boxes: dict[Box, dict[int, bytes]] = {}  # none empty
+        self._read: dict[Box, int] = {}
+        self._changed: set[int] = set()
+
+    def boxes(self) -> list[Box]:
+        """Those that hold messages, in order."""
+        return sorted(self._boxes)
+
+    def holds(self) -> bool:
+        """Whether there is any message."""
+        return bool(self._boxes)
+
+    def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
+        """Messages of a box with numbers above ``after`` and not above ``up_to``; none once they have so many bytes."""
+        found: list[tuple[int, bytes]] = []
+        for number, packed in sorted(self._boxes.get(box, {}).items()):
+            if most_bytes > 0 and after < number <= up_to:
+                found.append((number, packed))
+                most_bytes -= len(packed)
+        return found
+
+    def read_up_to(self, box: Box) -> int:
+        """The last number that took effect here; 0 before the first."""
+        return self._read.get(box, 0)
+
+    def take_changed(self) -> set[int]:
+        """The partitions with new messages since this was last called."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def apply(self, changes: Changes) -> None:
+        """What a change says of messages."""
+        for partition, packed in changes.messages:
+            self.last += 1
+            self._boxes.setdefault(Box(partition, self.outbox), {})[self.last] = packed
+            self._changed.add(partition)
+        self._read.update(changes.read)
+        for box, number in changes.delivered:
+            messages = self._boxes.get(box, {})
+            if messages.pop(number, None) is not None and not messages:
+                del self._boxes[box]
 
 
 class MemoryStore:
@@ -25,6 +75,7 @@ class MemoryStore:
         self._fingerprints: dict[tuple[str, int], Fingerprint] = {}
         self._originals: dict[bytes, Original] = {}
         self._due: list[Due] = []  # sorted
+        self.messages = MemoryMessages()
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before."""
@@ -111,6 +162,7 @@ class MemoryStore:
                 self._due.remove(place)
             if after is not None and not self.is_due(place := Due(after, host)):
                 insort(self._due, place)
+        self.messages.apply(changes)
 
     def sync(self) -> None:
         """Nothing here survives a power loss."""

@@ -82,6 +82,13 @@ class Due(NamedTuple):
     host: str  # host key
 
 
+class Box(NamedTuple):
+    """What one outbox has for one partition: messages in the order of their numbers, which ascend, with gaps."""
+
+    partition: int  # of the hosts that the messages are about (rules/url/partitions.py)
+    outbox: bytes  # 16 bytes by chance; made with the frontier that numbers the messages, and never given to another
+
+
 IN_MEMORY = 0
 DUE_FACT = "due"
 """Name of the fact that a frontier keeps with ``Changes.due``: how many hosts are on disk."""
@@ -100,10 +107,14 @@ class Changes:
     fingerprints: list[Fingerprint] = field(default_factory=list)
     payloads: list[tuple[bytes, Original | None]] = field(default_factory=list)  # sha1 of a payload, its first capture
     due: list[tuple[str, int | None, int | None]] = field(default_factory=list)  # host key, Due.at before and after
+    messages: list[tuple[int, bytes]] = field(default_factory=list)  # for a partition, packed; numbered when applied
+    read: list[tuple[Box, int]] = field(default_factory=list)  # the messages of a box up to this number took effect
+    delivered: list[tuple[Box, int]] = field(default_factory=list)  # one message, which need not be kept any more
 
     def __bool__(self) -> bool:
         first = self.queued or self.removed or self.pages or self.hosts or self.robots or self.facts
-        return bool(first or self.fingerprints or self.payloads or self.due)
+        mail = self.messages or self.read or self.delivered
+        return bool(first or self.fingerprints or self.payloads or self.due or mail)
 
 
 class FactReader(Protocol):
@@ -162,6 +173,47 @@ class DueStore(FrontierStore, Protocol):
 
     def packed_hosts(self, hosts: Sequence[str]) -> list[bytes | None]:
         """As ``host`` for each of them, in one question."""
+
+
+class Messages(Protocol):
+    """Messages between the frontiers of one crawl, changed by ``Changes.messages``, ``read`` and ``delivered``.
+
+    A message is in the store of its sender from the change that holds its cause until one that says that it is
+    delivered. The store of its reader knows what has taken effect there, by the same change as the effect: a message
+    with a number not greater than ``read_up_to`` its box is passed over. So each takes effect once, though it be sent
+    any number of times, as long as those of one box are read in the order of their numbers.
+    """
+
+    outbox: bytes
+    """The outbox of this frontier, as in ``Box.outbox``."""
+
+    last: int
+    """The number of the message that was applied last, of all partitions; 0 before the first."""
+
+    def boxes(self) -> list[Box]:
+        """Those that hold messages, in order; of this outbox, and of others where their messages were moved here."""
+
+    def holds(self) -> bool:
+        """Whether there is any message."""
+
+    def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
+        """Messages of a box with numbers above ``after`` and not above ``up_to``, in order.
+
+        No more follow once they have ``most_bytes``: one there is, whatever its size.
+        """
+
+    def read_up_to(self, box: Box) -> int:
+        """The last number in ``Changes.read``; 0 before the first."""
+
+    def take_changed(self) -> set[int]:
+        """The partitions with new messages since this was last called."""
+
+
+@runtime_checkable
+class MessageStore(FrontierStore, Protocol):
+    """What a ``FrontierStore`` may offer besides."""
+
+    messages: Messages
 
 
 class ContentStore(Protocol):

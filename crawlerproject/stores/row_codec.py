@@ -13,7 +13,7 @@ import numpy as np
 from xxhash import xxh3_64_digest
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.stores.protocols import Due, Fingerprint, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Box, Due, Fingerprint, PageRecord, QueuedPage
 
 # priority, arrival: big-endian, so that byte order is queue order.
 _PLACE = Struct(">BQ")
@@ -38,6 +38,16 @@ _MOMENT = Struct(">Q")
 _ROTATED = Struct(">BQ")
 _OF_ALL_HOSTS = bytes(HASH_BYTES)
 FINGERPRINT_BYTES = 8
+
+# The table of messages: a byte that says what a row is, then the box, then of a message its number. Big-endian, so that
+# a partition's rows of one kind stand together, and the messages of a box in their order.
+_BOX = Struct(">BI16s")
+_NUMBER = Struct(">Q")
+NUMBER_BYTES = _NUMBER.size
+OUTBOX_BYTES = 16
+_OUTBOX_ROW, MESSAGE_ROW, READ_ROW = range(3)
+OUTBOX_KEY = bytes([_OUTBOX_ROW])
+"""Of the row with the outbox of this frontier and the number of its last message."""
 
 # Header values come from the web: a lone surrogate must not be able to stop a commit.
 _ERRORS = "surrogatepass"
@@ -156,6 +166,37 @@ def due_of(key: bytes) -> Due:
     """The place of a ``due_key``."""
     (at,) = _MOMENT.unpack_from(key)
     return Due(at, key[_MOMENT.size :].decode("utf-8", _ERRORS))
+
+
+def box_key(kind: int, box: Box) -> bytes:
+    """The row that says how far a box was read (READ_ROW), or what its messages' keys begin with (MESSAGE_ROW)."""
+    return _BOX.pack(kind, *box)
+
+
+def box_of(key: bytes) -> Box:
+    """The box of a row that begins with a ``box_key``."""
+    _, partition, outbox = _BOX.unpack_from(key)
+    return Box(partition, outbox)
+
+
+def partition_prefix(kind: int, partition: int) -> bytes:
+    """What all rows of this kind and partition begin with."""
+    return _BOX.pack(kind, partition, bytes(OUTBOX_BYTES))[:-OUTBOX_BYTES]
+
+
+def message_key(box: Box, number: int) -> bytes:
+    """The row of one message."""
+    return _BOX.pack(MESSAGE_ROW, *box) + _NUMBER.pack(number)
+
+
+def pack_number(number: int) -> bytes:
+    """How far a box was read, as the value of its row."""
+    return _NUMBER.pack(number)
+
+
+def number_of(packed: bytes) -> int:
+    """The number at the end of a message's key, or how far a box was read."""
+    return int.from_bytes(packed[-NUMBER_BYTES:], "big")
 
 
 def host_fingerprints_prefix(host: str) -> bytes:

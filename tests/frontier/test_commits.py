@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.protocols import Changes
+from crawlerproject.frontier.ownership import SoleOwner
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Box, Changes
 from tests.frontier.conftest import Bench
 
 A, B = "http://a.example/", "http://b.example/"
@@ -174,3 +176,43 @@ def test_a_row_put_back_by_a_run_whose_clock_was_set_back_displaces_none(
     other.commit()
 
     assert [row.url for row in other.store.head("a.example", 100)] == [*urls[1:], urls[0]]
+
+
+class Writing(SoleOwner):
+    """Has a message for another worker."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[tuple[int, bytes]] = []
+
+    def add_messages(self, changes: Changes) -> None:
+        """All that was written since."""
+        changes.messages.extend(self.written)
+        self.written.clear()
+
+
+def test_messages_outlast_a_failed_commit_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that come meanwhile go behind them; what was read and what is delivered waits for the same commit."""
+    owner = Writing()
+    bench, box = Bench(MemoryStore(), ownership=owner), Box(5, b"another outbox..")
+    store, state = bench.store, bench.frontier.state
+    own = Box(1, store.messages.outbox)
+    store.apply(Changes(messages=[(1, b"first")]))
+
+    owner.written.append((1, b"a"))
+    state.changes.read.append((box, 7))
+    state.changes.delivered.append((own, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "apply", _full)
+        with pytest.raises(StorageError):
+            bench.commit()
+    owner.written.append((1, b"b"))
+    assert (store.messages.last, store.messages.read_up_to(box)) == (1, 0)
+    bench.commit()
+
+    assert store.messages.of(own, 0, 99, 99) == [(2, b"a"), (3, b"b")]
+    assert store.messages.read_up_to(box) == 7
+
+
+def _full(changes: Changes) -> None:
+    raise StorageError("no room")

@@ -9,12 +9,14 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import (
     FLAG_SEED,
     IN_MEMORY,
+    Box,
     Changes,
     ContentStore,
     Due,
     DueStore,
     Fingerprint,
     FrontierStore,
+    MessageStore,
     Near,
     PageRecord,
     QueuedPage,
@@ -205,6 +207,63 @@ class DueContract:
         store.apply(Changes(hosts=[(f"h{number}", b"%d" % number) for number in range(5)]))
         assert store.packed_hosts(["h3", "none", "h0", "h3"]) == [b"3", None, b"0", b"3"]
         assert store.packed_hosts([]) == []
+
+
+class MessageContract:
+    """What holds for every ``MessageStore``."""
+
+    MOST = 2**62
+
+    def all_of(self, store: MessageStore, box: Box) -> list[tuple[int, bytes]]:
+        """Every message of a box."""
+        return store.messages.of(box, 0, self.MOST, self.MOST)
+
+    def test_messages_are_numbered_in_the_order_of_their_coming(self, store: MessageStore) -> None:
+        """Over all partitions; those of one come back in order, whole, an empty one and one of a megabyte too."""
+        mail, big = store.messages, bytes(range(256)) * 4096
+        assert (mail.last, mail.boxes(), mail.holds(), mail.take_changed()) == (0, [], False, set())
+        store.apply(Changes(messages=[(7, b"a"), (300, b""), (7, b"b")]))
+        store.apply(Changes(messages=[(7, big)]))
+        seven, other = Box(7, mail.outbox), Box(300, mail.outbox)
+        assert len(mail.outbox) == 16
+        assert (mail.last, mail.boxes(), mail.holds()) == (4, [seven, other], True)
+        assert self.all_of(store, seven) == [(1, b"a"), (3, b"b"), (4, big)]
+        assert self.all_of(store, other) == [(2, b"")]
+        assert self.all_of(store, Box(8, mail.outbox)) == self.all_of(store, Box(7, bytes(16))) == []
+        assert (mail.take_changed(), mail.take_changed()) == ({7, 300}, set())
+
+    def test_a_slice_of_a_box_ends_where_it_is_to(self, store: MessageStore) -> None:
+        """Behind a number, up to a number, and with the message that fills it."""
+        store.apply(Changes(messages=[(1, b"ten bytes."), (2, b""), (1, b"ten more.."), (1, b"the last")]))
+        mail, box = store.messages, Box(1, store.messages.outbox)
+        assert [number for number, _ in mail.of(box, 1, self.MOST, self.MOST)] == [3, 4]
+        assert [number for number, _ in mail.of(box, 2, 3, self.MOST)] == [3]
+        assert [number for number, _ in mail.of(box, 0, self.MOST, 1)] == [1]
+        assert [number for number, _ in mail.of(box, 0, self.MOST, 11)] == [1, 3]
+        assert mail.of(box, 0, self.MOST, 0) == mail.of(box, 4, self.MOST, 99) == mail.of(box, 3, 2, 99) == []
+
+    def test_delivered_messages_go_one_by_one(self, store: MessageStore) -> None:
+        """Twice is as once; an emptied box is none; numbers go on."""
+        store.apply(Changes(messages=[(1, b"a"), (1, b"b"), (2, b"c")]))
+        mail = store.messages
+        one, two = Box(1, mail.outbox), Box(2, mail.outbox)
+        for _ in range(2):
+            store.apply(Changes(delivered=[(one, 1), (two, 3), (Box(9, bytes(16)), 1)]))
+        assert (mail.boxes(), self.all_of(store, one)) == ([one], [(2, b"b")])
+        store.apply(Changes(delivered=[(one, 2)], messages=[(2, b"d")]))
+        assert (mail.boxes(), self.all_of(store, two)) == ([two], [(4, b"d")])
+        store.apply(Changes(delivered=[(two, 4)]))
+        assert (mail.boxes(), mail.holds()) == ([], False)
+
+    def test_what_was_read_is_known_by_box(self, store: MessageStore) -> None:
+        """Of one partition and outbox; the last number of a change stays, and messages are not touched by it."""
+        store.apply(Changes(messages=[(1, b"a")]))
+        ours, theirs = Box(1, store.messages.outbox), Box(1, b"another outbox..")
+        store.apply(Changes(read=[(theirs, 5), (theirs, 2**40), (Box(2, theirs.outbox), 7)]))
+        assert [store.messages.read_up_to(box) for box in (ours, theirs, Box(2, theirs.outbox))] == [0, 2**40, 7]
+        assert store.messages.boxes() == [ours]
+        assert Changes(read=[(theirs, 1)])
+        assert Changes(delivered=[(theirs, 1)])
 
 
 class ContentContract:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from crawlerproject.stores.memory import MemoryStore
-from tests.stores.conformance import ContentContract, DueContract, StoreContract
+from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract
 
 
-class TestMemoryStore(StoreContract, ContentContract, DueContract):
+class TestMemoryStore(StoreContract, ContentContract, DueContract, MessageContract):
     """The contract, in memory."""
 
     @pytest.fixture

@@ -63,7 +63,8 @@ ROBOTS: Final = "robots"  # origin -> packed robots record
 PRINTS: Final = "fingerprints"  # hash host, fingerprint -> page key; for all hosts: zeros, table, rotated fingerprint
 PAYLOADS: Final = "payloads"  # sha1 of a payload -> its first capture
 DUE: Final = "due"  # moment, host key -> nothing
-TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS, PRINTS, PAYLOADS, DUE)
+MESSAGES: Final = "messages"  # see row_codec.py: messages for other workers, how far theirs were read
+TABLES: Final = (QUEUE, SEEN, PAGES, HOSTS, ROBOTS, PRINTS, PAYLOADS, DUE, MESSAGES)
 
 
 def database_options() -> Options:
@@ -94,6 +95,8 @@ def table_options() -> dict[str, Options]:
     due = _table(_blocks(cache), compress=True)
     # Its head moves on as hosts are taken up: what was removed before it must not be read for long.
     due.add_compact_on_deletion_collector_factory(REMOVAL_WINDOW, REMOVAL_TRIGGER, 0.5)
+    messages = _table(_blocks(cache), compress=True)
+    messages.add_compact_on_deletion_collector_factory(REMOVAL_WINDOW, REMOVAL_TRIGGER, 0.5)  # as the heads of queues
     seen = _table(_blocks(cache), compress=False)  # keys are hashes: nothing to compress
     seen.set_memtable_whole_key_filtering(True)
     seen.set_memtable_prefix_bloom_ratio(KEY_BLOOM_RATIO)
@@ -111,6 +114,7 @@ def table_options() -> dict[str, Options]:
         PRINTS: _table(_blocks(cache), compress=True),
         PAYLOADS: _table(_blocks(cache), compress=True),
         DUE: due,
+        MESSAGES: messages,
     }
 
 

@@ -11,6 +11,7 @@ from rocksdict import WriteBatch
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.protocols import Changes, Due
 from crawlerproject.stores.rocks import options
+from crawlerproject.stores.rocks.messages import RocksMessages
 from crawlerproject.stores.rocks.reader import RocksReader
 from crawlerproject.stores.rocks.tables import open_to_write
 from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack_record
@@ -24,7 +25,7 @@ RESERVE_BYTES = options.WRITE_BUFFERS_BYTES + 16 * options.MIB
 
 
 class RocksStore(RocksReader):
-    """The embedded default ``DueStore``; ``folder`` is its own, made when missing.
+    """The embedded default ``DueStore`` and ``MessageStore``; ``folder`` is its own, made when missing.
 
     Raises ``OperatorError`` at construction when the folder cannot be used, ``StorageError`` from ``apply`` and
     ``sync`` when the disk refuses; the same call may then be made again later.
@@ -35,6 +36,7 @@ class RocksStore(RocksReader):
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
         super().__init__(open_to_write(self._folder))
+        self.messages = RocksMessages(lambda: self._tables)
 
     # --- hosts in the order in which they are due -------------------------------------------------
 
@@ -74,6 +76,7 @@ class RocksStore(RocksReader):
             raise StorageError(f"the frontier cannot be written: {error}") from error
         for made in changes.fingerprints:
             self._fingerprints.stored(made)
+        self.messages.stored(changes)
 
     def _batch(self, changes: Changes) -> WriteBatch:
         batch = WriteBatch(raw_mode=True)
@@ -101,6 +104,7 @@ class RocksStore(RocksReader):
                 put(due_key(Due(after, name)), b"", tables.due_handle)
         for name, packed in changes.facts:
             put(name.encode(), packed)
+        self.messages.change(batch, changes)
         return batch
 
     def sync(self) -> None:

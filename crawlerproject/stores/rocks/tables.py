@@ -22,8 +22,9 @@ FORMAT_FACT = "format"
 TRIES = 20
 """Files of a running crawl come and go while they are opened: a reader looks again so often."""
 _BETWEEN_SECONDS = 0.05
-READ_TABLES = tuple(name for name in names.TABLES if name != names.DUE)
-"""Only the crawling process reads DUE: it repeats what is in the others, and older folders have none."""
+_WRITERS_TABLES = (names.DUE, names.MESSAGES)
+READ_TABLES = tuple(name for name in names.TABLES if name not in _WRITERS_TABLES)
+"""Only the crawling process reads the other two: who looks on needs neither, and older folders have none."""
 _ROCKSDICT_FILE = "rocksdict-config.json"
 _KEEP_OPEN = -1  # RocksDB: all files, so that none vanishes under the reader
 
@@ -32,7 +33,7 @@ class Tables:
     """The tables of one opened database; nothing of it may be kept beyond ``close``."""
 
     def __init__(self, database: Rdict, folder: str, *, viewed: bool = False) -> None:
-        """``viewed``: opened without the table that only the crawling process reads."""
+        """``viewed``: opened without the tables that only the crawling process reads."""
         table, handle = database.get_column_family, database.get_column_family_handle
         self.folder = folder
         self.database: Rdict = database  # its own table holds the crawl-wide facts
@@ -53,6 +54,8 @@ class Tables:
         if not viewed:
             self.due: Rdict = table(names.DUE)
             self.due_handle: ColumnFamily = handle(names.DUE)
+            self.messages: Rdict = table(names.MESSAGES)
+            self.messages_handle: ColumnFamily = handle(names.MESSAGES)
 
     def require_end(self, rows: RdictIter) -> None:
         """Raise FrontierDamaged where an iterator stopped at what cannot be read, which looks like the end."""
@@ -84,7 +87,7 @@ class Tables:
     def close(self, *, failed: bool) -> None:
         """Let go; ``failed``: a write did before, and closing repeats its error, which is not raised again."""
         tables = [self.queue, self.seen, self.pages, self.hosts, self.robots, self.prints, self.payloads]
-        tables += [*filter(None, [self.__dict__.get("due")]), self.database]
+        tables += [*(each for name in _WRITERS_TABLES if (each := self.__dict__.get(name))), self.database]
         self.__dict__.clear()  # the lock on the folder falls when the last handle is gone, not at close() alone
         for table in tables:
             try:

@@ -22,11 +22,11 @@ from rocksdict import DBCompactionStyle, Options
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import Changes, Fingerprint, Near, QueuedPage
+from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
 from crawlerproject.stores.rocks import fingerprints, options, queues
 from crawlerproject.stores.rocks import store as rocks
 from crawlerproject.stores.rocks.store import RocksStore
-from tests.stores.conformance import ContentContract, DueContract, StoreContract, key_of, record, row
+from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract, key_of, record, row
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Iterator[RocksStore]:
     made.close()
 
 
-class TestRocksStore(StoreContract, ContentContract, DueContract):
+class TestRocksStore(StoreContract, ContentContract, DueContract, MessageContract):
     """The contract, on disk."""
 
 
@@ -302,6 +302,20 @@ class Comparison(RuleBasedStateMachine):
     def _row(self, spot: _Spot) -> QueuedPage:
         return row(f"h{spot.host}", spot.number, spot.priority)
 
+    @rule(
+        posted=st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=3)), max_size=4),
+        read=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), max_size=3),
+        gone=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=4),
+    )
+    def messages(
+        self, posted: list[tuple[int, bytes]], read: list[tuple[int, int]], gone: list[tuple[int, int]]
+    ) -> None:
+        """Messages come and go; others' are read."""
+        marks = [(Box(partition, b"another outbox.."), number) for partition, number in read]
+        for store in (self.rocks, self.model):
+            own = [(Box(partition, store.messages.outbox), number) for partition, number in gone]
+            store.apply(Changes(messages=posted, read=marks, delivered=own))
+
     @rule(host=st.integers(0, 3), limit=st.integers(0, 5))
     def head(self, host: int, limit: int) -> None:
         """A head, which the store on disk remembers."""
@@ -333,6 +347,13 @@ class Comparison(RuleBasedStateMachine):
         assert [self.rocks.page(key) for key in keys] == [self.model.page(key) for key in keys]
         assert [self.rocks.host(f"h{n}") for n in range(4)] == [self.model.host(f"h{n}") for n in range(4)]
         assert sorted(self.rocks.hosts_with_work()) == sorted(self.model.hosts_with_work())
+        assert self._mail(self.rocks) == self._mail(self.model)
+
+    def _mail(self, store: RocksStore | MemoryStore) -> object:
+        mail = store.messages
+        marks = [mail.read_up_to(Box(partition, b"another outbox..")) for partition in range(4)]
+        kept = [(box.partition, mail.of(box, 0, 99, 99)) for box in mail.boxes()]
+        return mail.last, mail.holds(), kept, marks
 
     def teardown(self) -> None:
         """Let the folder go, and remove it."""

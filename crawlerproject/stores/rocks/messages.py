@@ -1,0 +1,114 @@
+"""Messages to and from other workers in RocksDB: one table, in which those of a partition lie together.
+
+Its rows by their first byte: the outbox of this frontier with the number of its last message; messages that wait for
+their reader; how far boxes were read. All that concerns a partition, and so moves with it, has one of two prefixes
+(``partition_prefix``): copied as they are, the rows mean the same in another frontier. What is read twice there has no
+second effect.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+from rocksdict import ReadOptions, WriteBatch
+
+from crawlerproject.stores.protocols import Box, Changes
+from crawlerproject.stores.rocks.tables import Tables
+from crawlerproject.stores.row_codec import (
+    MESSAGE_ROW,
+    OUTBOX_BYTES,
+    OUTBOX_KEY,
+    READ_ROW,
+    box_key,
+    box_of,
+    message_key,
+    number_of,
+    pack_number,
+    partition_prefix,
+)
+
+# Behind every number of a box.
+_BEHIND = b"\xff" * 9
+
+
+class RocksMessages:
+    """The ``Messages`` of a RocksStore. Reads the tables that ``tables`` gives at that moment."""
+
+    def __init__(self, tables: Callable[[], Tables]) -> None:
+        self._tables = tables
+        kept: bytes | None = tables().messages.get(OUTBOX_KEY)
+        # Stored with the first message: until then another start may make another.
+        self.outbox = uuid.uuid4().bytes if kept is None else kept[:OUTBOX_BYTES]
+        self.last = 0 if kept is None else number_of(kept)
+        self._changed: set[int] = set()
+
+    def boxes(self) -> list[Box]:
+        """Those that hold messages, in order."""
+        return list(self._boxes_from(bytes([MESSAGE_ROW])))
+
+    def holds(self) -> bool:
+        """Whether there is any message."""
+        return next(self._boxes_from(bytes([MESSAGE_ROW])), None) is not None
+
+    def of(self, box: Box, after: int, up_to: int, most_bytes: int) -> list[tuple[int, bytes]]:
+        """Messages of a box with numbers above ``after`` and not above ``up_to``; none once they have so many bytes."""
+        options, tables = ReadOptions(), self._tables()
+        options.set_iterate_upper_bound(message_key(box, up_to + 1))
+        rows = tables.messages.iter(options)
+        rows.seek(message_key(box, after + 1))
+        found: list[tuple[int, bytes]] = []
+        while most_bytes > 0 and rows.valid():
+            packed = rows.value()
+            found.append((number_of(rows.key()), packed))
+            most_bytes -= len(packed)
+            rows.next()
+        tables.require_end(rows)
+        return found
+
+    def read_up_to(self, box: Box) -> int:
+        """The last number that took effect here; 0 before the first."""
+        kept = self._tables().messages.get(box_key(READ_ROW, box))
+        return 0 if kept is None else number_of(kept)
+
+    def read_of(self, partition: int) -> dict[Box, int]:
+        """``read_up_to`` of every box of a partition that was ever read."""
+        prefix, found = partition_prefix(READ_ROW, partition), dict[Box, int]()
+        for key, value in self._tables().rows(self._tables().messages, prefix):
+            if not key.startswith(prefix):
+                break
+            found[box_of(key)] = number_of(value)
+        return found
+
+    def take_changed(self) -> set[int]:
+        """The partitions with new messages since this was last called."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def change(self, batch: WriteBatch, changes: Changes) -> None:
+        """Add to a batch what a change says of messages."""
+        handle, number = self._tables().messages_handle, self.last
+        for partition, packed in changes.messages:
+            number += 1
+            batch.put(message_key(Box(partition, self.outbox), number), packed, handle)
+        if changes.messages:
+            batch.put(OUTBOX_KEY, self.outbox + pack_number(number), handle)
+        for box, up_to in changes.read:
+            batch.put(box_key(READ_ROW, box), pack_number(up_to), handle)
+        for box, gone in changes.delivered:
+            batch.delete(message_key(box, gone), handle)
+
+    def stored(self, changes: Changes) -> None:
+        """The batch was written. Had it failed, its numbers would be given again to the same messages."""
+        self.last += len(changes.messages)
+        self._changed.update(partition for partition, _ in changes.messages)
+
+    def _boxes_from(self, start: bytes) -> Iterator[Box]:
+        tables = self._tables()
+        rows = tables.messages.iter()
+        rows.seek(start)
+        while rows.valid() and rows.key()[0] == MESSAGE_ROW:
+            box = box_of(rows.key())
+            yield box
+            rows.seek(box_key(MESSAGE_ROW, box) + _BEHIND)
+        tables.require_end(rows)

@@ -1,0 +1,116 @@
+"""Messages on disk: what outlives a restart, what moves with a partition, and what older folders lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from rocksdict import Rdict, WriteBatch
+
+from crawlerproject.errors import StorageError
+from crawlerproject.stores.protocols import Box, Changes
+from crawlerproject.stores.rocks import options
+from crawlerproject.stores.rocks import store as rocks
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.row_codec import MESSAGE_ROW, READ_ROW, box_key, box_of, partition_prefix
+from tests.stores.conformance import row
+
+MOST = 2**62
+
+
+def test_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
+    """Also when every message is delivered: the outbox is the same, so no number of it may come twice."""
+    with closing(RocksStore(tmp_path)) as store:
+        outbox = store.messages.outbox
+        store.apply(Changes(messages=[(1, b"a"), (2, b"b")], read=[(Box(3, b"another outbox.."), 9)]))
+        store.apply(Changes(delivered=[(Box(1, outbox), 1), (Box(2, outbox), 2)]))
+    with closing(RocksStore(tmp_path)) as store:
+        mail = store.messages
+        assert (mail.outbox, mail.last, mail.boxes()) == (outbox, 2, [])
+        assert mail.read_up_to(Box(3, b"another outbox..")) == 9
+        store.apply(Changes(messages=[(1, b"c")]))
+        assert mail.of(Box(1, outbox), 0, MOST, MOST) == [(3, b"c")]
+
+
+def test_every_frontier_has_an_outbox_of_its_own(tmp_path: Path) -> None:
+    """One that is made again numbers from 1 as well: it must not be taken for the one before."""
+    outboxes = []
+    for name in ("one", "two"):
+        with closing(RocksStore(tmp_path / name)) as store:
+            store.apply(Changes(messages=[(1, b"a")]))
+            outboxes.append(store.messages.outbox)
+    assert len(set(outboxes)) == 2
+
+
+def test_a_refused_change_gives_its_numbers_to_the_same_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is repeated with more behind it: what an earlier try may have left on the disk is written over."""
+    with closing(RocksStore(tmp_path)) as store:
+        changes = Changes(messages=[(1, b"a")])
+        with monkeypatch.context() as patch:
+            patch.setattr(rocks, "RESERVE_BYTES", 1 << 62)
+            with pytest.raises(StorageError):
+                store.apply(changes)
+        assert (store.messages.last, store.messages.take_changed()) == (0, set())
+        changes.messages.append((1, b"b"))
+        store.apply(changes)
+        assert store.messages.of(Box(1, store.messages.outbox), 0, MOST, MOST) == [(1, b"a"), (2, b"b")]
+
+
+def test_a_partitions_rows_mean_the_same_in_another_frontier(tmp_path: Path) -> None:
+    """Messages that wait for it and how far it was read, copied by their two prefixes; others stay."""
+    with closing(RocksStore(tmp_path / "one")) as one, closing(RocksStore(tmp_path / "two")) as two:
+        far = b"another outbox.."
+        one.apply(Changes(messages=[(256, b"a"), (1, b"b"), (256, b"c"), (257, b"d")]))
+        one.apply(Changes(read=[(Box(256, far), 4), (Box(1, far), 5), (Box(256, one.messages.outbox), 1)]))
+        two.apply(Changes(messages=[(256, b"e")]))
+        _copy(one, two, 256)
+        mine, theirs = (Box(256, store.messages.outbox) for store in (one, two))
+
+        assert set(two.messages.boxes()) == {mine, theirs}
+        assert two.messages.of(mine, 0, MOST, MOST) == [(1, b"a"), (3, b"c")]
+        assert two.messages.of(theirs, 0, MOST, MOST) == [(1, b"e")]
+        assert two.messages.read_of(256) == {Box(256, far): 4, mine: 1}
+        assert (two.messages.read_of(1), one.messages.read_of(1)) == ({}, {Box(1, far): 5})
+        assert two.messages.last == 1
+
+
+def _copy(source: RocksStore, target: RocksStore, partition: int) -> None:
+    batch = WriteBatch(raw_mode=True)
+    for kind in (MESSAGE_ROW, READ_ROW):
+        prefix = partition_prefix(kind, partition)
+        for key, value in _rows(source, prefix):
+            assert box_of(key).partition == partition
+            batch.put(key, value, target._tables.messages_handle)
+    target._tables.database.write(batch)
+
+
+def _rows(store: RocksStore, prefix: bytes) -> Iterable[tuple[bytes, bytes]]:
+    rows = store._tables.rows(store._tables.messages, prefix)
+    return [each for each in rows if each[0].startswith(prefix)]
+
+
+def test_prefixes_are_of_one_partition() -> None:
+    """Of one length, in the order of their numbers."""
+    prefixes = [partition_prefix(MESSAGE_ROW, number) for number in (0, 1, 255, 256, 65_536)]
+    assert sorted(prefixes) == prefixes
+    assert {len(prefix) for prefix in prefixes} == {5}
+    assert box_key(MESSAGE_ROW, Box(256, bytes(16))).startswith(prefixes[3])
+
+
+def test_a_folder_without_the_table_gains_it(tmp_path: Path) -> None:
+    """One of an earlier version goes on; before and after, it can be looked at."""
+    old = {name: each for name, each in options.table_options().items() if name != options.MESSAGES}
+    Rdict(str(tmp_path), options.database_options(), old).close()
+    with FrontierView(tmp_path) as view:
+        assert view.head("a", 1) == []
+    with closing(RocksStore(tmp_path)) as store:
+        store.apply(Changes(queued=[row("a", 1)], messages=[(1, b"a")]))
+        with FrontierView(tmp_path) as view:
+            assert view.head("a", 1) == [row("a", 1)]
+    with closing(RocksStore(tmp_path)) as store:
+        assert store.messages.boxes() == [Box(1, store.messages.outbox)]
