@@ -1,18 +1,36 @@
-"""What differs between a crawl of one process and a worker of a fleet."""
+"""What differs between a crawl of one process, a worker of a local fleet, and one of a fleet in Redis.
+
+| | own_frontier | all_hosts |
+|---|---|---|
+| ``Solo`` | yes: RocksDB | yes |
+| ``Local`` | yes: RocksDB | no: those of its partitions, by the plan of this run |
+| ``Member`` | no: Redis has it, for all workers | no: those of the partitions that it holds now |
+
+``own_frontier``: all that this process decides about is in a store of its own, which it may ask and change at any moment.
+``all_hosts``: what it counts is the crawl's count, and it may do what there is once a crawl (hubs, sums).
+``forsaken``: why this process must end although the crawl is not done; "" while it need not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from crawlerproject.config.fleet import answer_seconds, shared
-from crawlerproject.fleet.ip_reservations import IpReservations
+from crawlerproject.config.fleet import answer_seconds, local, shared, worker_name
+from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, in_redis, of_supervisor
 from crawlerproject.fleet.join import join
+from crawlerproject.fleet.local_counts import Counts
+from crawlerproject.fleet.local_worker import LocalWorker
+from crawlerproject.fleet.mail.mailbox import Mailbox
+from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.frontier.ownership import HostOwnership, unsure_until
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.fleet_plan import read_plan
+from crawlerproject.stores.protocols import FLAG_SEED
 from crawlerproject.stores.redis.buffer.store import BufferedStore
-from crawlerproject.stores.rocks.frontier_folder import open_frontier
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 
 if TYPE_CHECKING:
@@ -44,7 +62,8 @@ class ReservationEnds(Protocol):
 class Solo:
     """The only process of its crawl, with its frontier on its own disk."""
 
-    alone = True
+    own_frontier, all_hosts = True, True
+    forsaken = ""
 
     def __init__(self, store: RocksStore) -> None:
         self.store: Store = store
@@ -97,7 +116,8 @@ class Solo:
 class Member:
     """A worker of a fleet: a ``Fleet`` decides about the hosts of its partitions, in a frontier in Redis."""
 
-    alone = False
+    own_frontier, all_hosts = False, False
+    forsaken = ""
 
     def __init__(self, fleet: Fleet, settings: BaseSettings) -> None:
         """``fleet.begin`` has been called."""
@@ -133,24 +153,127 @@ class Member:
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
+        rest_seconds = settings.getfloat("PACE_IP_SECONDS")
+        hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
         return IpReservations(
-            self._fleet,
-            hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
-            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+            in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),
+            worker=self._fleet.fleet.worker,
+            rest_seconds=rest_seconds,
             granted=ends.granted,
             refused=ends.refused,
             failed=lambda error: run.pause(str(error)),
         )
 
 
-Membership = Solo | Member
+class Local:
+    """A worker of a fleet on one machine: hosts by the plan, a frontier on its own disk, a supervisor."""
+
+    own_frontier, all_hosts = True, False
+
+    def __init__(self, worker: LocalWorker, store: RocksStore, mailbox: Mailbox, settings: BaseSettings) -> None:
+        self._settings = settings
+        self._worker = worker
+        self._mailbox = mailbox
+        self._counts = Counts()
+        self._began = False
+        self.store: Store = store
+        self.ownership: HostOwnership | None = mailbox.hosts
+        exchange = mailbox.exchange
+        self.deliver, self.deliver_now, self.settle = exchange.deliver, exchange.deliver_now, exchange.settle
+        self.reach = store.sync
+
+    @property
+    def forsaken(self) -> str:
+        """Its supervisor has died, and with it the addresses that it reserves."""
+        return self._worker.link.gone
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """As for ``Solo`` what is its own; the rest goes to its workers with the next commit.
+
+        But for the operator's seeds, which every worker is given.
+        """
+        mine = self._mailbox.hosts.mine
+        kept = [item for item in found if item.hops or not item.flags & FLAG_SEED or mine(item.address.host)]
+        return self._mailbox.exchange.take(kept, frontier, now)
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """As for ``Solo``."""
+        if not self._began:
+            self._began = True
+            await self._mailbox.start()
+        await self._mailbox.exchange.read(frontier, clock)
+
+    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``; what is durable now is sent, and the supervisor hears how it stands."""
+        mailbox, exchange, done = self._mailbox, self._mailbox.exchange, run.tallies
+        mailbox.synced()
+        moved, exchange.moved = exchange.moved, False
+        quiet = exchange.empty and not moved and idle()
+        self._counts = Counts(done.pages, done.bytes, done.errors, max(0, frontier.hosts.waiting_urls), run.halted)
+        self._worker.report(mailbox.unread, self._counts, quiet=quiet)
+        return True
+
+    def finished(self, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``: all workers have agreed on it."""
+        return self._worker.done
+
+    def may_ask(self, host: str) -> bool:
+        """No other worker decides about the host in this run."""
+        return True
+
+    def ask_until(self, host: str) -> float | None:
+        """As for ``Solo``."""
+        return None
+
+    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
+        """As for ``Member``; while the supervisor is stopped nothing is granted, and once it is gone this worker ends."""
+        settings = self._settings
+        if not settings.getbool("PACE_PER_IP"):
+            return None
+        return IpReservations(
+            of_supervisor(self._worker.link),
+            gap_seconds=LOCAL_GAP_SECONDS,
+            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+            granted=ends.granted,
+            refused=ends.refused,
+            failed=lambda error: None,
+        )
+
+    def close(self) -> None:
+        """Take and send nothing more, and let the supervisor know that this process has ended in good order."""
+        self._mailbox.close()
+        self._worker.close()
+
+
+Membership = Solo | Local | Member
 """One process's place among those of its crawl."""
 
 
 def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run) -> Membership:
     """Open the frontier's store, in a fleet as its member, whose clock ``run`` follows then. Raises OperatorError."""
+    if local(settings):
+        return _local(settings, folder, run)
     if not shared(settings):
         return Solo(open_frontier(folder))
     fleet = join(settings, folder)
     run.follow(fleet.begin())
     return Member(fleet, settings)
+
+
+def _local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
+    crawl, name = CrawlDir(folder.parent), worker_name(settings)
+    link = SupervisorLink(crawl.supervisor_socket, name)
+    try:
+        plan = read_plan(crawl)
+        if plan is None or name not in plan.workers:
+            raise OperatorError(f"{crawl.fleet_plan} has no {name}; the same scrapy fleet makes it again.")
+        store = open_frontier(folder)
+        try:
+            unsure = unsure_until(store, run.now(), clean_start=store.fact(CLEAN_FACT) != b"0")
+            return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings)
+        except BaseException:
+            store.close()
+            raise
+    except BaseException:
+        link.close()
+        raise
