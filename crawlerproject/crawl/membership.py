@@ -199,8 +199,8 @@ class Local:
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """As for ``Solo``."""
         if not self._began:
-            self._began = True
             await self._mailbox.start()
+            self._began = True
         await self._mailbox.exchange.read(frontier, clock)
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
@@ -208,9 +208,9 @@ class Local:
         mailbox, exchange, done = self._mailbox, self._mailbox.exchange, run.tallies
         mailbox.synced()
         moved, exchange.moved = exchange.moved, False
-        quiet = exchange.empty and not moved and idle()
+        quiet = mailbox.quiet and not moved and idle()
         self._counts = Counts(done.pages, done.bytes, done.errors, max(0, frontier.hosts.waiting_urls), run.halted)
-        self._worker.report(mailbox.unread, self._counts, quiet=quiet)
+        self._worker.report(mailbox.unread(), self._counts, quiet=quiet)
         return True
 
     def finished(self, idle: Callable[[], bool]) -> bool:
