@@ -113,6 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.polite_broad", description=__doc__)
     parser.add_argument("--hosts", type=int, default=2000)
     parser.add_argument("--delay", type=float, default=5.0, help="seconds between two requests to a host")
+    parser.add_argument("--one-domain", action="store_true", help="all hosts are of one registered domain")
     parser.add_argument("--response-seconds", type=float, default=0.05, help="time to first byte")
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the measured time")
     parser.add_argument("--keep", type=Path, help="a new folder to work in and leave behind")
@@ -121,7 +122,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="polite-broad-") as scratch:
         folder = given.keep or Path(scratch)
         numbers = ["--hosts", str(given.hosts), "--response-seconds", str(given.response_seconds)]
-        with synthetic_web(folder / "web", "--profile", "broad", *numbers):
+        profile = "broad-domain" if given.one_domain else "broad"
+        with synthetic_web(folder / "web", "--profile", profile, *numbers):
             spent, window = crawl(folder, given)
         verdict = judge(read_visits(folder / "web" / "server.jsonl"), spent, window, given)
         verdict.facts += holds(folder / "crawl.log")

@@ -10,6 +10,7 @@ import orjson
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.robots.policy import KEPT_BYTES
 from crawlerproject.rules.url.urls import UrlRefused, parse
 
 
@@ -29,7 +30,10 @@ class RobotsWanted(NamedTuple):
 
 
 class RobotsGiven(NamedTuple):
-    """The answer for an origin of yours, whose robots.txt was redirected to a host of ours."""
+    """The answer for an origin of yours, whose robots.txt was redirected to a host of ours.
+
+    Of its body only what is read of a robots.txt is sent.
+    """
 
     origin: str
     status: int | None
@@ -47,7 +51,7 @@ def pack(message: Message) -> bytes:
         return orjson.dumps(["links", rows])
     if isinstance(message, RobotsWanted):
         return orjson.dumps(["robots-wanted", *message])
-    body = b64encode(message.body).decode()
+    body = b64encode(message.body[:KEPT_BYTES]).decode()
     return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
 
 

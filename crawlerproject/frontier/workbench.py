@@ -294,6 +294,8 @@ class Workbench(Generic[H]):
             return
         for following in self._domains.leaves(host):
             following.stage = Stage.WAITING
+            if following.serial:
+                self.waiting.drop(following)
             self.waiting.push(following, following.next_free)
 
     def _come_back(self, host: H, at: float) -> None:
@@ -307,7 +309,9 @@ class Workbench(Generic[H]):
             self.waited.append(host)
 
     def _leave(self, host: H) -> None:
-        """Remove a host from its name's clock; the last one removes the clock."""
+        """Remove a host from its domain's line and its name's clock; the last one removes the clock."""
+        if self._domains is not None and host.domain:
+            self._domains.comes_no_more(host)
         clock, host.ports = host.ports, None
         if clock is None:
             return

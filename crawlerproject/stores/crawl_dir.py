@@ -62,6 +62,7 @@ class CrawlDir(PosixPath):
     crawl_file = _Part("crawl.toml")
     fleet_plan = _Part("fleet.json")  # of several workers on this machine: which of them holds what
     supervisor_socket = _Part("supervisor.sock")  # of several workers on this machine: where they ask their supervisor
+    mail_socket = _Part("mail.sock")  # in the folder of such a worker: where the others send to it
     worker = _Part("worker.json")  # in a worker's folder: its name, its crawl, its incarnations
     control = _Part("control")  # pauses and seeds, from outside
     poison = _Part("poison.json")

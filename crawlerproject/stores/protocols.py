@@ -175,6 +175,13 @@ class DueStore(FrontierStore, Protocol):
         """As ``host`` for each of them, in one question."""
 
 
+class Applied(NamedTuple):
+    """How far messages have come in a store since it was opened."""
+
+    changes: int = 0  # changes with messages, or with what was read
+    last: int = 0  # number of the last message
+
+
 class Messages(Protocol):
     """Messages between the frontiers of one crawl, changed by ``Changes.messages``, ``read`` and ``delivered``.
 
@@ -187,8 +194,11 @@ class Messages(Protocol):
     outbox: bytes
     """The outbox of this frontier, as in ``Box.outbox``."""
 
-    last: int
-    """The number of the message that was applied last, of all partitions; 0 before the first."""
+    applied: Applied
+    """What outlives the process. Numbers go on from start to start; 0 before the first."""
+
+    durable: Applied
+    """What survives a power loss, by the last ``sync``. A number that does not may be given to another message."""
 
     def boxes(self) -> list[Box]:
         """Those that hold messages, in order; of this outbox, and of others where their messages were moved here."""

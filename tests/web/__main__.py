@@ -28,13 +28,15 @@ from tests.web.profiles.traps import traps_world
 from tests.web.running import many_files
 from tests.web.server import listening_socket, serve
 
-PROFILES = ("small", "manners", "broad", "traps", "exclusion", "apps", "many-apps", "changing", "pushed")
+PROFILES = (
+    *("small", "manners", "broad", "broad-domain", "traps", "exclusion", "apps", "many-apps", "changing", "pushed"),
+)
 
 
 def build(profile: str, port: int, hosts: int = 2000, response_seconds: float = 0.05, folder: Path = Path()) -> World:
     """The world of ``profile``; ``hosts`` and ``response_seconds`` matter to broad, ``folder`` to changing, pushed."""
-    if profile == "broad":
-        return broad_world(port, hosts, response_seconds)
+    if profile in ("broad", "broad-domain"):
+        return broad_world(port, hosts, response_seconds, one_domain=profile == "broad-domain")
     if profile == "changing":
         return changing_world(port, clock(folder))
     if profile == "pushed":

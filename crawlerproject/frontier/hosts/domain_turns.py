@@ -7,14 +7,15 @@ another domain is ever behind them.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 # Hosts of one domain that are being looked up or stand in line while others of it wait. Ours: at 50 ms an answer these
 # are 160 look-ups a second, and the line of an address is never empty for want of a look-up.
 STANDING = 8
-# Hosts that wait in memory for one thing (a domain's look-ups, an address), in order; more than these come back later.
+# Hosts that wait in memory for one thing (a domain's look-ups, an address), in order; more than these come back later,
+# or as soon as the domain has nobody else to look up.
 LINE = 100
 # None of them comes back sooner than this.
 BACK_AFTER_SECONDS = 1.0
@@ -30,17 +31,22 @@ class Named(Protocol):
     name: str
     domain: str
     address: str
+    next_free: float
+    serial: int
+    work: bool
 
 
 H = TypeVar("H", bound=Named)
 
 
 class _Domain(Generic[H]):
-    __slots__ = ("back_at", "back_seconds", "behind", "standing")
+    __slots__ = ("back_at", "back_seconds", "behind", "later", "standing")
 
     def __init__(self) -> None:
         self.standing = 0  # looked up, or in an address's line
         self.behind: deque[H] = deque()
+        # Those that come back, in the order in which they do: when each found no place, and when it comes.
+        self.later: OrderedDict[H, tuple[float, float]] = OrderedDict()
         self.back_at = 0.0  # when the last of those comes back that found no place
         self.back_seconds = _FIRST_SECONDS
 
@@ -60,13 +66,14 @@ class DomainTurns(Generic[H]):
     def admits(self, host: H) -> bool:
         """Whether the host may be looked up now; if so it is counted."""
         domain = self._of(host)
+        domain.later.pop(host, None)
         if domain.standing >= STANDING:
             return False
         domain.standing += 1
         return True
 
     def waits(self, host: H, now: float, *, again: bool) -> float:
-        """When a host that was not admitted is tried again; 0.0: when ``leaves`` returns it.
+        """When a host that was not admitted is tried again, or before, when ``leaves`` returns it; 0.0: only then.
 
         ``again``: it is not its first time. A host that had an address before goes before those that never had one.
         """
@@ -81,7 +88,9 @@ class DomainTurns(Generic[H]):
             return 0.0
         if again:
             domain.back_seconds = min(domain.back_seconds * _GROWS, _FURTHEST_SECONDS)
-        return self._back(domain, now)
+        back_at = self._back(domain, now)
+        domain.later[host] = now, back_at
+        return back_at
 
     def first_turn(self, host: H, now: float) -> float:
         """When a new host that is not in memory is due: at once, unless its domain has more than enough before it."""
@@ -92,18 +101,39 @@ class DomainTurns(Generic[H]):
         return self._back(domain, now)
 
     def leaves(self, host: H) -> list[H]:
-        """A host was looked up or served; the hosts that may be looked up now."""
+        """A host was looked up or served; the hosts that may be looked up now.
+
+        Those that were to come back later come now where no others are left: a loop that was busy while thousands came
+        has let them find no place, and has sent them an hour away.
+        """
         domain = self._domains[host.domain]
         domain.standing -= 1
-        free = min(STANDING - domain.standing, len(domain.behind))
-        following = [domain.behind.popleft() for _ in range(free)]
-        if not (domain.standing or domain.behind):
-            del self._domains[host.domain]
+        free = STANDING - domain.standing
+        following = [domain.behind.popleft() for _ in range(min(free, len(domain.behind)))]
+        while domain.later and len(following) < free:
+            other, (since, back_at) = domain.later.popitem(last=False)
+            if other.work and other.serial and other.next_free == back_at:  # it waits for nothing else
+                other.next_free = since
+                following.append(other)
+        self._tidy(host.domain, domain)
         return following
 
     def forget(self, host: H) -> None:
-        """A host that ``waits`` was dropped."""
-        self._domains[host.domain].behind.remove(host)
+        """A host that ``waits`` was dropped while it stood behind others."""
+        domain = self._domains[host.domain]
+        domain.behind.remove(host)
+        self._tidy(host.domain, domain)
+
+    def comes_no_more(self, host: H) -> None:
+        """A host left memory: if it was to come back, it does so from elsewhere."""
+        domain = self._domains.get(host.domain)
+        if domain is not None and host in domain.later:
+            del domain.later[host]
+            self._tidy(host.domain, domain)
+
+    def _tidy(self, name: str, domain: _Domain[H]) -> None:
+        if not (domain.standing or domain.behind or domain.later):
+            del self._domains[name]
 
     def _back(self, domain: _Domain[H], now: float) -> float:
         domain.back_at = max(domain.back_at, now + BACK_AFTER_SECONDS) + domain.back_seconds

@@ -89,6 +89,57 @@ def test_hosts_with_addresses_of_their_own_hardly_wait() -> None:
     assert now < 30.0
 
 
+def test_hosts_that_found_no_place_come_as_soon_as_there_is_one() -> None:
+    """A loop that was held while they came has sent them an hour away: an idle domain does not wait for that."""
+    bench, _ = _bench(0)
+    done: set[str] = set()
+    now = 0.0
+    for turn_of_the_loop in range(10):  # a second each, a tenth of the hosts in each
+        for number in range(MANY // 10):
+            bench.add(HostClock(f"h{turn_of_the_loop}-{number}.farm.com"))
+        asked = _lookups(bench, now)
+        now += 1.0
+        for host in asked:
+            _serve(bench, host, now, done)
+    assert max(host.next_free for host in bench.hosts.values() if host.name not in done) > 60.0
+
+    turns = 0
+    while len(done) < MANY:
+        for host in _lookups(bench, now):
+            _serve(bench, host, now, done)
+        now += 0.001
+        turns += 1
+
+    assert turns <= MANY / STANDING + 2, "each turn looks up as many as may stand"
+
+
+def _serve(bench: Workbench[HostClock], host: HostClock, now: float, done: set[str]) -> None:
+    """The host is found at an address of its own and answers at once."""
+    assert bench.found(host, f"address of {host.name}", 1e9, now) is not None
+    bench.ended(host, now, now + 1e6, work=False)
+    done.add(host.name)
+
+
+@pytest.mark.parametrize("gone", ["dropped", "held", "waits longer"])
+def test_only_what_still_waits_for_its_domain_comes_sooner(gone: str) -> None:
+    """Not a host that is on disk meanwhile, nor one that the operator paused, nor one that has another moment."""
+    bench, hosts = _bench(STANDING + LINE + 2)
+    asked = _lookups(bench, 0.0)
+    first, second = hosts[-2:]
+    if gone == "dropped":
+        bench.drop(first)
+    else:
+        bench.wait(first, first.next_free + (1e6 if gone == "waits longer" else 0.0), work=gone != "held")
+    done: set[str] = set()
+    while asked:
+        for host in asked:
+            _serve(bench, host, 0.5, done)
+        asked = _lookups(bench, 0.5)
+
+    assert second.name in done
+    assert first.name not in done
+
+
 def test_a_host_that_had_an_address_goes_before_those_that_never_had_one() -> None:
     """New names, however many, do not keep one waiting that is being crawled."""
     bench, hosts = _bench(MANY)

@@ -29,12 +29,13 @@ def _endless(host: str, response_seconds: float) -> Callable[[str], Answer | Non
     return page
 
 
-def broad_world(port: int, hosts: int, response_seconds: float) -> World:
+def broad_world(port: int, hosts: int, response_seconds: float, *, one_domain: bool = False) -> World:
     """``hosts`` hosts with an address each; every host's front page is a seed."""
+    domain = "broad.test" if one_domain else "test"  # else a registered domain each, as in a broad crawl
     world = World(port)
     robots = Page(_ROBOTS._replace(wait_seconds=response_seconds))
     for number in range(hosts):
-        name, at = f"h{number:05d}.test", _FIRST_IP + number  # a registered domain each, as in a broad crawl
+        name, at = f"h{number:05d}.{domain}", _FIRST_IP + number
         world.sites[name] = Site(
             name,
             f"127.{at >> 16}.{at >> 8 & 255}.{at & 255}",
