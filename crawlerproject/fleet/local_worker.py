@@ -32,7 +32,7 @@ class LocalWorker:
 
     async def _ask(self, report: WorkerReport, counts: Counts) -> None:
         try:
-            self.done = await self.link.ask(REPORT, *report, counts) or self.done
+            self.done = await self.link.ask(REPORT, *report, list(counts)) or self.done
         except StorageError:
             return  # the commit loop sees that the supervisor is gone
         finally:

@@ -57,8 +57,9 @@ class SupervisorLink:
         if self.gone:
             raise StorageError(self.gone)
         self._number += 1
+        line = packed([self._number, name, *said])
         answer = self._waiting[self._number] = loop.create_future()
-        self._send(packed([self._number, name, *said]))
+        self._send(line)
         return await answer
 
     def close(self) -> None:
