@@ -1,10 +1,10 @@
 """Which kind of crawl the settings make, and what they say of this process among those of its crawl.
 
-| kind | STATE_URL | the frontier | the folder |
+| kind | STATE_URL | its folder | the frontier |
 |---|---|---|---|
-| alone | ``rocksdb:`` | in CRAWL_DIR | CRAWL_DIR |
-| a worker of a local fleet | ``rocksdb:fleet``, set by ``scrapy fleet`` | in its folder: its own hosts | CRAWL_DIR/FLEET_WORKER |
-| a worker of a fleet in Redis | ``redis://…`` and its like | in Redis: those of all workers | CRAWL_DIR/FLEET_WORKER |
+| alone | ``rocksdb:`` | CRAWL_DIR | in its folder |
+| local fleet | ``rocksdb:fleet``, set by ``scrapy fleet`` | CRAWL_DIR/FLEET_WORKER | in its folder: its own hosts |
+| fleet in Redis | ``redis://…`` and its like | CRAWL_DIR/FLEET_WORKER | in Redis: the hosts of all workers |
 """
 
 from __future__ import annotations

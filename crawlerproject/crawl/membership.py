@@ -6,7 +6,7 @@
 | ``Local`` | yes: RocksDB | no: those of its partitions, by the plan of this run |
 | ``Member`` | no: Redis has it, for all workers | no: those of the partitions that it holds now |
 
-``own_frontier``: all that this process decides about is in a store of its own, which it may ask and change at any moment.
+``own_frontier``: all that this process decides about is in a store of its own, which it may ask at any moment.
 ``all_hosts``: what it counts is the crawl's count, and it may do what there is once a crawl (hubs, sums).
 ``forsaken``: why this process must end although the crawl is not done; "" while it need not.
 """
@@ -226,7 +226,7 @@ class Local:
         return None
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
-        """As for ``Member``; while the supervisor is stopped nothing is granted, and once it is gone this worker ends."""
+        """As for ``Member``; while the supervisor is stopped nothing is granted."""
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
@@ -236,7 +236,7 @@ class Local:
             rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
             granted=ends.granted,
             refused=ends.refused,
-            failed=lambda error: None,
+            failed=lambda error: None,  # the commit loop ends the crawl
         )
 
     def close(self) -> None:

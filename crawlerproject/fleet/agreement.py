@@ -18,8 +18,8 @@ class Agreement:
     """Judges that all work is done.
 
     All workers were quiet in a round of reports, all again in the next, and none of them has done anything in between
-    (its activity is the same). So at the moment between the two rounds every worker had nothing to do and nothing on its
-    way to another: no work can come from anywhere any more.
+    (its activity is the same). So at the moment between the two rounds every worker had nothing to do, and nothing on
+    its way to another: no work can come from anywhere any more.
     """
 
     def __init__(self, workers: Sequence[str]) -> None:

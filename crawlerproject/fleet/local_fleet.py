@@ -1,4 +1,4 @@
-"""What the supervisor of a local fleet does for its workers: addresses, the agreed end, orders, and a word on progress."""
+"""What the supervisor of a local fleet does for its workers: IP addresses, the agreed end, orders, progress."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from crawlerproject.stores.operator_files.control import Control, hand_on
 
 logger = logging.getLogger(__name__)
 
+_SUMS = ("pages", "bytes", "errors", "queued_urls")
 # Between two looks for seeds that were added from outside.
 _ORDERS_SECONDS = 0.5
 
@@ -142,7 +143,9 @@ class LocalFleet:
 
     def _sums(self) -> Counts:
         each = self._each().values()
-        return Counts(*(sum(getattr(one, name) for one in each) for name in ("pages", "bytes", "errors", "queued_urls")))
+        return Counts(
+            *(sum(getattr(one, name) for one in each) for name in ("pages", "bytes", "errors", "queued_urls"))
+        )
 
     def _say(self, now: float) -> None:
         done = self._sums()

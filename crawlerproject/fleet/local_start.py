@@ -57,8 +57,8 @@ class WholeCrawl:
         if before is not None or folder.has_frontier() or folder.has_archive():
             had = "one process" if before is None or before.alone else ", ".join(before.workers)
             raise OperatorError(
-                f"The crawl in {folder} is divided among {had}; another division needs its partitions moved, which this "
-                "version does not do: go on as it was begun, or set CRAWL_DIR to another folder."
+                f"The crawl in {folder} is divided among {had}; another division needs its partitions moved, which "
+                "this version does not do: go on as it was begun, or set CRAWL_DIR to another folder."
             )
         plan = shared_out(alone(partitions), names)
         write_plan(folder, plan)

@@ -223,7 +223,9 @@ class Messages(Protocol):
 class MessageStore(FrontierStore, Protocol):
     """What a ``FrontierStore`` may offer besides."""
 
-    messages: Messages
+    @property
+    def messages(self) -> Messages:
+        """Always the same."""
 
 
 class ContentStore(Protocol):

@@ -135,5 +135,6 @@ def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.M
 
     assert isinstance(alone, Solo)
     assert isinstance(worker, Member)
-    assert (alone.alone, worker.alone) == (True, False)
+    assert (alone.own_frontier, alone.all_hosts) == (True, True)
+    assert (worker.own_frontier, worker.all_hosts) == (False, False)
     assert followed == [5000.0]

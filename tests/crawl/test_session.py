@@ -70,7 +70,7 @@ def test_a_limit_that_several_workers_cannot_hold_is_refused(tmp_path: Path) -> 
     """Before the folder remembers it."""
     bench = Bench(tmp_path)
     member: Any = Solo(FullStore())  # type: ignore[arg-type]
-    member.alone = False
+    member.own_frontier = member.all_hosts = False
     spider = spider_of(bench.settings, max_pages="10")
     with pytest.raises(OperatorError, match="max_pages and max_bytes count what one process fetches"):
         sessions.assembled(bench.settings, bench.folder, spider, bench.run, member)

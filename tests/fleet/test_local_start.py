@@ -65,9 +65,8 @@ def test_by_default_there_is_one_a_core(folder: CrawlDir, monkeypatch: pytest.Mo
 
 def test_two_fleets_in_one_folder(folder: CrawlDir) -> None:
     """The second is refused at once, since the first answers."""
-    with WholeCrawl(folder), listening(folder.supervisor_socket):
-        with pytest.raises(OperatorError, match="in use"):
-            WholeCrawl(folder, sleep=lambda seconds: pytest.fail("it waits"))
+    with WholeCrawl(folder), listening(folder.supervisor_socket), pytest.raises(OperatorError, match="in use"):
+        WholeCrawl(folder, sleep=lambda seconds: pytest.fail("it waits"))
 
 
 def test_a_crawl_alone_in_the_folder(folder: CrawlDir) -> None:
@@ -95,6 +94,4 @@ def test_workers_of_a_killed_supervisor_are_waited_for(folder: CrawlDir, caplog:
 
     with WholeCrawl(folder, sleep):
         assert looks == LOOKS
-    assert [record.message for record in caplog.records] == [
-        "Waiting for workers of an earlier start to end: worker-2"
-    ]
+    assert [record.message for record in caplog.records] == ["Waiting for workers of an earlier start to end: worker-2"]

@@ -112,7 +112,7 @@ def test_without_a_supervisor(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "t.sock"))
         server.listen()
-        hanging_up = threading.Thread(target=lambda: server.accept()[0].close())
+        hanging_up = threading.Thread(target=_hang_up, args=[server])
         hanging_up.start()
         with pytest.raises(OperatorError, match="does not answer"):
             SupervisorLink(tmp_path / "t.sock", "w1")
@@ -135,6 +135,10 @@ def test_a_supervisor_that_dies(tmp_path: Path) -> None:
         link.close()
 
     in_office(tmp_path, work)
+
+
+def _hang_up(server: socket.socket) -> None:
+    server.accept()[0].close()
 
 
 def _abort(worker: str) -> None:
