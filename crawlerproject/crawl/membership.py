@@ -66,8 +66,12 @@ class Solo:
     forsaken = ""
 
     def __init__(self, store: RocksStore) -> None:
+        self._rocks = store
         self.store: Store = store
         self.ownership: HostOwnership | None = None
+
+    def stuck(self, frontier: Frontier, run: Run) -> None:
+        """No commit could be made, so there was no ``turn``."""
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Queue what was found; how many were new. StorageError."""
@@ -88,6 +92,10 @@ class Solo:
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """After a commit, whether hosts may have come from other workers."""
         return False
+
+    def mend(self) -> None:
+        """Before ``reach``, in the loop's own thread: have the store take changes again. StorageError."""
+        self._rocks.mend()
 
     def reach(self) -> None:
         """Find out whether the disk takes more. Blocking; StorageError."""
@@ -129,6 +137,12 @@ class Member:
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
         self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
+
+    def mend(self) -> None:
+        """Redis mends itself."""
+
+    def stuck(self, frontier: Frontier, run: Run) -> None:
+        """The others see that its leases run out."""
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Keep what was found for the next commit, what is for this worker's own hosts as well."""
@@ -174,13 +188,12 @@ class Local:
         self._settings = settings
         self._worker = worker
         self._mailbox = mailbox
-        self._counts = Counts()
         self._began = False
         self.store: Store = store
         self.ownership: HostOwnership | None = mailbox.hosts
         exchange = mailbox.exchange
         self.deliver, self.deliver_now, self.settle = exchange.deliver, exchange.deliver_now, exchange.settle
-        self.reach = store.sync
+        self.mend, self.reach = store.mend, store.sync
 
     @property
     def forsaken(self) -> str:
@@ -205,13 +218,20 @@ class Local:
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; what is durable now is sent, and the supervisor hears how it stands."""
-        mailbox, exchange, done = self._mailbox, self._mailbox.exchange, run.tallies
+        mailbox, exchange = self._mailbox, self._mailbox.exchange
         mailbox.synced()
         moved, exchange.moved = exchange.moved, False
-        quiet = mailbox.quiet and not moved and idle()
-        self._counts = Counts(done.pages, done.bytes, done.errors, max(0, frontier.hosts.waiting_urls), run.halted)
-        self._worker.report(mailbox.unread(), self._counts, quiet=quiet)
+        self._report(frontier, run, quiet=mailbox.quiet and not moved and idle())
         return True
+
+    def stuck(self, frontier: Frontier, run: Run) -> None:
+        """Its supervisor says so."""
+        self._report(frontier, run, quiet=False)
+
+    def _report(self, frontier: Frontier, run: Run, *, quiet: bool) -> None:
+        done, queued = run.tallies, max(0, frontier.hosts.waiting_urls)
+        counts = Counts(done.pages, done.bytes, done.errors, queued, run.halted)
+        self._worker.report(self._mailbox.unread(), counts, quiet=quiet)
 
     def finished(self, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``: all workers have agreed on it."""

@@ -77,6 +77,8 @@ class CommitLoop(CrawlTask):
             return False
         except StorageError as error:
             run.pause(str(error))
+            session = scheduler.crawl.session
+            session.member.stuck(session.frontier, run)
         except Exception:
             # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
             logger.exception("the commit failed; the crawl stops")
@@ -90,6 +92,7 @@ class CommitLoop(CrawlTask):
             if run.closed or (run.lost and not scheduler.begin_anew()):
                 return
             if run.paused:  # where that cannot be done the crawl stays paused
+                crawl.session.member.mend()
                 await asyncio.to_thread(crawl.session.member.reach)
             if crawl.check_room():
                 scheduler.resume()

@@ -25,7 +25,9 @@ class _Crawl:
         self.run = SimpleNamespace(closed=False, lost="", paused="", halted="")
         self.committing = asyncio.Lock()
         frontier = SimpleNamespace(state=self.state)
-        self.session = SimpleNamespace(frontier=frontier, commits=SimpleNamespace(commit=self._commit))
+        self.member = SimpleNamespace(forsaken="")
+        commits = SimpleNamespace(commit=self._commit)
+        self.session = SimpleNamespace(frontier=frontier, commits=commits, member=self.member)
         self.crawl = self
 
     async def _commit(self, idle: Any) -> bool:
@@ -70,3 +72,19 @@ def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended()
 
     assert commit_loop._MOST_AT_A_TIME == 500
     assert asyncio.run(ticks()) == [0, 0, 1, 1, 2, 3]
+
+
+def test_a_worker_whose_supervisor_died_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, whatever else it waits for: it may be paused, and its next commit may be far off."""
+    crawler: Any = _Crawler()
+    loop, crawl = CommitLoop(crawler, 1.0, lambda: 100.0), _Crawl()
+    loop.engine_started()
+    closed: list[str] = []
+    monkeypatch.setattr(loop, "close_crawl", closed.append)
+    scheduler: Any = crawl
+    crawl.run.halted = "paused"
+    crawl.member.forsaken = "the supervisor is gone"
+
+    assert asyncio.run(loop.tick(scheduler)) is False
+    assert closed == [SUPERVISOR_GONE]
+    assert crawl.commits == 0
