@@ -24,12 +24,15 @@ from crawlerproject.fleet.local_counts import Counts
 from crawlerproject.fleet.local_worker import LocalWorker
 from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.fleet.supervisor_link import SupervisorLink
+from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership, unsure_until
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.protocols import FLAG_SEED
 from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -117,6 +120,10 @@ class Solo:
         """The workbench has the clocks of all addresses."""
         return None
 
+    def texts(self, run: Run) -> TextQuestions | None:
+        """The store has those of all hosts."""
+        return None
+
     def close(self) -> None:
         """No other process waits for its hosts."""
 
@@ -177,6 +184,14 @@ class Member:
             refused=ends.refused,
             failed=lambda error: run.pause(str(error)),
         )
+
+    def texts(self, run: Run) -> TextQuestions | None:
+        """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
+        base = self._fleet.store.store
+        most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES")
+        if not most:
+            return None
+        return TextQuestions(RedisTexts(base.link, base.crawl, most), MAX_BITS, run.stats.inc_value)
 
 
 class Local:
@@ -258,6 +273,10 @@ class Local:
             refused=ends.refused,
             failed=lambda error: None,  # the commit loop ends the crawl
         )
+
+    def texts(self, run: Run) -> TextQuestions | None:
+        """Texts are compared with those of this worker's hosts."""
+        return None
 
     def close(self) -> None:
         """Take and send nothing more, and let the supervisor know that this process has ended in good order."""
