@@ -6,6 +6,7 @@ import argparse
 import os
 import socket
 import sys
+import uuid
 from collections.abc import Sequence
 
 from scrapy.exceptions import UsageError
@@ -14,7 +15,7 @@ from scrapy.utils.log import configure_logging
 from crawlerproject.commands.crawl import Command as CrawlCommand
 from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.fleet import LOCAL, shared
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local_fleet import LocalFleet
 from crawlerproject.fleet.local_start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import Supervisor, Worker
@@ -27,6 +28,7 @@ class Command(CrawlCommand):
 
     # The crawls are the workers'. A process made for nothing leaves an event loop that complains as it goes.
     requires_crawler_process = False
+    _run = uuid.uuid4().hex  # what this start is called
 
     def syntax(self) -> str:
         return "-a seeds=FILE --workers N [options]"
@@ -82,7 +84,7 @@ class Command(CrawlCommand):
         try:
             with WholeCrawl(folder) as whole:
                 self._run_local(whole, opts)
-        except OperatorError as error:
+        except (OperatorError, StorageError) as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
 
     def _run_local(self, whole: WholeCrawl, opts: argparse.Namespace) -> None:
@@ -107,10 +109,12 @@ class Command(CrawlCommand):
         self._check(opts)
 
     def _worker(self, folder: CrawlDir, name: str, opts: argparse.Namespace, *inherits: int) -> Worker:
+        assert self.settings is not None
         given = [part for key, value in opts.spargs.items() for part in ("-a", f"{key}={value}")]
         given += [part for pair in opts.set for part in ("-s", pair)]
-        if inherits:
-            given += ["-s", f"STATE_URL={LOCAL}"]
+        given += (
+            ["-s", f"STATE_URL={LOCAL}"] if inherits else ["-s", f"FLEET_RUN={self.settings['FLEET_RUN'] or self._run}"]
+        )
         command = [sys.executable, "-m", "scrapy", "crawl", "web", *given, "-s", f"FLEET_WORKER={name}"]
         return Worker(name, command, folder / f"{name}.log", inherits)
 

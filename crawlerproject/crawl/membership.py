@@ -13,25 +13,32 @@
 
 from __future__ import annotations
 
+import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.config.fleet import answer_seconds, local, shared, worker_name
+from crawlerproject.crawl.start.bootstrap import revisit_policy
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, in_redis, of_supervisor
 from crawlerproject.fleet.join import join
 from crawlerproject.fleet.local_counts import Counts
 from crawlerproject.fleet.local_worker import LocalWorker
 from crawlerproject.fleet.mail.mailbox import Mailbox
+from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.messages import Changed
 from crawlerproject.frontier.ownership import HostOwnership, unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.protocols import FLAG_SEED
 from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.rounds import A_CRAWL, Wanted
 from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
@@ -41,13 +48,19 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.run import Run
     from crawlerproject.errors import FetchError
+    from crawlerproject.fleet.revisit_round import RevisitRound
     from crawlerproject.fleet.worker import Fleet
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Kept
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.rules.url.urls import Address
+
+logger = logging.getLogger(__name__)
 
 Store = BufferedStore | RocksStore
 
+# As many announcements as links are in one message.
+_CHANGED_A_MESSAGE = 500
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
 
@@ -79,6 +92,10 @@ class Solo:
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Queue what was found; how many were new. StorageError."""
         return frontier.add(found, now)
+
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """Take word that known pages have changed; how many are believed. StorageError."""
+        return frontier.changed(pages, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Before a commit, what other workers wrote: nothing."""
@@ -116,8 +133,16 @@ class Solo:
         """Until when (seconds since boot) an answer must be complete: no lease runs out."""
         return None
 
+    def part_of(self, budget: int | None) -> int | None:
+        """How many of the known pages that are visited again this process chooses: all."""
+        return budget
+
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
         """The workbench has the clocks of all addresses."""
+        return None
+
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend this process may."""
         return None
 
     def texts(self, run: Run) -> TextQuestions | None:
@@ -134,12 +159,14 @@ class Member:
     own_frontier, all_hosts = False, False
     forsaken = ""
 
-    def __init__(self, fleet: Fleet, settings: BaseSettings) -> None:
-        """``fleet.begin`` has been called."""
+    def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
+        """``fleet.begin`` has been called. ``revisits``: known pages are visited again."""
         self._settings = settings
         self.store: Store = fleet.store
         self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
+        self._revisits = revisits
+        self._sums: SharedSums | None = None
         exchange, held = fleet.exchange, fleet.held
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
         self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
@@ -156,18 +183,39 @@ class Member:
         self._fleet.exchange.outbox.extend(found)
         return 0
 
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """As for ``Solo``; kept for the next commit, as what was found."""
+        self._fleet.exchange.changed.extend(pages)
+        return 0
+
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
         for how, count in fleet.store.links.filter.take_counts().items():
             run.stats.inc_value(f"links/{how}", count)
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
-        await fleet.turn(frontier, learned, idle=idle())
+        choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
+        await fleet.turn(frontier, learned, idle=idle() and not choosing)
+        if self._sums is not None:
+            await self._sums.turn(idle=idle() and not choosing)
         return True
+
+    async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:
+        """Queue known pages that are visited again; whether there may be more of them."""
+        choosing, queued = revisits.busy, revisits.queued
+        await revisits.turn(frontier, run.now)
+        run.stats.inc_value("recrawl/queued", revisits.queued - queued)
+        if choosing and not revisits.busy:
+            logger.info("%d known pages are visited again", revisits.queued)
+        return choosing
 
     def finished(self, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``: all workers have agreed on it."""
         return self._fleet.done
+
+    def part_of(self, budget: int | None) -> int | None:
+        """The budget is the round's."""
+        return budget
 
     def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
         """With PACE_PER_IP no two workers send to an address at the same time."""
@@ -185,6 +233,11 @@ class Member:
             failed=lambda error: run.pause(str(error)),
         )
 
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend all workers share."""
+        self._sums = SharedSums(self._fleet.share, run.pause)
+        return self._sums
+
     def texts(self, run: Run) -> TextQuestions | None:
         """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
         base = self._fleet.store.store
@@ -199,8 +252,12 @@ class Local:
 
     own_frontier, all_hosts = True, False
 
-    def __init__(self, worker: LocalWorker, store: RocksStore, mailbox: Mailbox, settings: BaseSettings) -> None:
+    def __init__(
+        self, worker: LocalWorker, store: RocksStore, mailbox: Mailbox, settings: BaseSettings, place: tuple[int, int]
+    ) -> None:
+        """``place``: how many workers come before this one, and how many there are."""
         self._settings = settings
+        self._rank, self._workers = place
         self._worker = worker
         self._mailbox = mailbox
         self._began = False
@@ -274,6 +331,26 @@ class Local:
             failed=lambda error: None,  # the commit loop ends the crawl
         )
 
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """As for ``Solo`` of its own pages; of others their workers hear with the next commit."""
+        hosts, own = self._mailbox.hosts, list[tuple[Address, float]]()
+        others: defaultdict[str, list[tuple[Address, float]]] = defaultdict(list)
+        for page in pages:
+            host = page[0].host
+            (own if hosts.mine(host) else others[host]).append(page)
+        for host, some in others.items():
+            for first in range(0, len(some), _CHANGED_A_MESSAGE):
+                hosts.send(host, Changed(some[first : first + _CHANGED_A_MESSAGE]))
+        return frontier.changed(own, now)
+
+    def part_of(self, budget: int | None) -> int | None:
+        """An equal part for each worker."""
+        return None if budget is None else partitions_wanted(budget, self._workers, self._rank)
+
+    def sums(self, run: Run) -> SharedSums | None:
+        """Each worker counts for itself."""
+        return None
+
     def texts(self, run: Run) -> TextQuestions | None:
         """Texts are compared with those of this worker's hosts."""
         return None
@@ -288,7 +365,7 @@ Membership = Solo | Local | Member
 """One process's place among those of its crawl."""
 
 
-def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run) -> Membership:
+def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: Wanted = A_CRAWL) -> Membership:
     """Open the frontier's store, in a fleet as its member, whose clock ``run`` follows then. Raises OperatorError."""
     if local(settings):
         return _local(settings, folder, run)
@@ -296,7 +373,12 @@ def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run) -> Members
         return Solo(open_frontier(folder))
     fleet = join(settings, folder)
     run.follow(fleet.begin())
-    return Member(fleet, settings)
+    run.joined(fleet.running_seconds)
+    current = fleet.begin_round(wanted, run.now(), run.round)
+    run.round = current.number
+    # The budget is the round's.
+    revisits = fleet.revisits(current, revisit_policy(settings, None)) if wanted.recrawl else None
+    return Member(fleet, settings, revisits)
 
 
 def _local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
@@ -309,7 +391,8 @@ def _local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
         store = open_frontier(folder)
         try:
             unsure = unsure_until(store, run.now(), clean_start=store.fact(CLEAN_FACT) != b"0")
-            return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings)
+            place = plan.workers.index(name), len(plan.workers)
+            return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
         except BaseException:
             store.close()
             raise

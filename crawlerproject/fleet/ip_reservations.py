@@ -11,6 +11,7 @@ from crawlerproject.fleet.questions import ADDRESSES
 from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.stores.protocols import FLAG_RECRAWL
 
 # An address that is another's now, or of which nothing is known, is asked about again after so long at least (ours).
 _AGAIN_SECONDS = 0.25
@@ -32,7 +33,9 @@ def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reser
 
     def ask(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
         # What the end of a request will ask about its hosts needs no answer from Redis then.
-        store.at_hand({host for lease in leases for host in (lease.row.host, _asked_for(lease))})
+        hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
+        again = [(lease.row.key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
+        store.at_hand(hosts, again)
         return fleet.fleet.addresses([(lease.address, lease.mark) for lease in leases], rested, hold_ms, rest_ms)
 
     async def reserve(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:

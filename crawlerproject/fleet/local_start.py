@@ -9,9 +9,10 @@ from collections.abc import Callable
 from types import TracebackType
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
-from crawlerproject.stores.fleet_plan import FleetPlan, alone, read_plan, shared_out, write_plan
+from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
 
 logger = logging.getLogger(__name__)
 
@@ -42,27 +43,19 @@ class WholeCrawl:
         os.close(self.lock)
 
     def plan(self, name: str, workers: int | None, partitions: int) -> FleetPlan:
-        """Who holds what in this run, durable in the folder; ``workers`` None: as before, or one a core. OperatorError.
+        """Who holds what in this run, durable in the folder; ``workers`` None: as before, or one a core.
 
-        ``partitions``: how many a new crawl has.
+        Where others had the hosts before, these move first. ``partitions``: how many a new crawl has.
+        Raises OperatorError, StorageError.
         """
         folder, before = self.folder, read_plan(self.folder)
-        self.is_new = before is None and not folder.has_frontier()
-        count = workers or (len(before.workers) if before is not None and not before.alone else os.cpu_count() or 1)
-        if before is not None and not name and count == len(before.workers) and not before.alone:
-            return before
-        names = tuple(f"{name or LOCAL_NAME}-{number}" for number in range(1, count + 1))
-        if before is not None and set(before.workers) == set(names):
-            return before
-        if before is not None or folder.has_frontier() or folder.has_archive():
-            had = "one process" if before is None or before.alone else ", ".join(before.workers)
-            raise OperatorError(
-                f"The crawl in {folder} is divided among {had}; another division needs its partitions moved, which "
-                "this version does not do: go on as it was begun, or set CRAWL_DIR to another folder."
-            )
-        plan = shared_out(alone(partitions), names)
-        write_plan(folder, plan)
-        return plan
+        self.is_new = is_alone(folder) and not folder.has_frontier()
+        had = before.workers if before is not None and not before.alone else ()
+        count = workers or len(had) or os.cpu_count() or 1
+        if not name and count == len(had):
+            return move(folder, had, logger.info, partitions)
+        names = [f"{name or LOCAL_NAME}-{number}" for number in range(1, count + 1)]
+        return move(folder, names, logger.info, partitions)
 
     def _locked(self) -> int:
         said, left = False, _STARTING_SECONDS

@@ -90,7 +90,7 @@ class MemoryStore:
         rows = self._rows.get(host, {})
         return [rows[place] for place in order[start : start + limit]]
 
-    def page(self, key: bytes) -> PageRecord | None:
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
         return self._pages.get(key)
 

@@ -132,8 +132,8 @@ class FrontierReader(FactReader, Protocol):
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue in order, or those behind the place (priority, arrival)."""
 
-    def page(self, key: bytes) -> PageRecord | None:
-        """What is known of a decided page; None when unknown or still queued."""
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
+        """What is known of a decided page; None when unknown or still queued. Its ``host`` may help to find it."""
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page and its key, in any order; changes made meanwhile may or may not be seen."""
@@ -221,17 +221,17 @@ class Messages(Protocol):
 
 @runtime_checkable
 class MessageStore(FrontierStore, Protocol):
-    """What a ``FrontierStore`` may offer besides."""
+    """What a ``FrontierStore`` may offer besides: messages, changed by ``Changes.messages`` and the two behind it."""
 
     @property
     def messages(self) -> Messages:
-        """Always the same."""
+        """Those that it keeps, and how far others' were read."""
 
 
 class ContentStore(Protocol):
     """What was archived, by content; changed through ``FrontierStore.apply`` of the same store."""
 
-    def page(self, key: bytes) -> PageRecord | None:
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """As ``FrontierStore.page``."""
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:

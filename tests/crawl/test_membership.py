@@ -18,6 +18,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import FLAG_SEED
+from crawlerproject.stores.redis.rounds import Round, Wanted
 from tests.crawl.sessions import HOST, Bench, settings_of
 
 FOUND = [DiscoveredUrl(parse(f"{HOST}/{number}"), 1, "L", HOST, 10) for number in range(3)]
@@ -31,17 +32,22 @@ class Fleet:
         links = SimpleNamespace(filter=SimpleNamespace(take_counts=lambda: told))
         self.store = SimpleNamespace(links=links, reach=lambda: None, at_hand=lambda hosts: None)
         self.fleet = SimpleNamespace(worker="w1")
-        self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl]())
+        self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl](), changed=list[Any]())
         self.exchange.read = self.exchange.deliver = self.exchange.deliver_now = lambda *given: None
         self.exchange.settle = self.close = lambda: None
         self.held = SimpleNamespace(may_ask=lambda host: host == "a.test", ask_until=lambda host: 77.0)
         self.counts: dict[str, int] = {}
+        self.running_seconds = 60.0
         self.done = False
         self.turned: list[bool] = []
 
     def begin(self) -> float:
         """The store's clock."""
         return 5000.0
+
+    def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
+        """The first of the crawl."""
+        return Round(before + 1, now, wanted.budget)
 
     async def turn(self, frontier: Any, learned: Any, *, idle: bool) -> None:
         """Renew, report."""
@@ -92,6 +98,9 @@ def test_a_worker_keeps_what_it_finds_for_the_next_commit(bench: Bench) -> None:
 
     assert member(fleet).take(FOUND, bench.frontier, bench.now) == 0
     assert fleet.exchange.outbox == FOUND
+    changed = [(FOUND[0].address, bench.now)]
+    assert member(fleet).changed(changed, bench.frontier, bench.now) == 0
+    assert fleet.exchange.changed == changed
 
 
 def test_a_worker_has_finished_when_all_agree(bench: Bench) -> None:
@@ -141,13 +150,17 @@ def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.M
     assert (alone.own_frontier, alone.all_hosts) == (True, True)
     assert (worker.own_frontier, worker.all_hosts) == (False, False)
     assert followed == [5000.0]
+    assert bench.run.round == 1
 
 
 class Post:
     """As ``Mailbox``, with its answers in the test's hand."""
 
     def __init__(self) -> None:
-        self.hosts = SimpleNamespace(mine=lambda host: host == "a.test")
+        self.sent: list[tuple[str, Any]] = []
+        self.hosts = SimpleNamespace(
+            mine=lambda host: host == "a.test", send=lambda host, message: self.sent.append((host, message))
+        )
         self.exchange = SimpleNamespace(moved=False, take=self._take, read=self._read)
         self.exchange.deliver = self.exchange.deliver_now = self.exchange.settle = lambda *given: None
         self.taken: list[str] = []
@@ -202,7 +215,7 @@ def local(bench: Bench, **settings: Any) -> tuple[Local, Any, Any]:
     post: Any = Post()
     store: Any = bench.store
     store.mend = lambda: None
-    return Local(reports, store, post, settings_of(**settings)), reports, post
+    return Local(reports, store, post, settings_of(**settings), (0, 2)), reports, post
 
 
 def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:
@@ -215,6 +228,21 @@ def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:
 
     assert worker.take([*found, redirected, linked], bench.frontier, bench.now) == 3
     assert post.taken == ["a.test", "third.test", "other.test"]
+
+
+def test_a_local_worker_hands_on_what_is_announced_of_others(bench: Bench) -> None:
+    """What is said of its own pages it judges at once."""
+    worker, _, post = local(bench)
+    pages = [(parse(url), 7.0) for url in (f"{HOST}/1", "http://b.test/1", "http://b.test/2", "http://c.test/1")]
+
+    assert worker.changed(pages, bench.frontier, bench.now) == 0  # it is not known
+    assert [(host, len(message.pages)) for host, message in post.sent] == [("b.test", 2), ("c.test", 1)]
+
+
+def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
+    """The first worker has one more where it cannot be shared."""
+    worker, _, _ = local(bench)
+    assert (worker.part_of(7), worker.part_of(None), bench.member.part_of(7)) == (4, None, 7)
 
 
 def test_a_local_workers_turn(bench: Bench) -> None:

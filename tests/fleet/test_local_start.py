@@ -56,6 +56,16 @@ def test_a_later_start_goes_on_as_before(folder: CrawlDir) -> None:
             assert not whole.is_new
 
 
+def test_another_number_shares_out_anew(folder: CrawlDir) -> None:
+    """Before anything runs: three workers of two, and the first has what it is given."""
+    with WholeCrawl(folder) as whole:
+        whole.plan("", 2, 16)
+    with WholeCrawl(folder) as whole:
+        plan = whole.plan("", 3, 99)
+    assert (plan.workers, plan.partitions) == (NAMES, 16)
+    assert read_plan(folder) == plan
+
+
 def test_by_default_there_is_one_a_core(folder: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a new crawl."""
     monkeypatch.setattr(os, "cpu_count", lambda: 3)

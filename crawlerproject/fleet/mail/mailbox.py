@@ -58,7 +58,7 @@ class Mailbox:
         outgoing = [receiver.outgoing for receiver in self._receivers.values()]
         self.exchange = LocalExchange(store.messages, self.hosts, self._incoming, outgoing)
         self._server: asyncio.Server | None = None
-        self._listens = False
+        self._to_listen = False  # from the start on, until it does
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()  # frames may be taken from connections
         self._trouble: BaseException | None = None
@@ -80,6 +80,7 @@ class Mailbox:
         await asyncio.to_thread(self._store.sync)  # what an earlier process of this worker left is sent, too
         for receiver in self._receivers.values():
             self._begin(self._keep_sending(receiver))
+        self._to_listen = True
         self._listen_when_ready()
 
     async def stop(self) -> None:
@@ -90,7 +91,7 @@ class Mailbox:
 
     def close(self) -> None:
         """As ``stop``, without waiting: the store is asked nothing more."""
-        self._listens = True  # and never again
+        self._to_listen = False
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -138,24 +139,27 @@ class Mailbox:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _talk(self, receiver: _Receiver, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Until the connection is broken."""
-        both = [asyncio.create_task(self._send(receiver, writer)), asyncio.create_task(self._hear(receiver, reader))]
-        try:
-            await asyncio.gather(*both)
-        finally:
-            for task in both:
-                task.cancel()
+        """Send and hear until the connection is broken."""
+        hearing = asyncio.create_task(self._hear(receiver, reader))
 
-    async def _send(self, receiver: _Receiver, writer: asyncio.StreamWriter) -> None:
-        while True:
-            posts = receiver.outgoing.next()
-            if posts:
-                writer.write(frames.posts_frame(posts))
-                await writer.drain()
-                await asyncio.sleep(0)  # one slice a turn
-            else:
-                receiver.wake.clear()
-                await receiver.wake.wait()
+        def ended(_: object) -> None:
+            writer.transport.abort()
+            receiver.wake.set()
+
+        hearing.add_done_callback(ended)
+        try:
+            while not hearing.done():
+                posts = receiver.outgoing.next()
+                if posts:
+                    writer.write(frames.posts_frame(posts))
+                    await writer.drain()
+                    await asyncio.sleep(0)  # one slice a turn
+                else:
+                    receiver.wake.clear()
+                    await receiver.wake.wait()
+            hearing.result()
+        finally:
+            hearing.cancel()
 
     async def _hear(self, receiver: _Receiver, reader: asyncio.StreamReader) -> None:
         while True:
@@ -167,9 +171,9 @@ class Mailbox:
 
     def _listen_when_ready(self) -> None:
         """Once what was left for hosts of ours is read: it is older than what may be sent for the same partitions."""
-        if self._listens or self.exchange.left:
+        if not self._to_listen or self.exchange.left:
             return
-        self._listens = True
+        self._to_listen = False
         try:
             here = listening(self._socket)
         except OSError as error:

@@ -21,10 +21,9 @@ _OVERHEAD_BYTES = 200
 class Outgoing:
     """For one receiver. Of what is sent and not acknowledged only the numbers are kept."""
 
-    def __init__(self, messages: Messages, boxes: Iterable[Box] = (), window_bytes: int = WINDOW_BYTES) -> None:
+    def __init__(self, messages: Messages, boxes: Iterable[Box] = ()) -> None:
         """``boxes``: those for this receiver that hold messages from before."""
         self._messages = messages
-        self._window_bytes = window_bytes
         self._unsent: dict[Box, None] = dict.fromkeys(boxes)  # may have messages behind their place, in turn
         self._places: dict[Box, int] = {}  # the last number that was sent on this connection
         self._acknowledged: dict[Box, int] = {}
@@ -44,7 +43,7 @@ class Outgoing:
     def next(self) -> list[Post]:
         """The next messages to be sent, about a slice; none while there are none, or too many on their way."""
         posts: list[Post] = []
-        room = min(SLICE_BYTES, self._window_bytes - self._sent_bytes)
+        room = min(SLICE_BYTES, WINDOW_BYTES - self._sent_bytes)
         for box in list(self._unsent):
             if room <= 0:
                 break
