@@ -92,7 +92,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
     store = member.store
     clean = store.fact(CLEAN_FACT)
-    archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
+    archive = parts.archive_of(settings, folder, store, run.now, member)
     totals = TotalsBook(store, run.tallies, run.now())
     resumed = resume(folder, store, spider, continued=clean is not None)
     limits = CrawlLimits(limits_of(resumed.arguments.limits), totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT"))
@@ -116,14 +116,14 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
         frontier,
         learned,
         Announcements(store, frontier, learned.hosts.revisits, recrawl=spider.recrawl),
-        parts.subscriptions_of(settings, store, frontier) if member.alone else None,
+        parts.subscriptions_of(settings, store, frontier) if member.all_hosts else None,
         resumed,
         troubles,
         limits,
         PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
         Commits(frontier, archive, learned, member, troubles, run),
     )
-    if not member.alone and settings.getint("WEBSUB_PORT"):
+    if not member.all_hosts and settings.getint("WEBSUB_PORT"):
         logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))

@@ -42,8 +42,8 @@ class LocalHosts:
         return partition_of(host, self._of) in self.partitions
 
     def may_ask(self, host: str) -> bool:
-        """No other worker will ever ask a host of ours in this run."""
-        return True
+        """Whether the host is ours: then no other worker asks it in this run."""
+        return self.mine(host)
 
     def crowded(self) -> bool:
         """What is decided is stored at once."""
