@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.moves import crawl_facts, journal
 from crawlerproject.fleet.moves.archives import close_archive
 from crawlerproject.fleet.moves.copying import Copying, Progress, Say, clear, count_due
@@ -35,8 +35,39 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
     operator, every few seconds while rows move. A crawl that one process has always had gets so many ``partitions``.
 
     May be interrupted anywhere: called again, with whatever workers, it goes on. Raises OperatorError, before anything
-    is touched where it can be known, and StorageError when the disk refuses later.
+    is touched where it can be known.
     """
+    with _one_sentence():
+        return _moved(crawl, workers, say, partitions)
+
+
+def finish(crawl: CrawlDir, say: Say) -> None:
+    """Bring a move that was begun to its end, if there is one; else as ``move``."""
+    if journal.under_way(crawl):
+        with _one_sentence():
+            _finish(crawl, say)
+
+
+def is_alone(crawl: CrawlDir) -> bool:
+    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
+    plan = read_plan(crawl)
+    return (plan is None or plan.alone) and not journal.under_way(crawl)
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """What the disk refuses is the operator's to mend."""
+    try:
+        yield
+    except FrontierDamaged:
+        raise
+    except StorageError as error:
+        raise OperatorError(
+            f"Partitions cannot be moved ({error}); make room and start again: it goes on where it was."
+        ) from error
+
+
+def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -> FleetPlan:
     adopt_recovered(crawl)
     if journal.under_way(crawl):
         say("Partitions were on their way to other workers when the last start ended: that is finished first")
@@ -66,18 +97,6 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
         say(f"Partitions move: {_held_by(before.workers)} held them, {_held_by(workers)} will")
         journal.begin(crawl, shift).close()
     return _finish(crawl, say)
-
-
-def finish(crawl: CrawlDir, say: Say) -> None:
-    """Bring a move that was begun to its end, if there is one; else as ``move``."""
-    if journal.under_way(crawl):
-        _finish(crawl, say)
-
-
-def is_alone(crawl: CrawlDir) -> bool:
-    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
-    plan = read_plan(crawl)
-    return (plan is None or plan.alone) and not journal.under_way(crawl)
 
 
 def _finish(crawl: CrawlDir, say: Say) -> FleetPlan:
