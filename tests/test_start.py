@@ -1,4 +1,6 @@
-"""What a crawl has imported at its first request and at its end: its own command, and nothing that it may not need."""
+"""What a crawl has imported at its first request and at its end: every command, as where a program calls Scrapy, and
+nothing that it may not need.
+"""
 
 from __future__ import annotations
 
