@@ -64,6 +64,7 @@ OURS = {
     "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
     # What counts as the same text.
     "NEAR_DUPLICATE_BITS": 6,
+    "NEAR_DUPLICATE_MAX_PAGES": 4_000_000,
     # Pages that need a browser.
     "RENDER": "auto",
     "RENDER_BROWSER": "",
@@ -94,6 +95,7 @@ OURS = {
     # Several workers on one crawl: STATE_URL is redis://…
     "FLEET_CRAWL": "web",
     "FLEET_WORKER": "",
+    "FLEET_RUN": "",
     "FLEET_PARTITIONS": 256,
     "FLEET_LEASE_SECONDS": 60,
     "FRONTIER_MAX_IN_FLIGHT": 1000,

@@ -12,8 +12,10 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
 from crawlerproject.inspection.operator_command import InspectCommand
+from crawlerproject.inspection.worker_folders import WorkerLook
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.rules.readable import human_bytes, human_seconds
+from crawlerproject.stores.fleet_plan import FleetPlan
 from crawlerproject.stores.poison import poison_of
 from crawlerproject.stores.redis.view import ActiveWorker, RedisView
 from crawlerproject.terminal import say, say_json
@@ -39,7 +41,8 @@ class Command(InspectCommand):
             if crawl.running:
                 ahead = with_addresses(ahead, crawl.status.get("progress", {}))
             workers = store.workers() if isinstance(store, RedisView) else []
-        facts = status_facts(crawl, ahead) | worker_facts(crawl, workers)
+        facts = status_facts(crawl, ahead)
+        facts |= worker_facts(crawl, workers) if crawl.plan is None else local_facts(crawl, crawl.plan)
         if opts.json:
             say_json(facts)
         else:
@@ -102,6 +105,30 @@ def worker_facts(crawl: CrawlView, workers: Sequence[ActiveWorker]) -> dict[str,
     return {**sums, **known, "workers": rows, "running": crawl.running or bool(workers)}
 
 
+def local_facts(crawl: CrawlView, plan: FleetPlan) -> dict[str, Any]:
+    """Of a crawl of several workers on this machine alone: each of them."""
+    return {"workers": [_local_worker(worker, plan, crawl.now) for worker in crawl.workers]}
+
+
+def _local_worker(worker: WorkerLook, plan: FleetPlan, now: float) -> dict[str, Any]:
+    name, status = worker.folder.name, worker.status
+    progress = status.get("progress", {})
+    return {
+        "name": name,
+        "here": True,
+        "partitions": len(plan.held(name)),
+        "reported_seconds_ago": round(max(0.0, now - status["time"]), 1) if "time" in status else None,
+        "running": worker.running,
+        "pid": status.get("pid") if worker.running else None,
+        "paused": progress.get("paused", "") if worker.running else "",
+        "ended": status.get("ended"),
+        "finish_reason": None if worker.running else status.get("finish_reason"),
+        "pages": progress.get("pages", 0),
+        "pages_per_second": status.get("pages_per_second", 0.0) if worker.running else 0.0,
+        "queued": progress.get("queued_urls", 0),
+    }
+
+
 def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> list[str]:
     """A line a question."""
     lines = [f"Crawl     {crawl.folder}, {_life(crawl, facts)}"]
@@ -109,9 +136,7 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
     if facts["paused"]:  # a running crawl says so itself, below
         by_operator.crawl = ""
     lines += [f"Paused    {line}" for line in paused_lines(by_operator)]
-    for worker in facts.get("workers", []):
-        where, ago = "here" if worker["here"] else "elsewhere", human_seconds(worker["reported_seconds_ago"])
-        lines.append(f"Worker    {worker['name']}: {worker['partitions']:,} partitions, {where}, reported {ago} ago")
+    lines += [f"Worker    {_worker(worker)}" for worker in facts.get("workers", [])]
     lines += _done(facts)
     if facts["paused"]:
         lines.append(f"Paused    {facts['paused']}")
@@ -125,6 +150,31 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
         lines.append(f"Reader    {facts['reader']}")
     poison = f"{facts['poison']:,} pages over which the process died are set aside: see poison.json"
     return [*lines, *_left(ahead), *([f"Poison    {poison}"] if facts["poison"] else [])]
+
+
+def _worker(worker: dict[str, Any]) -> str:
+    """One worker's line; of a worker of a fleet in Redis no more is known than what it has reported there."""
+    held = f"{worker['name']}: {worker['partitions']:,} partitions"
+    if "running" not in worker:
+        where, ago = "here" if worker["here"] else "elsewhere", human_seconds(worker["reported_seconds_ago"])
+        return f"{held}, {where}, reported {ago} ago"
+    if not worker["running"]:
+        return f"{held}, {_end(worker, began=worker['reported_seconds_ago'] is not None)}"
+    if worker["paused"]:
+        return f"{held}, paused: {worker['paused']}"
+    if worker["reported_seconds_ago"] > _SILENT_SECONDS:
+        ago = human_seconds(worker["reported_seconds_ago"])
+        return f"{held}, silent as process {worker['pid']}: its last word is {ago} old"
+    rate = f"{worker['pages']:,} pages, {worker['pages_per_second']:.1f} pages/s, {worker['queued']:,} queued"
+    return f"{held}, runs as process {worker['pid']}: {rate}"
+
+
+def _end(said: dict[str, Any], *, began: bool) -> str:
+    """How what does not run came to its end, by what it said last, if it ever ``began``."""
+    if said.get("ended"):
+        ended = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(said["ended"]))
+        return f"ended {ended} ({said.get('finish_reason')})"
+    return "not running; its last process did not end in good order" if began else "not running"
 
 
 def _done(facts: dict[str, Any]) -> Iterator[str]:
@@ -158,18 +208,16 @@ def _left(ahead: Outlook) -> list[str]:
 
 
 def _life(crawl: CrawlView, facts: dict[str, Any]) -> str:
-    if facts.get("workers"):
+    if facts.get("workers") and crawl.plan is None:
         return f"running with {len(facts['workers']):,} workers"
     if crawl.running and "pid" not in crawl.status:
-        return f"running with {sum(worker.running for worker in crawl.workers):,} workers"
+        at_work = f"{sum(worker.running for worker in crawl.workers):,}"
+        return f"running with {at_work if crawl.plan is None else f'{at_work} of {len(crawl.workers):,}'} workers"
     if crawl.running:
         return (
             f"running as process {crawl.status['pid']} for {human_seconds(crawl.now - crawl.run.get('started', 0.0))}"
         )
-    if crawl.status.get("ended"):
-        ended = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(crawl.status["ended"]))
-        return f"ended {ended} ({crawl.status.get('finish_reason')})"
-    return "not running; its last process did not end in good order" if crawl.status else "not running"
+    return _end(crawl.status, began=bool(crawl.status))
 
 
 def _eta(ahead: Outlook) -> str:

@@ -17,7 +17,7 @@ from crawlerproject.crawl.engine import Engine
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests
-from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages
+from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages, revisit_policy
 from crawlerproject.crawl.start.loader import QueueLoader
 from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
@@ -119,10 +119,13 @@ class FrontierScheduler:
         pages = self.crawl.session.learned.totals.now().pages
         self.crawl.session.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, pages)
 
-    def add_revisits(self, budget: int | None) -> int:
-        """Queue known pages that are worth another visit; how many."""
-        crawl, recent_days = self.crawl, self._crawler.settings.getfloat("RECRAWL_RECENT_DAYS")
-        queued = queue_revisits(crawl.session, crawl.folder, recent_days, budget, crawl.run.now())
+    def add_revisits(self, budget: int | None) -> int | None:
+        """Queue known pages that are worth another visit; how many. None: a member does so by and by."""
+        crawl = self.crawl
+        if not crawl.session.member.alone:
+            return None
+        policy = revisit_policy(self._crawler.settings, budget)
+        queued = queue_revisits(crawl.session, policy, crawl.run.now())
         self.wake()
         return queued
 

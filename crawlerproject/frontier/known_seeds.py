@@ -90,3 +90,24 @@ class KnownSeeds:
             (_SEEDS_FACT, self._marks),
             (_OPTIONS_FACT, orjson.dumps(self._options)),
         ]
+
+
+def _one_scope(kept: list[bytes]) -> bytes:
+    told = [orjson.loads(one) for one in kept]
+    return orjson.dumps((told[0][0], sorted({host for _, hosts in told for host in hosts})))
+
+
+def _one_list_of_marks(kept: list[bytes]) -> bytes:
+    marks = (one[at : at + _MARK_BYTES] for one in kept for at in range(0, len(one), _MARK_BYTES))
+    return b"".join(dict.fromkeys(marks))
+
+
+def _one_table_of_options(kept: list[bytes]) -> bytes:
+    options: dict[str, str] = {}
+    for one in reversed(kept):
+        options |= orjson.loads(one)
+    return orjson.dumps(options)
+
+
+COMBINED = {_SCOPE_FACT: _one_scope, _SEEDS_FACT: _one_list_of_marks, _OPTIONS_FACT: _one_table_of_options}
+"""One value of each fact from those of several workers."""

@@ -16,6 +16,7 @@ from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
 from crawlerproject.frontier.assembly import gates_of, never_crawl_of, scope_of
+from crawlerproject.frontier.crawl_facts import COMBINED
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.holds import Holds
 from crawlerproject.frontier.known_seeds import KnownSeeds
@@ -28,13 +29,16 @@ from crawlerproject.rules.url.globs import globs
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.stores.redis.view import RedisView
+from crawlerproject.stores.rocks.fleet_view import FleetView
 from crawlerproject.stores.rocks.view import FrontierView
 
-View = FrontierView | RedisView
+View = FrontierView | FleetView | RedisView
 
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 # Settings that name a file of the operator's: relative to where the crawl was started.
@@ -44,7 +48,8 @@ _PATHS = ("NEVERCRAWL_FILE", "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_F
 class CrawlView:
     """One look at one crawl folder; ``now`` is the moment of the look. Raises OperatorError when it is none.
 
-    A folder with workers' folders in it is a crawl of several: its run is the latest start of any of them.
+    A folder with workers' folders in it is a crawl of several: its run is the latest start of any of them. ``plan`` is
+    that of several workers on this machine with a frontier each; None for any other crawl.
     """
 
     def __init__(self, settings: BaseSettings, spider_name: str = "web") -> None:
@@ -54,10 +59,13 @@ class CrawlView:
         if not os.access(self.folder, os.R_OK | os.X_OK) or _is_anothers(self.folder):
             raise OperatorError(f"{self.folder} is closed to this user, as a crawl's folder is; ask as its owner.")
         self.now = time.time()
-        alone = self.folder.run.exists() and not shared(settings)
-        self.workers = [] if alone else workers_below(self.folder)
+        plan = None if shared(settings) else read_plan(self.folder)
+        self.plan: FleetPlan | None = None if plan is None or plan.alone else plan
+        alone = self.plan is None and self.folder.run.exists() and not shared(settings)
+        self.workers = [] if alone else workers_below(self.folder, self.plan)
         if self.workers:
-            self.run = max((worker.run for worker in self.workers), key=lambda run: float(run.get("started", 0.0)))
+            runs = [read_facts(self.folder.run), *(worker.run for worker in self.workers)]
+            self.run = max(runs, key=lambda run: float(run.get("started", 0.0)))
             self.status = together(self.workers)
             self.running = any(worker.running for worker in self.workers)
         else:
@@ -69,9 +77,8 @@ class CrawlView:
 
     @property
     def folders(self) -> list[CrawlDir]:
-        """Where logs and archives are: the crawl's folder, or those of its workers on this machine."""
-        own = [self.folder] if not self.workers or self.folder.log.is_dir() else []
-        return own + [worker.folder for worker in self.workers]
+        """Where logs and archives are: the crawl's folder, and those of its workers on this machine."""
+        return folders_of(self.folder)
 
     @property
     def logs(self) -> list[Path]:
@@ -80,6 +87,8 @@ class CrawlView:
 
     def store(self) -> View:
         """The frontier as of its last commit; close it."""
+        if self.plan is not None:
+            return FleetView(self.folder, self.plan, COMBINED)
         if shared(self.settings):
             return RedisView(str(self.settings["STATE_URL"]), str(self.settings["FLEET_CRAWL"]))
         return FrontierView(self.folder.frontier)
@@ -169,5 +178,5 @@ class CrawlView:
 
 def _is_anothers(folder: CrawlDir) -> bool:
     """Whether what a crawl keeps for its owner is there and cannot be read."""
-    kept = (folder.frontier, folder.run)
+    kept = (folder.frontier, folder.run, folder.fleet_plan)
     return any(path.exists() and not os.access(path, os.R_OK) for path in kept)

@@ -64,6 +64,9 @@ class QueueStore(FrontierReader, Protocol):
 
     def queue(self, host: str) -> Iterator[QueuedPage]: ...
 
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
+        """As ``FrontierReader.page``; the ``host`` says which of several frontiers is asked."""
+
 
 @dataclass(slots=True, frozen=True)
 class Via:
@@ -107,7 +110,8 @@ class Why:
         except UrlRefused as refused:
             return UrlState(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
         excluded = self._excluded(address)
-        record = self._store.page(address.key) or self._store.page(stranger_key(address.key))
+        host = address.host
+        record = self._store.page(address.key, host) or self._store.page(stranger_key(address.key), host)
         row, place = self._row(address)
         answer = (
             self._queued(address, row, place) if row is not None
@@ -398,7 +402,7 @@ class Why:
 
     def _row(self, address: Address) -> tuple[QueuedPage | None, int]:
         """The URL's queue row and its place, from 1. Reads the queue up to it."""
-        if not any(self._store.known([address.key, stranger_key(address.key)])):
+        if not any(self._store.known([address.key, stranger_key(address.key)], [address.host] * 2)):
             return None, 0
         found, at = None, 0
         for place, row in enumerate(self._store.queue(address.host), 1):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.fleet_plan import FleetPlan
 
 _SUMS = ("pages", "bytes", "errors")
 _SUMS_NOW = ("hosts_in_flight", "hosts_ready", "hosts_waiting", "hosts_resting")  # a fleet has none on disk
@@ -23,13 +24,14 @@ class WorkerLook(NamedTuple):
     running: bool
 
 
-def workers_below(folder: CrawlDir) -> list[WorkerLook]:
-    """The workers whose folders are in ``folder``, by name."""
-    found = []
-    for worker in folder.started_below():
-        status = read_facts(worker.status)
-        found.append(WorkerLook(worker, read_facts(worker.run), status, worker.running(status)))
-    return found
+def workers_below(folder: CrawlDir, plan: FleetPlan | None = None) -> list[WorkerLook]:
+    """The workers whose folders are in ``folder``, by name; those of the ``plan`` where there is one."""
+    return list(map(_look, folder.started_below() if plan is None else plan.folders(folder)))
+
+
+def _look(worker: CrawlDir) -> WorkerLook:
+    status = read_facts(worker.status)
+    return WorkerLook(worker, read_facts(worker.run), status, worker.running(status))
 
 
 def together(workers: Sequence[WorkerLook]) -> dict[str, Any]:
@@ -44,12 +46,16 @@ def together(workers: Sequence[WorkerLook]) -> dict[str, Any]:
     for name in _SUMS_LATER:
         progress[name] = sum(status["progress"].get(name) or 0 for status in at_work)
     progress["paused"] = next((text for status in at_work if (text := status["progress"]["paused"])), "")
+    ends = [eta for status in at_work if (eta := status["progress"].get("eta_seconds")) is not None]
+    progress["eta_seconds"] = max(ends, default=None)
     counted = [status["totals"] for status in said if "totals" in status]
     totals = {name: sum(totals[name] for totals in counted) for name in _SUMS}
     return {
         "totals": totals | {"since": min(one["since"] for one in counted)} if counted else {},
         "ended": None if at_work else last.get("ended"),
         "finish_reason": last.get("finish_reason"),
+        "limit": next((limit for status in said if (limit := status.get("limit"))), ""),
+        "build": last.get("build", {}),
         "progress": progress,
         "pages_per_second": sum(status["pages_per_second"] for status in at_work),
         "bytes_per_second": sum(status["bytes_per_second"] for status in at_work),

@@ -35,8 +35,8 @@ class RocksReader:
         """The host's whole queue in order."""
         return self._queues.whole(host)
 
-    def page(self, key: bytes) -> PageRecord | None:
-        """What was known of the page when its last fate was decided; None before the first."""
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; None before the first. ``host`` is not needed."""
         value = self._tables.pages.get(key)
         return None if value is None else unpack_record(value)
 

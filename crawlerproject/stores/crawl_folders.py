@@ -1,0 +1,30 @@
+"""Where one crawl has its archives, indexes and logs: in its own folder, in those of its workers, or in both.
+
+What is archived never moves. So a crawl that was a fleet and is one process again, or that has fewer workers now, has
+files in folders in which nothing runs any more.
+"""
+
+from __future__ import annotations
+
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.fleet_plan import ALONE, read_plan
+
+
+def workers_of(crawl: CrawlDir) -> list[CrawlDir]:
+    """The folders in ``crawl`` of its workers, those of former ones included, by name. Raises OperatorError.
+
+    A folder below that of a crawl of one process may as well be another crawl's.
+    """
+    plan = read_plan(crawl)
+    started = crawl.started_below()
+    if plan is None and crawl.run.exists():
+        return [folder for folder in started if folder.worker.exists()]
+    planned = [] if plan is None else [CrawlDir(crawl / name) for name in plan.workers if name != ALONE]
+    return sorted({*started, *(folder for folder in planned if folder.is_dir())})
+
+
+def folders_of(crawl: CrawlDir) -> list[CrawlDir]:
+    """Every folder with something of the crawl, its own first. Raises OperatorError."""
+    workers = workers_of(crawl)
+    own = not workers or crawl.log.is_dir() or crawl.warc.is_dir()
+    return [*([crawl] if own else []), *workers]

@@ -1,0 +1,152 @@
+"""The frontier of a crawl whose hosts several folders hold, read only: it answers as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Self
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.protocols import PageRecord, QueuedPage
+from crawlerproject.stores.rocks.tables import open_facts
+from crawlerproject.stores.rocks.view import FrontierView
+
+Combine = Callable[[list[bytes]], bytes]
+"""One value of a fact from those of several workers."""
+
+KEPT_OPEN = 4
+"""Frontiers that stay open for the next question about a host: each has files, a log to read and 48 MB of blocks."""
+
+
+class FleetView:
+    """As ``FrontierView``: a question about a host opens the frontier of its holder alone, lists go from one to the
+    next. What a folder has of another's hosts, as one that was left while hosts moved, does not count.
+    """
+
+    def __init__(self, crawl: CrawlDir, plan: FleetPlan, combined: Mapping[str, Combine]) -> None:
+        """``combined``: how crawl-wide facts are made one; any other is that of the first worker that has it.
+
+        Raises OperatorError when no worker has a frontier.
+        """
+        self._plan = plan
+        self._combined = combined
+        # A worker that never began has none, and nothing to say.
+        pairs = zip(plan.workers, plan.folders(crawl), strict=True)
+        self._folders = {worker: folder for worker, folder in pairs if folder.has_frontier()}
+        self._open: dict[str, FrontierView] = {}
+        self._facts: dict[str, bytes | None] = {}
+        if not self._folders:
+            raise OperatorError(f"No worker of the crawl in {crawl} has a frontier yet; start it, or set CRAWL_DIR.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        while self._open:
+            self._open.popitem()[1].__exit__()
+
+    def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
+        """For each key, whether the page is queued or was decided before; without ``hosts`` all workers are asked."""
+        found = [False] * len(keys)
+        for worker in self._folders:
+            places = [at for at in range(len(keys)) if hosts is None or self._plan.holder(hosts[at]) == worker]
+            answers = self._of(worker).known([keys[at] for at in places]) if places else []
+            for at, known in zip(places, answers, strict=True):
+                found[at] = found[at] or known
+        return found
+
+    def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
+        """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
+        view = self._holder(host)
+        return [] if view is None else view.head(host, limit, after)
+
+    def queue(self, host: str) -> Iterator[QueuedPage]:
+        """The host's whole queue in order."""
+        view = self._holder(host)
+        return iter(()) if view is None else view.queue(host)
+
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
+        """What was known of the page when its last fate was decided; without its ``host`` all workers are asked."""
+        workers = self._folders if host is None else [self._plan.holder(host)]
+        found = (self._of(worker).page(key) for worker in workers if worker in self._folders)
+        return next((record for record in found if record is not None), None)
+
+    def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
+        """Every decided page and its key, worker by worker."""
+        for worker, view in self._each():
+            yield from (row for row in view.pages() if self._plan.holder(host_key(row[1].url)) == worker)
+
+    def host(self, host: str) -> bytes | None:
+        """The packed state of the host."""
+        view = self._holder(host)
+        return None if view is None else view.host(host)
+
+    def hosts(self) -> Iterator[tuple[str, bytes]]:
+        """Every host ever met and its packed state, worker by worker."""
+        for worker, view in self._each():
+            yield from (row for row in view.hosts() if self._plan.holder(row[0]) == worker)
+
+    def hosts_with_work(self) -> Iterator[str]:
+        """Every host with at least one queued row, each once, worker by worker."""
+        for worker, view in self._each():
+            yield from (host for host in view.hosts_with_work() if self._plan.holder(host) == worker)
+
+    def robots(self, origin: str) -> bytes | None:
+        """The packed robots record of the origin."""
+        view = self._holder(origin.rpartition("://")[2])
+        return None if view is None else view.robots(origin)
+
+    def fact(self, name: str) -> bytes | None:
+        """A fact of a host, or one of the crawl: of all workers together."""
+        if host := host_of_fact(name):
+            view = self._holder(host)
+            return None if view is None else view.fact(name)
+        if name not in self._facts:
+            self._facts[name] = self._together(name)
+        return self._facts[name]
+
+    def facts(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        """Every fact about a host whose name begins with ``prefix``, worker by worker."""
+        for worker, view in self._each():
+            yield from (row for row in view.facts(prefix) if self._plan.holder(host_of_fact(row[0])) == worker)
+
+    def original(self, digest: bytes) -> Original | None:
+        """The first capture of the payload with this sha1 that any worker knows."""
+        found = (view.original(digest) for _, view in self._each())
+        return next((original for original in found if original is not None), None)
+
+    def fact_of(self, worker: str, name: str) -> bytes | None:
+        """A crawl-wide fact as one worker has it."""
+        folder = self._folders.get(worker)
+        if folder is None:
+            return None
+        with closing(open_facts(str(folder.frontier))) as facts:
+            value: bytes | None = facts.get(name.encode())
+            return value
+
+    def _together(self, name: str) -> bytes | None:
+        found = [value for worker in self._folders if (value := self.fact_of(worker, name)) is not None]
+        combine = self._combined.get(name)
+        return combine(found) if combine is not None and found else next(iter(found), None)
+
+    def _holder(self, host: str) -> FrontierView | None:
+        worker = self._plan.holder(host)
+        return self._of(worker) if worker in self._folders else None
+
+    def _of(self, worker: str) -> FrontierView:
+        view = self._open.pop(worker, None) or FrontierView(self._folders[worker].frontier)
+        self._open[worker] = view  # the last one used is the last
+        if len(self._open) > KEPT_OPEN:
+            self._open.pop(next(iter(self._open))).__exit__()
+        return view
+
+    def _each(self) -> Iterator[tuple[str, FrontierView]]:
+        """One after the other, each open only while it is read."""
+        for worker, folder in self._folders.items():
+            with FrontierView(folder.frontier) as view:
+                yield worker, view
