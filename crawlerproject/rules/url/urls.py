@@ -139,10 +139,12 @@ class Base:
         # "?page=2", "#top" and what browsers trim mean another page each.
         if (not href[:1].isalnum() and href[:1] != "/") or len(href) > _REMEMBERED or not self._folder:
             return self._join(href)
+        of: str | None = self._folder
         if href[0] == "/":
-            key = self._origin, href
-        else:
-            key = self._nothing if href.startswith(_ABSOLUTE) else self._folder, href
+            of = self._origin
+        elif href.startswith(_ABSOLUTE):
+            of = self._nothing
+        key = of, href
         if key in _resolved:
             return _resolved[key]
         address = self._join(href)
