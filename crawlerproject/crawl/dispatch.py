@@ -84,8 +84,11 @@ class LeaseDispatch:
         return request
 
     def wake(self) -> None:
-        """Have the engine ask when the next host is free."""
+        """Have the engine ask when the next host is free, or when a fleet has granted what may be asked for."""
         now, moment = self._run.now(), 0.0 if self._ready else self._frontier.wake_at()
+        if moment is not None and moment <= now and not self._ready and self._limits.waits():
+            self._limits.want(self._engine.ask)
+            return
         if self._full and moment is not None:  # it asks when a request has ended, too
             moment = max(moment, now + _FULL_SECONDS)
         self._engine.ask_at(moment, now)

@@ -6,10 +6,11 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
-from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
+from crawlerproject.crawl.limits import CrawlLimits, share_renders
 from crawlerproject.crawl.membership import Membership, Store, membership_of
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
@@ -21,6 +22,7 @@ from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.rounds import Wanted
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
 if TYPE_CHECKING:
@@ -77,7 +79,8 @@ class Session:
 
 def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
-    member = membership_of(settings, folder, run)
+    wanted = Wanted(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]))
+    member = membership_of(settings, folder, run, wanted)
     try:
         return assembled(settings, folder, spider, run, member)
     except BaseException:
@@ -91,20 +94,19 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     clean = store.fact(CLEAN_FACT)
     archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
     totals = TotalsBook(store, run.tallies, run.now())
-    if not member.alone:
-        refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
     resumed = resume(folder, store, spider, continued=clean is not None)
-    limits = limits_of(resumed.arguments.limits)
-    if not member.alone:
-        refuse_sums(limits)
+    limits = CrawlLimits(limits_of(resumed.arguments.limits), totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT"))
     traps = parts.traps_of(settings, store)
     gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
-    frontier = parts.frontier_of(settings, hosts, gates, folder.ranked_linked)
+    frontier = parts.frontier_of(settings, hosts, gates, whole_crawl(settings, spider.name).ranked_linked)
     learned = parts.learned_of(settings, store, frontier, traps, totals)
     learned.duplicates.others = member.texts(run)
+    if (sums := member.sums(run)) is not None:
+        limits.share(sums, lambda: frontier.state.leased - frontier.renders.in_flight)
+        share_renders(frontier.renders, sums)
     records = WarcPipeline(archive, frontier, learned.duplicates)
     troubles = Troubles(resumed.hosts)
     session = Session(
@@ -117,7 +119,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
         parts.subscriptions_of(settings, store, frontier) if member.alone else None,
         resumed,
         troubles,
-        CrawlLimits(limits, totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT")),
+        limits,
         PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
         Commits(frontier, archive, learned, member, troubles, run),
     )

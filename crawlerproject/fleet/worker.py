@@ -7,20 +7,26 @@ import logging
 import random
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
 
-from crawlerproject.errors import LeaseLost, NameTaken, StorageError
+from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError
 from crawlerproject.fleet.exchange import MessageExchange
 from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS, HeldPartitions
+from crawlerproject.fleet.revisit_round import RevisitRound
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
+from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
+from crawlerproject.stores.redis.rounds import Round, Rounds, Wanted
+from crawlerproject.stores.redis.shares import RedisShares
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +63,14 @@ class Fleet:
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
         self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for ``scrapy status``
+        self.running_seconds = 0.0  # of the fleet, when this worker joined
+        self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
+        self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
         self._identity_file = identity_file
         self._lease_seconds = lease_seconds
         self._lease_ms = int(lease_seconds * 1000)
         self._rng = rng
+        self._rounds = Rounds(fleet.link, fleet.crawl, fleet.lease_ms)
         self._taken: list[int] = []  # since the last report
         self._left: list[int] = []
         self._incarnation = ""
@@ -74,6 +84,7 @@ class Fleet:
         """Join; the store's time when ``time.monotonic()`` was 0. Raises OperatorError: the name is taken. Blocking."""
         base = self.store.store
         before, self._incarnation = self._incarnations(), uuid.uuid4().hex
+        self.running_seconds = self.fleet.running_seconds()
         # Before Redis knows of it: killed in between, the next start must not find its name taken by itself.
         self._remember([self._incarnation, *before])
         try:
@@ -87,6 +98,18 @@ class Fleet:
         epoch = self.fleet.epoch()
         self.held.doubt_seconds = max(LEAST_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
         return epoch.seconds
+
+    def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
+        """Take part in what the workers do together; see ``Rounds.begin``. Blocking; raises OperatorError."""
+        try:
+            return self._rounds.begin(wanted, now, before)
+        except OperatorError:
+            self.close()
+            raise
+
+    def revisits(self, current: Round, policy: RevisitPolicy) -> RevisitRound:
+        """The worker's part in a recrawl; the budget of ``policy`` does not count, that of the round does."""
+        return RevisitRound(self._rounds, current, self.store, self.held, policy)
 
     def _incarnations(self) -> list[str]:
         """The incarnations of this worker that Redis may know, the latest first."""
@@ -110,12 +133,23 @@ class Fleet:
             self._renewed_at = now
             self.held.renewed(now + self._lease_seconds)
         moved = self._busy or self.exchange.moved or self.held.sent
-        quiet = idle and not (moved or self.exchange.outbox or self.held.leaving or not self.store.outbox.empty)
+        quiet = idle and not (moved or not self.exchange.empty or self.held.leaving or not self.store.outbox.empty)
         if quiet or now - self._reported_at >= self._lease_seconds / _REPORT_SHARE:
             self._reported_at = now
             status = await self._report(quiet)
             await self._balance(frontier, status)
         await self._let_go(frontier, learned)
+
+    async def share(self, claims: Sequence[Claim]) -> list[Share]:
+        """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
+        return await asyncio.to_thread(self._share, claims)
+
+    def _share(self, claims: Sequence[Claim]) -> list[Share]:
+        kinds = frozenset(claim.kind for claim in claims)
+        if kinds != self._kinds:
+            self._shares.begin(kinds)
+            self._kinds = kinds
+        return self._shares.exchange(self._incarnation, claims)
 
     async def _report(self, quiet: bool) -> FleetStatus:
         self._activity += not quiet

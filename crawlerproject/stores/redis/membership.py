@@ -63,6 +63,11 @@ class RedisFleet:
             )
         return reply
 
+    def running_seconds(self) -> float:
+        """For how long the crawl's workers have been at work; they begin anew when none is."""
+        seconds: float = int(self.link.call(scripts.BEGAN, [self._keys.seen, self._keys.facts], self.lease_ms)) / 1000
+        return seconds
+
     def epoch(self) -> Epoch:
         """The store's clock, by the quickest of some answers."""
         return min((self._asked_epoch() for _ in range(_CLOCK_TRIES)), key=lambda found: found.doubt_seconds)
@@ -81,7 +86,7 @@ class RedisFleet:
         keys = self._keys
         answer = self.link.call(
             scripts.REPORT,
-            [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners, keys.done],
+            [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners, keys.done, keys.round],
             self.worker,
             incarnation,
             ",".join(earlier),
@@ -110,12 +115,13 @@ class RedisFleet:
 
     def finish(self) -> None:
         """Tell everybody that nothing is left to do."""
-        self.link.call("SET", [self._keys.done], "1")
+        self.link.call(scripts.FINISH, [self._keys.done, self._keys.round])
 
     def leave(self) -> None:
         """Go in good order: nothing is held any more."""
         keys = self._keys
-        self.link.call(scripts.LEAVE, [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners], self.worker)
+        own = [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners, keys.round]
+        self.link.call(scripts.LEAVE, own, self.worker)
 
     # --- IP addresses ---------------------------------------------------------------------------
 

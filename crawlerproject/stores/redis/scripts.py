@@ -86,7 +86,7 @@ return 1
 """
 )
 
-# KEYS seen, lives, quiet, activity, info, owners, done
+# KEYS seen, lives, quiet, activity, info, owners, done, round
 # ARGV worker, incarnation, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
 # taken (comma), left
 # -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, rank, done
@@ -107,6 +107,8 @@ if known ~= ARGV[2] then
   for i = 1, #owners, 2 do
     if owners[i + 1] == me then redis.call('HDEL', KEYS[6], owners[i]) end
   end
+else
+  redis.call('HSET', KEYS[8], 'touched', now)
 end
 redis.call('ZADD', KEYS[1], now, me)
 redis.call('HSET', KEYS[3], me, ARGV[5])
@@ -137,16 +139,48 @@ return {now, 1, #alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7])}
 """
 )
 
-# KEYS seen, quiet, activity, info, owners; ARGV worker: it leaves in good order.
+# KEYS seen, quiet, activity, info, owners, round; ARGV worker: it leaves in good order.
 LEAVE = script(
     """
 redis.call('ZREM', KEYS[1], ARGV[1])
+if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('HDEL', KEYS[6], 'touched') end
 for n = 2, 4 do redis.call('HDEL', KEYS[n], ARGV[1]) end
 local owners = redis.call('HGETALL', KEYS[5])
 for i = 1, #owners, 2 do
   if owners[i + 1] == ARGV[1] then redis.call('HDEL', KEYS[5], owners[i]) end
 end
 return 1
+"""
+)
+
+# KEYS done, round: nothing is left to do.
+FINISH = script(
+    """
+redis.call('SET', KEYS[1], '1')
+redis.call('HSET', KEYS[2], 'ended', '1')
+return 1
+"""
+)
+
+# A start: part of what the others at work do, or a round of its own when none is at work or all is done.
+# KEYS round, scores, chosen; ARGV recrawl ('1' or '0'), lease ms, run, its own round until now, epoch seconds, budget
+# -> number, epoch seconds, budget | 0: those at work do not do the same
+BEGIN_ROUND = script(
+    _NOW
+    + """
+local r = redis.call('HMGET', KEYS[1], 'number', 'recrawl', 'run', 'ended', 'touched', 'at', 'budget')
+local live = r[4] ~= '1' and r[5] and tonumber(r[5]) > now - tonumber(ARGV[2])
+local same = r[1] and r[2] == ARGV[1]
+if live and r[1] and not same then return {0} end
+if same and (live or r[1] == ARGV[4] or (ARGV[3] ~= '' and r[3] == ARGV[3])) then
+  redis.call('HSET', KEYS[1], 'touched', now, 'ended', '0')
+  return {tonumber(r[1]), r[6], r[7]}
+end
+redis.call('DEL', KEYS[2], KEYS[3])
+local number = redis.call('HINCRBY', KEYS[1], 'number', 1)
+redis.call('HSET', KEYS[1], 'recrawl', ARGV[1], 'run', ARGV[3], 'ended', '0', 'touched', now, 'at', ARGV[5],
+  'budget', ARGV[6])
+return {number, ARGV[5], ARGV[6]}
 """
 )
 
@@ -206,5 +240,82 @@ ROWS_OF_TEXTS = script(
 local found = {}
 for h, key in ipairs(KEYS) do found[h] = redis.call('HGET', key, ARGV[h]) end
 return found
+"""
+)
+
+# A worker's part of a sum that the crawl may spend; the words are those of rules/shares.py, and so is the rule.
+# KEYS granted, committed, hungry, lives, seen; ARGV worker, incarnation, lease ms, most, committed, used, wants, gives,
+# least, largest
+# -> granted, committed by all, whether another is hungry, then names of dead workers that have what is wanted in vain
+SHARE = script(
+    _NOW
+    + """
+local me = ARGV[1]
+local most, committed, used = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if redis.call('HGET', KEYS[4], me) ~= ARGV[2] then return {0, 0, 0} end
+local mine = math.max(used, tonumber(redis.call('HGET', KEYS[1], me) or '0'))
+if ARGV[8] == '1' then mine = used end
+local all, others, dead = redis.call('HGETALL', KEYS[1]), 0, {}
+local alive, workers = {}, redis.call('ZRANGEBYSCORE', KEYS[5], now - tonumber(ARGV[3]), '+inf')
+for _, name in ipairs(workers) do alive[name] = true end
+for i = 1, #all, 2 do
+  if all[i] ~= me then
+    local has = tonumber(all[i + 1])
+    others = others + has
+    local spent = tonumber(redis.call('HGET', KEYS[2], all[i]) or '0')
+    if not alive[all[i]] and has > spent then dead[#dead + 1] = all[i] end
+  end
+end
+local left = most - others - mine
+if ARGV[7] == '1' and left > 0 then
+  local part = math.max(tonumber(ARGV[9]), math.floor(left / (2 * math.max(1, #workers))))
+  mine = mine + math.min(left, tonumber(ARGV[10]), part)
+end
+redis.call('HSET', KEYS[1], me, mine)
+redis.call('HSET', KEYS[2], me, committed)
+local vain = ARGV[7] == '1' and left <= 0
+if vain then redis.call('HSET', KEYS[3], me, '1') else redis.call('HDEL', KEYS[3], me) end
+local sum, hungry = 0, 0
+for _, value in ipairs(redis.call('HVALS', KEYS[2])) do sum = sum + tonumber(value) end
+for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do if name ~= me and alive[name] then hungry = 1 end end
+local found = {mine, sum, hungry}
+if vain then for _, name in ipairs(dead) do found[#found + 1] = name end end
+return found
+"""
+)
+
+# From here on what a worker of this incarnation writes is refused. KEYS its state; ARGV incarnation, field of a fact.
+# -> the fact or '' ; nil when it has another incarnation by now
+END_LIFE = script(
+    """
+local life = redis.call('HGET', KEYS[1], 'life') or ''
+if life ~= ARGV[1] and life ~= '' then return false end
+if life ~= '' then redis.call('HSET', KEYS[1], 'life', '') end
+return redis.call('HGET', KEYS[1], ARGV[2]) or ''
+"""
+)
+
+# KEYS granted, committed, hungry, lives; ARGV worker, incarnation that was ended, how much it has spent
+TAKE_BACK = script(
+    """
+if (redis.call('HGET', KEYS[4], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
+redis.call('HDEL', KEYS[3], ARGV[1])
+return 1
+"""
+)
+
+# When the crawl's workers began: none was at work before. KEYS seen, facts; ARGV lease ms. -> ms since then
+BEGAN = script(
+    _NOW
+    + """
+local alive = redis.call('ZCOUNT', KEYS[1], now - tonumber(ARGV[1]), '+inf')
+local began = tonumber(redis.call('HGET', KEYS[2], 'began'))
+if not began or alive == 0 then
+  began = now
+  redis.call('HSET', KEYS[2], 'began', now)
+end
+return now - began
 """
 )
