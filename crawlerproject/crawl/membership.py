@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.config.fleet import answer_seconds, shared
 from crawlerproject.crawl.start.bootstrap import revisit_policy
+from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.join import join
+from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
@@ -104,6 +107,10 @@ class Solo:
         """The workbench has the clocks of all addresses."""
         return None
 
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend this process may."""
+        return None
+
     def texts(self, run: Run) -> TextQuestions | None:
         """The store has those of all hosts."""
         return None
@@ -124,9 +131,10 @@ class Member:
         self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
         self._revisits = revisits
+        self._sums: SharedSums | None = None
         exchange, held = fleet.exchange, fleet.held
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
-        self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
+        self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
@@ -147,6 +155,8 @@ class Member:
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
         await fleet.turn(frontier, learned, idle=idle() and not choosing)
+        if self._sums is not None:
+            await self._sums.turn(idle=idle() and not choosing)
         return True
 
     async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:
@@ -167,14 +177,21 @@ class Member:
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
+        rest_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
         return IpReservations(
             self._fleet,
             hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
-            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+            # Another worker's clock may be a little behind.
+            rest_seconds=rest_seconds and rest_seconds + LEAST_DOUBT_SECONDS,
             granted=ends.granted,
             refused=ends.refused,
             failed=lambda error: run.pause(str(error)),
         )
+
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend all workers share."""
+        self._sums = SharedSums(self._fleet.share, run.pause)
+        return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
         """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
@@ -195,6 +212,7 @@ def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: Wa
         return Solo(open_frontier(folder))
     fleet = join(settings, folder)
     run.follow(fleet.begin())
+    run.joined(fleet.running_seconds)
     current = fleet.begin_round(wanted, run.now(), run.round)
     run.round = current.number
     # The budget is the round's.
