@@ -121,7 +121,7 @@ def main(folder: Path) -> None:
 
 
 def judged(name: str, crawl: CrawlDir) -> str:
-    """What a worker has: rows, of them different ones, what was wanted of it, how often each, and messages that wait."""
+    """What a worker has: rows, different ones, what was wanted of it, how often each, messages that wait."""
     store = RocksStore(crawl / name / "frontier")
     urls = [row.url for row in store.head(HOST[name], 10**6)]
     counts = [int(count) for _, count in store.facts("count ")]
