@@ -53,6 +53,7 @@ class Ways:
         self._goes = goes
         self._departs = worker not in shift.after.workers
         self._targets: dict[Partitions, tuple[str, ...]] = {}
+        self._leaves: dict[Partitions, bool] = {}
 
     def targets(self, partitions: Partitions) -> tuple[str, ...]:
         """The workers into whose frontiers a row is put."""
@@ -76,6 +77,12 @@ class Ways:
 
     def leaves(self, partitions: Partitions) -> bool:
         """Whether a row has no place in this frontier any more. What is of no known host stays."""
+        found = self._leaves.get(partitions)
+        if found is None:
+            found = self._leaves[partitions] = self._found_to_leave(partitions)
+        return found
+
+    def _found_to_leave(self, partitions: Partitions) -> bool:
         if not partitions or self._goes is Goes.WITH_SENDER:
             return False
         after = self._shift.after
