@@ -163,13 +163,15 @@ def clear(worker: str, frontier: RawTables, journal: Journal, progress: Progress
         progress.advance(read)
 
 
-def count_due(frontier: RawTables) -> None:
+def count_due(frontier: RawTables, progress: Progress) -> None:
     """Sum up anew which hosts of a frontier are on disk; whether all with work are listed stays as it was said."""
     packed = frontier.get(FACTS, DUE_FACT.encode())
     if packed is None:
         return
     counts = Counts(whole=Counts.unpack(packed).whole)
-    for key, _ in frontier.rows(tables.DUE):
+    for read, (key, _) in enumerate(frontier.rows(tables.DUE), 1):
+        if not read % _ROWS_BETWEEN_LOOKS:
+            progress.advance(_ROWS_BETWEEN_LOOKS)
         place = due_of(key)
         if place.at != IN_MEMORY and (state := frontier.get(tables.HOSTS, place.host.encode())) is not None:
             counts.add(Host.unpack(place.host, state))

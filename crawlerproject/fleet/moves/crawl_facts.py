@@ -20,7 +20,7 @@ from crawlerproject.frontier.messages import Changed, Links, Message, RobotsGive
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.fleet_plan import FleetPlan
-from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import DUE_FACT
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
 from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
@@ -29,6 +29,7 @@ from crawlerproject.stores.rocks.tables import FORMAT_FACT
 
 LETTERS_PREFIX = f"{LETTERS_FACT}/"
 """Of the facts that hold messages; their numbers follow."""
+_BEHIND_ALL_NAMES = b"\xff"  # no byte of a name in UTF-8
 # Messages in one fact: each a few hundred bytes to some KB.
 _LETTERS_AT_A_TIME = 1000
 
@@ -111,12 +112,18 @@ Known = dict[str, dict[str, bytes]]
 
 def facts_of(frontier: RawTables) -> dict[str, bytes]:
     """Those of one frontier that are not of hosts."""
-    # One fact of each host is passed over without being looked at.
     found: dict[str, bytes] = {}
-    for key, value in frontier.rows(FACTS):
-        name = key.decode("utf-8", "surrogatepass")
-        if not host_of_fact(name):
-            found[name] = value
+    rows = frontier.iterator(FACTS)
+    rows.seek(b"")
+    while rows.valid():
+        name = rows.key().decode("utf-8", "surrogatepass")
+        kind = next((kind for kind in HostFact if name.startswith(kind)), None)
+        if kind is None:
+            found[name] = rows.value()
+            rows.next()
+        else:  # each host has one: all of them are passed over at once
+            rows.seek(kind.encode() + _BEHIND_ALL_NAMES)
+    frontier.require_end(rows)
     return found
 
 
@@ -136,8 +143,18 @@ def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]
                 facts[name] = rule.empty
         givers = [known[giver] for giver in givers_of(worker, shift) if giver in known]
         _clean(facts, givers or list(known.values()))
-        _whole(facts, givers)
+        if worker in redivided(shift):
+            _whole(facts, givers)
         yield worker, facts | letters[worker]
+
+
+def redivided(shift: Shift) -> set[str]:
+    """The workers of the new plan that have other partitions than before."""
+    before, after = shift.before, shift.after
+    kept = {
+        worker for worker in before.workers if worker in after.workers and before.held(worker) == after.held(worker)
+    }
+    return set(after.workers) - kept
 
 
 def givers_of(worker: str, shift: Shift) -> list[str]:
