@@ -170,6 +170,13 @@ class _Frontiers:
             found = self._open[worker] = RawTables(self.folder(worker).frontier, self._shares)
         return found
 
+    def sync_names(self, worker: str) -> None:
+        """Make a new frontier's folder survive a power loss, as its rows do."""
+        folder = self.folder(worker)
+        with storage_errors(folder):
+            sync_folder(folder)
+            sync_folder(self._crawl)
+
     def remove(self, worker: str) -> None:
         """One that holds nothing any more is none from now on; then its files go."""
         if (known := self._open.pop(worker, None)) is not None:
@@ -241,8 +248,9 @@ class _Move:
         for worker in givers[givers.index(begun.worker) if begun is not None else 0 :]:
             copying.copy(worker, self._frontiers.of(worker), begun)
             begun = None
-        for target in targets.values():
+        for worker, target in targets.items():
             target.sync()
+            self._frontiers.sync_names(worker)
 
     def _givers(self) -> list[str]:
         """The workers with partitions that others will hold, as far as they have frontiers."""
@@ -275,11 +283,12 @@ class _Move:
         for worker in self._shift.before.workers:
             if worker not in staying:
                 self._frontiers.remove(worker)
-        givers = self._givers()
+        givers, redivided = self._givers(), crawl_facts.redivided(self._shift)
         progress = Progress(self._say, "removed where they were", self._rows(givers))
         for worker in staying:
             frontier = self._frontiers.of(worker)
             if worker in givers:
                 clear(worker, frontier, self._journal, progress)
-            count_due(frontier)
+            if worker in redivided:
+                count_due(frontier, progress)
             frontier.sync()
