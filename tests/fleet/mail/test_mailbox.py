@@ -6,11 +6,11 @@ import asyncio
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.mail import frames, incoming, outgoing
 from crawlerproject.frontier.messages import Links, RobotsGiven, RobotsWanted, unpack
 from crawlerproject.runtime.unix_sockets import connected, listening
@@ -249,7 +249,37 @@ def test_what_does_not_speak_as_a_worker_is_cut_off(crawl: CrawlDir, caplog: pyt
     assert len([record for record in caplog.records if "begins anew" in record.message]) == len(STRANGERS)
 
 
-def test_an_error_of_ours_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_now_is_sent_later(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The own frontier is closed for want of room, or the receiver's."""
+
+    async def play() -> None:
+        one, two = started(crawl, "worker-1", "worker-2")
+        url = f"http://{hosts_of(PLAN, 'worker-2', 1)[0]}/"
+        tries = dict.fromkeys(("of", "read_up_to"), 0)
+
+        def full(name: str) -> Any:
+            def call(*_: object) -> None:
+                tries[name] += 1
+                raise StorageError("closed")
+
+            return call
+
+        await two.box.start()
+        await one.box.start()
+        one.find(url)
+        for worker, name in ((one, "of"), (two, "read_up_to")):
+            with monkeypatch.context() as patch:
+                patch.setattr(worker.store.messages, name, full(name))
+                await until([one, two], lambda name=name: tries[name] > 1)
+            assert two.knows([url]) == [False]
+        await until([one, two], lambda: idle([one, two]))
+        assert two.knows([url]) == [True]
+        await stop(one, two)
+
+    asyncio.run(play())
+
+
+def test_a_damaged_frontier_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sending has ended for it: the next commit says so."""
 
     async def play() -> None:
@@ -258,7 +288,7 @@ def test_an_error_of_ours_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest
         await one.box.start()
         monkeypatch.setattr(one.store.messages, "of", _damaged)
         one.find(f"http://{hosts_of(PLAN, 'worker-2', 1)[0]}/")
-        with pytest.raises(StorageError, match="damaged"):
+        with pytest.raises(FrontierDamaged, match="damaged"):
             await until([one], lambda: False)
         await stop(one, two)
 
@@ -266,7 +296,7 @@ def test_an_error_of_ours_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest
 
 
 def _damaged(*_: object) -> None:
-    raise StorageError("damaged")
+    raise FrontierDamaged("damaged")
 
 
 def test_without_a_place_for_the_socket_it_says_so(crawl: CrawlDir) -> None:
