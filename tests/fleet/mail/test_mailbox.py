@@ -268,9 +268,13 @@ def test_what_cannot_be_read_now_is_sent_later(crawl: CrawlDir, monkeypatch: pyt
         await one.box.start()
         one.find(url)
         for worker, name in ((one, "of"), (two, "read_up_to")):
+
+            def tried_twice(name: str = name) -> bool:
+                return tries[name] > 1
+
             with monkeypatch.context() as patch:
                 patch.setattr(worker.store.messages, name, full(name))
-                await until([one, two], lambda name=name: tries[name] > 1)
+                await until([one, two], tried_twice)
             assert two.knows([url]) == [False]
         await until([one, two], lambda: idle([one, two]))
         assert two.knows([url]) == [True]
