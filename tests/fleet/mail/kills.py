@@ -1,4 +1,6 @@
-"""Two workers in processes of their own, each with its RocksDB, killed again and again: ``python kills.py FOLDER``.
+"""Two workers in processes of their own, each with its RocksDB, killed again and again.
+
+    python -m tests.fleet.mail.kills FOLDER KILLS SEED
 
 Each finds links and redirected robots.txt files for the other's hosts. A link that is read twice is known the second
 time; of the others it is counted, with the commit, how often they are read. The last lines say what both have.
@@ -22,7 +24,6 @@ from tests.fleet.mail.workers import Worker, hosts_of, plan_of
 PLAN = plan_of("worker-1", "worker-2")
 HOST = {name: hosts_of(PLAN, name, 1)[0] for name in PLAN.workers}
 ROUNDS, LINKS = 150, 5
-KILLS = 12
 DONE = f"{ROUNDS} 1 {ROUNDS * LINKS}"
 """Causes, whether nothing is on its way, rows."""
 
@@ -101,12 +102,12 @@ class Process:
         self._says.close()
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, kills: int, seed: int) -> None:
     """Kill, start again, and judge."""
-    crawl, chance = CrawlDir(folder), random.Random(7)
+    crawl, chance = CrawlDir(folder), random.Random(seed)
     running = [Process(crawl, name) for name in HOST]
     try:
-        for _ in range(KILLS):
+        for _ in range(kills):
             chance.choice(running).listen(chance.randrange(20))
             one = chance.choice(running)
             one.listen(1)
@@ -129,4 +130,4 @@ def judged(name: str, crawl: CrawlDir) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -115,6 +115,15 @@ def _rows(store: RocksStore, prefix: bytes) -> Iterable[tuple[bytes, bytes]]:
     return [each for each in rows if each[0].startswith(prefix)]
 
 
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    """As one that could not be opened again for want of room: a StorageError, so that it is asked again later."""
+    store = RocksStore(tmp_path)
+    store.close()
+    for ask in (store.messages.boxes, store.messages.holds, lambda: store.messages.read_up_to(Box(1, bytes(16)))):
+        with pytest.raises(StorageError, match="closed"):
+            ask()
+
+
 def test_prefixes_are_of_one_partition() -> None:
     """Of one length, in the order of their numbers."""
     prefixes = [partition_prefix(MESSAGE_ROW, number) for number in (0, 1, 255, 256, 65_536)]
