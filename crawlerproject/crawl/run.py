@@ -34,8 +34,10 @@ class Run:
         self.paused = ""  # why nothing is leased; "" while the crawl runs
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
+        self.ending = False  # what is on its way has ended, and the last figures are made
         self.closed = False
         self.round = 0  # of the fleet, that this process takes part in
+        self._head_start_seconds: float | None = None
         self._started = time.monotonic()
         self.now = clock or CRAWL.now
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
@@ -46,8 +48,13 @@ class Run:
 
     @property
     def running_seconds(self) -> float:
-        """Since this start."""
-        return time.monotonic() - self._started
+        """Since this start; in a fleet since the first of its workers began."""
+        return time.monotonic() - self._started + (self._head_start_seconds or 0.0)
+
+    def joined(self, seconds: float) -> None:
+        """The fleet had run for so long when this process joined it for the first time."""
+        if self._head_start_seconds is None:
+            self._head_start_seconds = seconds
 
     @property
     def halted(self) -> str:

@@ -8,6 +8,7 @@ import random
 import socket
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -20,12 +21,14 @@ from crawlerproject.fleet.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
+from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.rounds import Round, Rounds, Wanted
+from crawlerproject.stores.redis.shares import RedisShares
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +72,9 @@ class Fleet:
         self.workers = 1
         self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for ``scrapy status``
         self.paused = ""  # why nothing is asked, for the same
+        self.running_seconds = 0.0  # of the fleet, when this worker joined
+        self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
+        self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
         self._identity_file = identity_file
         self._most_apart_seconds = most_apart_seconds
         self._clock = StoreClock(
@@ -93,6 +99,7 @@ class Fleet:
         """Join; the store's time when ``time.monotonic()`` was 0. Raises OperatorError: the name is taken. Blocking."""
         base = self.store.store
         before, self._incarnation = self._incarnations(), uuid.uuid4().hex
+        self.running_seconds = self.fleet.running_seconds()
         # Before Redis knows of it: killed in between, the next start must not find its name taken by itself.
         self._remember([self._incarnation, *before])
         try:
@@ -151,6 +158,17 @@ class Fleet:
             status = await self._report(quiet)
             await self._balance(frontier, status)
         await self._let_go(frontier, learned)
+
+    async def share(self, claims: Sequence[Claim]) -> list[Share]:
+        """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
+        return await asyncio.to_thread(self._share, claims)
+
+    def _share(self, claims: Sequence[Claim]) -> list[Share]:
+        kinds = frozenset(claim.kind for claim in claims)
+        if kinds != self._kinds:
+            self._shares.begin(kinds)
+            self._kinds = kinds
+        return self._shares.exchange(self._incarnation, claims)
 
     async def _report(self, quiet: bool) -> FleetStatus:
         self._activity += not quiet
