@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
@@ -168,7 +169,10 @@ class Member:
         most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES")
         if not most:
             return None
-        return TextQuestions(RedisTexts(base.link, base.crawl, most), MAX_BITS, run.stats.inc_value)
+        texts = RedisTexts(base.link, base.crawl, most)
+        return TextQuestions(
+            self.store, lambda *asked: asyncio.to_thread(texts.exchange, *asked), MAX_BITS, run.stats.inc_value
+        )
 
 
 Membership = Solo | Member

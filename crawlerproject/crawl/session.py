@@ -66,8 +66,6 @@ class Session:
     def close(self, now: float) -> None:
         """Make the last commit and close everything under its final name. StorageError: ``abandon`` it."""
         self.write_again(now)
-        if self.learned.duplicates.others is not None:
-            self.learned.duplicates.others.finish()
         self.commits.whole()
         self.archive.close()
         self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))

@@ -61,6 +61,7 @@ class CrawlDir(PosixPath):
     last_hour = _Part("last-hour.json")
     crawl_file = _Part("crawl.toml")
     fleet_plan = _Part("fleet.json")  # of several workers on this machine: which of them holds what
+    texts = _Part("texts")  # RocksDB, of several workers on this machine: what all of them know of archived texts
     worker = _Part("worker.json")  # in a worker's folder: its name, its crawl, its incarnations
     control = _Part("control")  # pauses and seeds, from outside
     poison = _Part("poison.json")
