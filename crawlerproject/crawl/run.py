@@ -36,6 +36,7 @@ class Run:
         self.pauses = Pauses()  # the operator's
         self.closed = False
         self._head_start_seconds: float | None = None
+        self.round = 0  # of the fleet, that this process takes part in
         self._started = time.monotonic()
         self._epoch = steady() - self._started
         self.now = clock or self._now
