@@ -14,9 +14,13 @@ from crawlerproject.fleet.join import join
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.hubs import HUBS_FACT
+from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
+from crawlerproject.frontier.messages import HubMessage, unpack
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.rounds import A_CRAWL, Wanted
 from crawlerproject.stores.redis.texts import RedisTexts
@@ -39,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 Store = BufferedStore | RocksStore
 
+# Messages about hubs that are read before one commit.
+_HUB_MESSAGES = 50
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
 
@@ -106,6 +112,10 @@ class Solo:
         """The workbench has the clocks of all addresses."""
         return None
 
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """How to write to the worker that hubs reach; None: they reach this process."""
+        return None
+
     def sums(self, run: Run) -> SharedSums | None:
         """What the crawl may spend this process may."""
         return None
@@ -132,8 +142,10 @@ class Member:
         self._sums: SharedSums | None = None
         self._revisits = revisits
         exchange, held = fleet.exchange, fleet.held
-        self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
+        self.deliver, self.deliver_now = exchange.deliver, exchange.deliver_now
         self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
+        self._listens = False  # hubs reach this worker
+        self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
@@ -146,6 +158,27 @@ class Member:
         self._fleet.exchange.changed.extend(pages)
         return 0
 
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
+        await self._fleet.exchange.read(frontier, clock)
+        if self._listens and not self._heard:
+            messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
+            for message in messages:
+                frontier.read(unpack(message), clock())
+            self._heard = len(messages)
+
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """As for ``Solo``. Blocking; StorageError."""
+        fleet = self._fleet.fleet
+        listener, before = fleet.listener()
+        self._listens = listener == fleet.worker
+        if not self._listens:
+            logger.info("Hubs push to the worker %s, which does what they say for all workers.", listener)
+            return self._fleet.held.write_to_listener
+        if before and before != fleet.worker:
+            self.store.apply(Changes(facts=fleet.facts_of(before, [WEBSUB_FACT, HUBS_FACT])))
+        return None
+
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
@@ -156,6 +189,9 @@ class Member:
         await fleet.turn(frontier, learned, idle=idle() and not choosing)
         if self._sums is not None:
             await self._sums.turn(idle=idle() and not choosing)
+        if self._heard:
+            await asyncio.to_thread(fleet.fleet.listener_read, self._heard)
+            self._heard = 0
         return True
 
     async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:

@@ -112,6 +112,7 @@ RULES = {
     "options of the seeds": Rule(Goes.ALL, _named),
     "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
+    "texts": Rule(Goes.ONE, _items),  # fleet/text_questions.py
     "websub": Rule(Goes.ONE, _subscriptions),  # frontier/learned/subscriptions.py
     "websub-hubs": Rule(Goes.ONE, _named),  # frontier/learned/hubs.py
     LETTERS_FACT: Rule(Goes.OWN),  # ``letters``
