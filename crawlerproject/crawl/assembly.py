@@ -60,23 +60,23 @@ logger = logging.getLogger(__name__)
 
 
 def archive_of(
-    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
+    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], member: Membership
 ) -> Archive:
-    """The archive, cut back to the last commit; what had to be repaired is logged, and queued again when ``alone``."""
+    """The archive, cut back to the last commit; what had to be repaired is logged, of an own frontier queued again."""
     archive = Archive(
         folder,
         unpack_open(store.fact(ARCHIVE_FACT)),
         WarcSeries(
             prefix=settings["WARC_PREFIX"],
             # Workers on one machine have names of their own, so that their files can be put into one folder.
-            host_name=socket.gethostname() if alone else worker_name(settings),
+            host_name=socket.gethostname() if member.all_hosts else worker_name(settings),
             max_bytes=settings.getint("WARC_MAX_BYTES"),
             description=_description(settings, folder.resolve().name),
         ),
         keep_days=settings.getint("LOG_KEEP_DAYS"),
         clock=clock,
-        # In a fleet the pages may be another worker's: what is lost is reported, and not queued again.
-        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if alone else None,
+        # In Redis the pages may be another worker's: what is lost is reported, and not queued again.
+        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if member.own_frontier else None,
     )
     for message in archive.messages:
         logger.warning(message)

@@ -54,6 +54,11 @@ class Run:
         """Since this start; in a fleet since the first of its workers began."""
         return time.monotonic() - self._started + (self._head_start_seconds or 0.0)
 
+    @property
+    def has_joined(self) -> bool:
+        """Whether it is known how long the fleet had run."""
+        return self._head_start_seconds is not None
+
     def joined(self, seconds: float) -> None:
         """The fleet had run for so long when this process joined it for the first time."""
         if self._head_start_seconds is None:

@@ -90,7 +90,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     """All parts around a store that is open, those in ``folder`` recovered. Raises OperatorError."""
     store = member.store
     clean = store.fact(CLEAN_FACT)
-    archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
+    archive = parts.archive_of(settings, folder, store, run.now, member)
     totals = TotalsBook(store, run.tallies, run.now())
     resumed = resume(folder, store, spider, continued=clean is not None)
     limits = CrawlLimits(limits_of(resumed.arguments.limits), totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT"))

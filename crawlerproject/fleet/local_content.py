@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.share_table import ShareTable
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.readable import counted
@@ -45,7 +46,7 @@ class LocalContent:
         self._folders = {name: CrawlDir(folder / name) for name in workers}
         self._clock, self._began = clock, clock()
         self._texts = RocksTexts(folder.texts)
-        self._take_up(str(folder.fleet_plan.stat().st_mtime_ns).encode())
+        self._take_up(_stamp(folder))
         by_worker = {name: self._spent(name) for name in workers}
         kinds = {kind: {name: amounts[kind] for name, amounts in by_worker.items()} for kind in SUM_FACTS}
         self._shares = ShareTable(kinds, len(workers))
@@ -57,7 +58,12 @@ class LocalContent:
 
     def ended(self, worker: str) -> None:
         """The worker's process has ended and is not started again."""
-        self._shares.ended(worker, self._spent(worker))
+        if not self._shares.claimed:
+            return
+        try:
+            self._shares.ended(worker, self._spent(worker))
+        except (OperatorError, StorageError) as error:
+            logger.warning("What %s has left of the crawl's sums is not spent in this run: %s", worker, error)
 
     def close(self) -> None:
         """Let the folder go."""
@@ -85,6 +91,12 @@ class LocalContent:
 
     def _answer_shares(self, worker: str, *claims: list[Any]) -> list[list[Any]]:
         return [list(self._shares.exchange(worker, Claim(*claim))) for claim in claims]
+
+
+def _stamp(folder: CrawlDir) -> bytes:
+    """Changes whenever the hosts are divided anew."""
+    plan = folder.fleet_plan
+    return str(plan.stat().st_mtime_ns if plan.exists() else 0).encode()
 
 
 async def ask_texts(link: Link, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:

@@ -16,9 +16,11 @@ class ShareTable:
         self._committed = {kind: dict(by) for kind, by in spent.items()}
         self._hungry: dict[str, set[str]] = {}
         self._workers = workers
+        self.claimed = False  # anything, by any worker
 
     def exchange(self, worker: str, claim: Claim) -> Share:
         """Take what a worker says of one sum, and grant it some."""
+        self.claimed = True
         granted, committed = (each.setdefault(claim.kind, {}) for each in (self._granted, self._committed))
         hungry = self._hungry.setdefault(claim.kind, set())
         mine = claim.used if claim.gives else max(claim.used, granted.get(worker, 0))

@@ -85,7 +85,7 @@ RULES = {
     **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
-    "texts": Rule(Goes.ONE, _items),  # fleet/text_questions.py
+    "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local_content.py)
     "websub": Rule(Goes.ONE, _subscriptions),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(Goes.ONE, COMBINED[HUBS_FACT]),
     LETTERS_FACT: Rule(Goes.OWN),  # ``letters``

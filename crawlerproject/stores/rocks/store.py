@@ -118,6 +118,12 @@ class RocksStore(RocksReader):
                 raise StorageError(f"the frontier cannot be made durable: {error}") from error
             self.messages.durable = applied
 
+    def mend(self) -> None:
+        """Take changes again after a failed write, or a failed sync. Raises StorageError: there still is no room."""
+        if self._failed:
+            self._require_room()
+            self._open_again()
+
     def close(self) -> None:
         """Let go of the folder; harmless when done twice."""
         with self._gate:
