@@ -401,7 +401,8 @@ class Local:
 
     def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
         """As for ``Solo`` of its own pages; of others their workers hear with the next commit."""
-        hosts, own = self._mailbox.hosts, list[tuple[Address, float]]()
+        hosts = self._mailbox.hosts
+        own: list[tuple[Address, float]] = []
         others: defaultdict[str, list[tuple[Address, float]]] = defaultdict(list)
         for page in pages:
             host = page[0].host
