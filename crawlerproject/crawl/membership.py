@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from crawlerproject.config.fleet import answer_seconds, local, shared, worker_name
 from crawlerproject.crawl.start.bootstrap import revisit_policy
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, in_redis, of_supervisor
 from crawlerproject.fleet.join import join
 from crawlerproject.fleet.local_content import RUNNING, ask_shares, ask_texts
@@ -32,6 +33,7 @@ from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.hubs import HUBS_FACT
 from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
@@ -180,7 +182,7 @@ class Member:
         self._revisits = revisits
         exchange, held = fleet.exchange, fleet.held
         self.deliver, self.deliver_now = exchange.deliver, exchange.deliver_now
-        self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
+        self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
         self._listens = False  # hubs reach this worker
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
@@ -259,7 +261,9 @@ class Member:
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
-        rest_seconds = settings.getfloat("PACE_IP_SECONDS")
+        stretched_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
+        # Another worker's clock may be a little behind.
+        rest_seconds = stretched_seconds and stretched_seconds + LEAST_DOUBT_SECONDS
         hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
         return IpReservations(
             in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),
