@@ -10,7 +10,7 @@ from crawlerproject.fleet.mail.frames import Post
 from crawlerproject.stores.protocols import Box, Messages
 
 WINDOW_BYTES = 1 << 20
-"""On their way to a worker, sent and not acknowledged, with the one that exceeds it: some 7,000 links, more than a
+"""On their way to a worker, sent and not acknowledged, with the one that exceeds it: some 8,000 links, more than a
 worker takes in between two of its commits."""
 SLICE_BYTES = 64 << 10
 """Read from the store in one turn of the loop: below a millisecond."""
