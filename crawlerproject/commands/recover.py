@@ -48,8 +48,8 @@ class Command(OperatorCommand):
         "verify finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages "
         "over which the process died another chance, and nothing else. Of several workers on one machine all folders "
         "are mended; a frontier of theirs is made again for one process, to be shared out by the next scrapy fleet. A "
-        "worker of a fleet in Redis that never comes back: scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: "
-        "scrapy recover crawls/web"
+        "worker of a fleet in Redis that never comes back: scrapy recover crawls/web/NAME -s STATE_URL=redis://…. "
+        "Example: scrapy recover crawls/web"
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
