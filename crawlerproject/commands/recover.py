@@ -46,8 +46,10 @@ class Command(OperatorCommand):
         "this: the next start of the crawl mends what it left. A frontier that is damaged or gone is made again "
         "from the WARC files and the request log, beside the old one, which is kept. Exit status 0 when scrapy "
         "verify finds nothing any more, 1 when something is left that cannot be mended. With --poison: give pages "
-        "over which the process died another chance, and nothing else. A worker that never comes back: "
-        "scrapy recover crawls/web/NAME -s STATE_URL=redis://…. Example: scrapy recover crawls/web"
+        "over which the process died another chance, and nothing else. Of several workers on one machine all folders "
+        "are mended; a frontier of theirs is made again for one process, to be shared out by the next scrapy fleet. A "
+        "worker of a fleet in Redis that never comes back: scrapy recover crawls/web/NAME -s STATE_URL=redis://…. "
+        "Example: scrapy recover crawls/web"
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
