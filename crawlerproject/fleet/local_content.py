@@ -24,7 +24,9 @@ from crawlerproject.stores.texts import NearText, Text
 logger = logging.getLogger(__name__)
 
 TEXTS = "texts"
-"""``[added, values]``, each added text as ``[value, key, url]``: for each value a list of ``[bits, key, url]``."""
+"""``[added, values]``, each added text as ``[value, key, url]``: for each value a list of ``[bits, key, url]``; None
+when the disk refuses.
+"""
 SHARES = "shares"
 """``[claim, …]`` (``Claim``): ``[share, …]`` (``Share``)."""
 RUNNING = "running"
@@ -45,6 +47,7 @@ class LocalContent:
         """No process writes the workers' frontiers yet. Raises OperatorError when one of them cannot be read."""
         self._folders = {name: CrawlDir(folder / name) for name in workers}
         self._clock, self._began = clock, clock()
+        self._silent = False  # the disk refuses, and that was said
         self._texts = RocksTexts(folder.texts)
         self._take_up(_stamp(folder))
         by_worker = {name: self._spent(name) for name in workers}
@@ -84,9 +87,16 @@ class LocalContent:
         with FrontierView(folder.frontier) as view:
             return {kind: spent(kind, view.fact(name)) for kind, name in SUM_FACTS.items()}
 
-    def _answer_texts(self, worker: str, added: list[list[Any]], values: list[int]) -> list[list[list[Any]]]:
+    def _answer_texts(self, worker: str, added: list[list[Any]], values: list[int]) -> list[list[list[Any]]] | None:
         texts = [Text(value, bytes.fromhex(key), url) for value, key, url in added]
-        answers = self._texts.exchange(texts, values, MAX_BITS)
+        try:
+            answers = self._texts.exchange(texts, values, MAX_BITS)
+        except StorageError as error:
+            if not self._silent:
+                logger.warning("Texts are not compared across hosts: %s", error)
+            self._silent = True
+            return None
+        self._silent = False
         return [[[near.bits, near.key.hex(), near.url] for near in some] for some in answers]
 
     def _answer_shares(self, worker: str, *claims: list[Any]) -> list[list[Any]]:
@@ -103,6 +113,8 @@ async def ask_texts(link: Link, added: Sequence[Text], values: Sequence[int], bi
     """As ``TextIndex.exchange``, of the supervisor's."""
     given = [[text.value, text.key.hex(), text.url] for text in added]
     answers = await link.ask(TEXTS, given, list(values))
+    if answers is None:
+        raise StorageError("the supervisor's disk refuses texts")
     return [
         [near for distance, key, url in some if (near := NearText(distance, bytes.fromhex(key), url)).bits <= bits]
         for some in answers

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
+from crawlerproject.errors import StorageError
 from crawlerproject.fleet.local_content import RUNNING, LocalContent, ask_shares, ask_texts
 from crawlerproject.fleet.share_table import ShareTable
 from crawlerproject.rules.shares import Claim
@@ -74,6 +75,26 @@ def test_texts_that_came_while_others_held_the_hosts(folder: CrawlDir) -> None:
     with closing(LocalContent(folder, _NAMES)) as content:
         found = asyncio.run(ask_texts(Link(content, "worker-1"), [], [0xF0F0], 3))
     assert found == [[NearText(0, b"3" * 24, "http://c/")]]
+
+
+def test_a_disk_that_refuses_texts_ends_no_worker(folder: CrawlDir, caplog: pytest.LogCaptureFixture) -> None:
+    """StorageError at the worker, which adds them again; said once."""
+    content = LocalContent(folder, _NAMES)
+    link, made = Link(content, "worker-1"), [Text(9, b"9" * 24, "http://d/")]
+    with pytest.MonkeyPatch.context() as patch:
+
+        def refuse(*asked: object) -> None:
+            raise StorageError("no room")
+
+        patch.setattr(content._texts, "exchange", refuse)
+        for _ in range(2):
+            with pytest.raises(StorageError):
+                asyncio.run(ask_texts(link, made, [9], 3))
+    assert asyncio.run(ask_texts(link, made, [9], 0)) == [[NearText(0, b"9" * 24, "http://d/")]]
+    content.close()
+    assert [record.message for record in caplog.records if "no room" in record.message] == [
+        "Texts are not compared across hosts: no room"
+    ]
 
 
 def test_sums_begin_at_what_is_committed(folder: CrawlDir) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -33,6 +34,7 @@ class RocksTexts:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
+        self._failed = False  # a write has, and RocksDB takes no other before it is opened again
         make_folder(self._folder)
         try:
             self._rows = Rdict(self._folder, database_options())
@@ -43,13 +45,15 @@ class RocksTexts:
     def exchange(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
         """Add texts, then for each value what is within ``bits`` of it, nearest first."""
         try:
+            if self._failed:
+                self._open_again()
             self._add(added)
             return [
                 sorted(NearText(near.bits, *_unpacked(near.key)) for near in self._index.near("", value, bits))
                 for value in values
             ]
         except Exception as error:  # rocksdict raises no narrower class
-            self._index.forget()
+            self._failed = True
             raise StorageError(f"{self._folder} cannot be used: {error}") from error
 
     def is_of(self, stamp: bytes) -> bool:
@@ -68,8 +72,17 @@ class RocksTexts:
         return count
 
     def close(self) -> None:
-        """Let the folder go."""
-        self._rows.close()
+        """Let the folder go; its lock falls with the last handle."""
+        rows = self.__dict__.pop("_rows", None)
+        if rows is not None:
+            rows.close()
+
+    def _open_again(self) -> None:
+        with suppress(Exception):  # closing repeats the error of the write
+            self.close()
+        self._rows = Rdict(self._folder, database_options())
+        self._index = RocksFingerprints(lambda: self._rows)
+        self._failed = False
 
     def _add(self, added: Sequence[Text]) -> None:
         batch = WriteBatch(raw_mode=True)

@@ -52,10 +52,20 @@ def test_they_are_made_again_from_the_frontiers(tmp_path: Path) -> None:
 
 
 def test_two_processes_cannot_have_them(tmp_path: Path) -> None:
-    """OperatorError at the start, StorageError afterwards."""
-    texts = RocksTexts(tmp_path / "texts")
-    with pytest.raises(OperatorError):
+    """OperatorError at the start."""
+    with closing(RocksTexts(tmp_path / "texts")), pytest.raises(OperatorError):
         RocksTexts(tmp_path / "texts")
-    texts.close()
+
+
+def test_after_an_error_they_are_opened_again(tmp_path: Path) -> None:
+    """StorageError, and what is added once more is there."""
+    one, two = (text(random.Random(seed).getrandbits(64), seed) for seed in (1, 2))
+    texts = RocksTexts(tmp_path / "texts")
+    texts.exchange([one], [], 3)
+    texts.close()  # as a database whose write has failed
     with pytest.raises(StorageError):
-        texts.exchange([text(random.Random(1).getrandbits(64))], [], 3)
+        texts.exchange([two], [], 3)
+    found = texts.exchange([two], [one.value, two.value], 3)
+    texts.close()
+
+    assert [near.url for some in found for near in some] == [one.url, two.url]
