@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.moves.journal import under_way
+from crawlerproject.fleet.moves.move import finish
+from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.inspection.verification import Verification
+from crawlerproject.inspection.verification import Findings, Verification
 from crawlerproject.reports.warc_check import is_ours
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
@@ -21,10 +25,11 @@ from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock
+from crawlerproject.stores.crawl_folders import folders_of, workers_of
+from crawlerproject.stores.fleet_plan import alone, read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
 from crawlerproject.stores.redis.worker_identity import fact_of_worker
-from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
@@ -58,40 +63,84 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Mend, say what was done, and look again."""
-        folder = folder_of(args, self.settings)
-        lock = take_lock(folder)
-        if opts.poison:
-            try:
+        folder, folders = self._folders(args)
+        with ExitStack() as locks:
+            for each in {folder, *folders}:
+                locks.callback(os.close, take_lock(each))
+            if opts.poison:
                 self._poison(folder)
-            finally:
-                os.close(lock)
-            return
-        try:
-            made = self._mended(folder, again=opts.frontier)
-            with Bytes("Verifying", _size(folder)) as progress:
-                found = Verification(folder, progress.advance).run()
-        finally:
-            os.close(lock)
+                return
+            adopt_recovered(folder)  # of a recovery that was ended at its end
+            damage = self._damages(folder, folders, again=opts.frontier)
+        with ExitStack() as locks:
+            locks.callback(os.close, take_lock(folder))
+            if not damage:
+                finish(folder, say)  # partitions that were on their way, while the locks of workers are free
+            for each in {*folders} - {folder}:
+                locks.callback(os.close, take_lock(each))
+            made = self._mended(folder, folders, damage)
+            found = self._verified(folder, folders)
         for problem in found.problems:
             say(f"Left as it is: {problem}", error=True)
         say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
         self.exitcode = 0 if made and not found.problems else 1
 
-    def _mended(self, folder: CrawlDir, *, again: bool) -> bool:
-        """Mend archive, index and frontier; False when the frontier cannot be made ``again``."""
-        put_in_place(folder)  # of a recovery that was ended at its end
-        damage = "" if _is_workers(folder) else self._damage(folder, again=again)
+    def _folders(self, args: list[str]) -> tuple[CrawlDir, list[CrawlDir]]:
+        """The crawl's folder, and all that have files of it. Raises OperatorError."""
+        given = CrawlDir(args[0]) if args else crawl_folder(self.settings)
+        whole = CrawlDir(given.parent)
+        if given.is_dir() and read_plan(whole) is not None and given in workers_of(whole):
+            raise OperatorError(
+                f"{given} has a part of the crawl in {whole}, whose hosts move between folders: scrapy recover {whole} "
+                "mends all of it."
+            )
+        if not _is_local_fleets(given):
+            return (folder := folder_of(args, self.settings)), [folder]
+        found = [folder for folder in folders_of(given) if folder.has_archive() or folder.has_frontier()]
+        if not any(folder.has_archive() for folder in found):
+            raise OperatorError(f"{given} holds no crawl: there is no WARC file in any of its folders.")
+        return given, found
+
+    def _damages(self, folder: CrawlDir, folders: list[CrawlDir], *, again: bool) -> str:
+        """What is wrong with a frontier of the crawl; "" when all are whole."""
+        if _is_workers(folder):
+            return ""
+        if folders == [folder] or again:
+            return self._damage(folder, again=again)
+        holders = (read_plan(folder) or alone(1)).folders(folder)
+        if under_way(folder):  # those that the plan does not name, too
+            holders = [each for each in folders if each.has_frontier()]
+        held = [each for each in holders if each.has_frontier() or each.has_archive()]
+        return next(filter(None, (self._damage(each, again=False) for each in held)), "")
+
+    def _mended(self, folder: CrawlDir, folders: list[CrawlDir], damage: str) -> bool:
+        """Mend archive, index and frontier; False when the frontier cannot be made again."""
         if damage:
             say(f"{damage}: it is made again from the archive")
-        self._cut_out(folder, known=not damage)
-        if not damage:
-            self._open_file(folder)
-            self._index(folder)
-            self._frontier(folder)
-            return True
-        self._close_all(folder)
-        self._index(folder)
-        return self._rebuilt(folder)
+        for each in folders:
+            self._cut_out(each, known=not damage)
+            if damage:
+                self._close_all(each)
+            else:
+                self._open_file(each)
+            self._index(each)
+        if damage:
+            return self._rebuilt(folder, folders)
+        self._frontier(folders)
+        return True
+
+    def _verified(self, folder: CrawlDir, folders: list[CrawlDir]) -> Findings:
+        """Look again."""
+        found = Findings()
+        with Bytes("Verifying", sum(map(_size, folders))) as progress:
+            if folders == [folder]:
+                return Verification(folder, progress.advance).run()
+            for each in folders:
+                part = Verification(each, progress.advance).run_files()
+                found.problems += [f"{each.name}: {problem}" for problem in part.problems]
+                found.captures += part.captures
+                found.files += part.files
+        return found
 
     def _damage(self, folder: CrawlDir, *, again: bool) -> str:
         if again:
@@ -109,20 +158,22 @@ class Command(OperatorCommand):
         for message in recover(folder.warc, None, CdxjFiles(folder.index, parquet_of(folder))).messages:
             say(message)
 
-    def _rebuilt(self, folder: CrawlDir) -> bool:
+    def _rebuilt(self, folder: CrawlDir, folders: list[CrawlDir]) -> bool:
         from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending
 
         try:
-            with Bytes("Making the frontier", _size(folder)) as progress:
-                made = rebuild(self.settings, folder, progress.advance)
+            with Bytes("Making the frontier", sum(map(_size, folders))) as progress:
+                made = rebuild(self.settings, folder, folders, progress.advance)
         except OperatorError as error:
             say(str(error), error=True)
             return False
         say(f"The new frontier knows {made.pages:,} pages; {made.waiting:,} URLs of {made.hosts:,} hosts wait")
+        if folders != [folder]:
+            say("One process has all of it now; the next scrapy fleet shares it out again")
         for what in made.missing:
             say(f"Not restored: {what}")
-        if made.kept is not None:
-            say(f"The old frontier is kept in {made.kept}")
+        for kept in made.kept:
+            say(f"The old frontier is kept in {kept}")
         return True
 
     def _poison(self, folder: CrawlDir) -> None:
@@ -131,12 +182,15 @@ class Command(OperatorCommand):
                 "The pages of a fleet are in Redis: copy the crawl to a folder with scrapy state copy, and give that."
             )
         count = 0
-        if folder.has_frontier():
-            with closing(RocksStore(folder.frontier)) as store:
-                count = LostPages(store, folder.log, time.time(), count_rows).poisoned()
-                store.sync()
-            if poison_of(folder):
-                write_poison(folder.poison, {})
+        plan = read_plan(folder)
+        for each in [folder] if plan is None else plan.folders(folder):
+            if each.has_frontier():
+                with closing(RocksStore(each.frontier)) as store:
+                    count += LostPages(store, each.log, time.time(), count_rows).poisoned()
+                    store.sync()
+        for each in {folder, *folders_of(folder)}:
+            if poison_of(each):
+                write_poison(each.poison, {})
         say(f"{count:,} pages that were set aside as poison wait in the frontier again")
 
     def _cut_out(self, folder: CrawlDir, *, known: bool) -> None:
@@ -191,23 +245,34 @@ class Command(OperatorCommand):
                 index.rebuild(warc, progress.advance)
         index.catch_up(folder.warc)
 
-    def _frontier(self, folder: CrawlDir) -> None:
-        """Queue the pages that the frontier takes for archived and that are not."""
-        if not folder.has_frontier():
+    def _frontier(self, folders: list[CrawlDir]) -> None:
+        """Queue the pages that a frontier takes for archived and that are archived nowhere."""
+        if not any(folder.has_frontier() for folder in folders):
             return
-        with Bytes("Comparing", _size(folder)) as progress:
-            look = Verification(folder, progress.advance)
-            look.run()
+        with Bytes("Comparing", sum(map(_size, folders))) as progress:
+            looks = [Verification(folder, progress.advance) for folder in folders]
+            for look in looks:
+                look.run()
+        count = sum(self._fetched_again(look, looks) for look in looks if look.folder.has_frontier())
+        if count:
+            say(f"{count:,} pages whose captures are gone wait in the frontier again")
+
+    def _fetched_again(self, look: Verification, looks: list[Verification]) -> int:
+        folder, gone = look.folder, look.lost
+        others = [other for other in looks if other is not look]
+        for other in others:
+            gone = other.captured.missing(gone)
         with closing(RocksStore(folder.frontier)) as store:
             committed = unpack_open(store.fact(ARCHIVE_FACT))
             # A mended file is closed, and its committed length means nothing any more.
             closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
             facts = [(ARCHIVE_FACT, b"")] if closed else []
-            lost = [LostCapture(record.url, record.digest) for record in look.lost]
-            count = LostPages(store, folder.log, time.time(), count_rows).fetch_again(lost, facts)
+            lost = [LostCapture(record.url, record.digest) for record in gone]
+            logs = [other.folder.log for other in others]
+            pages = LostPages(store, folder.log, time.time(), count_rows, other_logs=logs)
+            count = pages.fetch_again(lost, facts)
             store.sync()
-        if count:
-            say(f"{count:,} pages whose captures are gone wait in the frontier again")
+            return count
 
 
 def _files(folder: CrawlDir) -> list[Path]:
@@ -221,6 +286,11 @@ def _size(folder: CrawlDir) -> int:
 
 def _frontier_size(folder: CrawlDir) -> int:
     return sum(path.stat().st_size for path in folder.frontier.glob("*.sst"))
+
+
+def _is_local_fleets(folder: CrawlDir) -> bool:
+    """Whether several workers on this machine have or had hosts of the crawl."""
+    return folder.is_dir() and (read_plan(folder) is not None or under_way(folder))
 
 
 def _is_workers(folder: CrawlDir) -> bool:

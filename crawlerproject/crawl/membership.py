@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 from crawlerproject.config.fleet import answer_seconds, local, shared, worker_name
 from crawlerproject.crawl.start.bootstrap import revisit_policy
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, in_redis, of_supervisor
 from crawlerproject.fleet.join import join
 from crawlerproject.fleet.local_counts import Counts
@@ -29,6 +30,7 @@ from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.messages import Changed
 from crawlerproject.frontier.ownership import HostOwnership, unsure_until
@@ -169,7 +171,7 @@ class Member:
         self._sums: SharedSums | None = None
         exchange, held = fleet.exchange, fleet.held
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
-        self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
+        self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def mend(self) -> None:
@@ -222,7 +224,9 @@ class Member:
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
-        rest_seconds = settings.getfloat("PACE_IP_SECONDS")
+        rest_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
+        if rest_seconds:  # another worker's clock may be a little behind
+            rest_seconds += LEAST_DOUBT_SECONDS
         hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
         return IpReservations(
             in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),

@@ -104,6 +104,17 @@ class Verification:
         self._left_over(closed)
         return self.found
 
+    def run_files(self) -> Findings:
+        """Check all but the frontier: of a part of a crawl, whose pages may be archived in another."""
+        closed = sorted(self.folder.warc.glob(f"*{WARC_SUFFIX}"))
+        committed = None
+        if self.folder.has_frontier():
+            with FrontierView(self.folder.frontier) as view:
+                committed = unpack_open(view.fact(ARCHIVE_FACT))
+        self._files(closed, committed, None)
+        self._left_over(closed)
+        return self.found
+
     def _files(self, closed: list[Path], committed: OpenFile | None, view: FrontierView | None) -> None:
         for path in closed:
             self._closed(path, committed, view)

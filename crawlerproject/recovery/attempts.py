@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -36,10 +37,15 @@ _FIELD = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
 class Capture:
     """An archived answer, or what a browser made of one."""
 
-    filename: str
+    path: Path
     number: int  # of the file, in the order of writing
     member: Member  # response, revisit or conversion
     notes: dict[str, str] = field(default_factory=dict)  # of its metadata record, the last of each name
+
+    @property
+    def filename(self) -> str:
+        """Of the WARC."""
+        return self.path.name
 
     @property
     def place(self) -> Place:
@@ -128,13 +134,20 @@ class Attempt:
         return str(self.logged(logged) or "") if self.line is not None else self.noted(noted)
 
 
-def attempts(folder: CrawlDir, progress: Progress) -> Iterator[Attempt]:
-    """The attempts of a crawl's folder. ``progress`` is called with the bytes of WARC files read.
+def attempts(folders: Iterable[CrawlDir], progress: Progress) -> Iterator[Attempt]:
+    """The attempts of a crawl, in all of its folders. ``progress`` is called with the bytes of WARC files read."""
+    found: list[Iterator[Attempt]] = []
+    first = 0
+    for folder in folders:
+        warcs = in_order(folder.warc)
+        found.append(_of_folder(folder, dict(enumerate(warcs, first)), progress))
+        first += len(warcs)
+    return heapq.merge(*found, key=lambda attempt: attempt.ended_at) if len(found) > 1 else found[0]
 
-    Captures older than the log come first. Log lines may refer to captures that are gone.
-    """
-    warcs = in_order(folder.warc)
-    numbers = {path.name: number for number, path in enumerate(warcs)}
+
+def _of_folder(folder: CrawlDir, warcs: dict[int, Path], progress: Progress) -> Iterator[Attempt]:
+    """Captures older than the log come first. Log lines may refer to captures that are gone."""
+    numbers = {path.name: number for number, path in warcs.items()}
     captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder.log))
     logged = (_place(line, numbers) for line in read_log(folder.log))
     began = next((place for place in logged if place is not None and place[0] != _GONE), _FIRST)
@@ -237,15 +250,15 @@ def _place(line: Line, numbers: dict[str, int]) -> Place | None:
     return numbers.get(name, _GONE), offset
 
 
-def _walked(warcs: list[Path], progress: Progress) -> Iterator[Capture]:
+def _walked(warcs: dict[int, Path], progress: Progress) -> Iterator[Capture]:
     """Whole captures and renders, up to the first flaw of each file."""
-    for number, path in enumerate(warcs):
+    for number, path in warcs.items():
         found: Capture | None = None
         for member in members(path, 0, progress):
             if isinstance(member, Flaw):
                 break
             if member.kind in _ANSWERS:
-                found = Capture(path.name, number, member)
+                found = Capture(path, number, member)
             elif member.kind == "metadata" and found is not None:
                 found.notes = dict(_FIELD.findall(member.block.decode("utf-8", "replace")))
                 yield found

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -17,6 +17,7 @@ from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.crawl.start.preflight import seeds_with_options
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import KnownSeeds
@@ -37,7 +38,7 @@ from crawlerproject.stores.protocols import (
     Changes,
     QueuedPage,
 )
-from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish, put_in_place
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -56,14 +57,15 @@ class Rebuilt:
     pages: int = 0  # known: archived, or given up
     waiting: int = 0  # URLs that wait
     hosts: int = 0  # for which they wait
-    kept: Path | None = None  # where the old frontier is now
+    kept: list[Path] = field(default_factory=list)  # where old frontiers are now
     counts: Counter[str] = field(default_factory=Counter)  # of attempts, by what became of them
     missing: list[str] = field(default_factory=list)  # sentences
 
 
-def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Rebuilt:
+def rebuild(settings: BaseSettings, folder: CrawlDir, folders: Sequence[CrawlDir], progress: Progress) -> Rebuilt:
     """Make the frontier of the crawl in ``folder`` again. The folder's lock is held, and its WARC files are closed.
 
+    ``folders``: all that have archives and logs of it. Whoever held its hosts, one process does then.
     ``progress`` is called with the bytes of WARC files read. Raises OperatorError when the crawl is unknown, and
     StorageError when the disk refuses; the old frontier is as it was then.
     """
@@ -74,12 +76,12 @@ def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Reb
     store = PlacedStore(folder.frontier_unfinished)
     try:
         logging.disable(logging.WARNING)  # warnings about hosts would be repeated
-        known = _known_seeds(folder, file, store, seeds)
+        known = _known_seeds(folders, file, store, seeds)
         include, exclude = (read(name, getattr(file, name)) for name in PATTERNS)
         patterns = Patterns(include, exclude, known.rules())
         crawl = Resumed(file.scope, known.hosts, patterns, Arguments(), continued=True, new_seeds=0)
         replay = Replay(settings, folder, store, crawl)
-        asyncio.run(_replayed(replay, seeds.addresses, attempts(folder, progress)))
+        asyncio.run(_replayed(replay, seeds.addresses, attempts(folders, progress)))
         store.apply(Changes(facts=[*known.facts(), (CLEAN_FACT, b"0")]))
         _sweep(store, rebuilt)
         store.sync()
@@ -87,9 +89,9 @@ def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Reb
         logging.disable(logging.NOTSET)
         store.close()
     rebuilt.counts = replay.counts
-    _say_missing(folder, rebuilt)
+    _say_missing(folders, rebuilt)
     finish(folder)
-    rebuilt.kept = put_in_place(folder)
+    rebuilt.kept = adopt_recovered(folder)
     return rebuilt
 
 
@@ -128,12 +130,12 @@ def _seeds(file: CrawlFile, rebuilt: Rebuilt) -> Seeds:
     return Seeds([], [], {})
 
 
-def _known_seeds(folder: CrawlDir, file: CrawlFile, store: PlacedStore, seeds: Seeds) -> KnownSeeds:
+def _known_seeds(folders: Sequence[CrawlDir], file: CrawlFile, store: PlacedStore, seeds: Seeds) -> KnownSeeds:
     """The file's seeds, and where the scope hangs on them those that were added while the crawl ran."""
     known = KnownSeeds(store)
     known.take(seeds.addresses, seeds.addresses, seeds.options, file.scope)
     if file.scope != "any":
-        by_key = {address.key: address for address in _seeds_asked(attempts(folder, _unheard))}
+        by_key = {address.key: address for address in _seeds_asked(attempts(folders, _unheard))}
         added = known.unknown(by_key.values())
         known.take(added, added, {}, file.scope)
     return known
@@ -185,11 +187,12 @@ def _remove(store: PlacedStore, host: Host, rows: list[QueuedPage]) -> None:
     store.apply(changes)
 
 
-def _say_missing(folder: CrawlDir, rebuilt: Rebuilt) -> None:
+def _say_missing(folders: Sequence[CrawlDir], rebuilt: Rebuilt) -> None:
     """List what neither archive nor log holds."""
-    logs, missing, counts = log_files(folder.log), rebuilt.missing, rebuilt.counts
+    logs = [day_of(path) for folder in folders for path in log_files(folder.log)]
+    missing, counts = rebuilt.missing, rebuilt.counts
     if logs:
-        missing.append(f"attempts without an answer before {day_of(logs[0])}")
+        missing.append(f"attempts without an answer before {min(logs)}")
     else:
         missing.append("attempts without an answer, and how quickly hosts answered: there is no request log")
     missing.append("subscriptions to hubs (WebSub)")

@@ -99,7 +99,7 @@ class Replay:
         self._now = 0.0
         self._uncommitted = self._since_opened = 0
         self.reader = page_reader_of(settings, Unmarked(), self._run.stats)
-        self.answers = Answers(settings, folder.warc, store, self.reader)
+        self.answers = Answers(settings, store, self.reader)
 
     def begin(self, now: float, seeds: Iterable[Address]) -> None:
         """Open the frontier at the crawl's first moment, and give it the seeds."""

@@ -76,12 +76,15 @@ Counted = Callable[[PageStore, Changes], None]
 class LostPages:
     """Queues pages again, as of ``now`` (epoch seconds), with what the log in ``log_folder`` tells of them.
 
-    A page that the log does not have is taken for a seed.
+    A page that no log has is taken for a seed.
     """
 
-    def __init__(self, store: PageStore, log_folder: Path, now: float, counted: Counted) -> None:
+    def __init__(
+        self, store: PageStore, log_folder: Path, now: float, counted: Counted, *, other_logs: Iterable[Path] = ()
+    ) -> None:
+        """``other_logs``: of former holders of the pages."""
         self._store = store
-        self._log_folder = log_folder
+        self._log_folders = [*other_logs, log_folder]
         self._now = now
         self._counted = counted
 
@@ -116,7 +119,9 @@ class LostPages:
         return self._queue({key: row.url for key, row in self._store.pages() if row.reason == Reason.POISON}, Changes())
 
     def _queue(self, pages: Mapping[bytes, str], changes: Changes) -> int:
-        places = places_of(self._log_folder, pages.values())
+        places: dict[str, Discovery] = {}
+        for folder in self._log_folders:
+            places |= places_of(folder, pages.values())
         arrival = int(self._now * 1_000_000)
         for number, (key, url) in enumerate(pages.items(), 1):
             host, place = parse(url).host, places.get(url, Discovery())
