@@ -101,6 +101,8 @@ def one_round(folder: Path, given: argparse.Namespace, chance: random.Random) ->
         happened = trouble(fleet, chance, given.events, longest=given.longest)
         status = fleet.wait(600.0)
         verdict = judged(web, fleet)
+        if status:
+            verdict.faults = [f"{name}: {fleet.output(name)[-_SHOWN:]}" for name in fleet.names] + verdict.faults
     print(f"status {status} after: {', '.join(happened)}")
     show(verdict)
     return len(verdict.faults) + (status != 0)
