@@ -23,8 +23,8 @@ _LOOK_SECONDS = 0.2
 # Scrapy's status for what the operator must mend; the same start would end the same way.
 _EXIT_USAGE = 2
 LOCAL_REFUSALS = 5
-"""Of a worker in a row, before it is left: what its supervisor found in order a moment ago, its disk for example, may be
-in order again soon. With the waits in between half a minute."""
+"""Of a worker in a row, before it is left: what its supervisor found in order a moment ago, its disk for example, may
+be so again soon. With the waits in between half a minute."""
 
 
 class Worker:
