@@ -18,7 +18,7 @@ from crawlerproject.config.fleet import LOCAL, shared
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.local_fleet import LocalFleet
 from crawlerproject.fleet.local_start import LOCAL_NAME, WholeCrawl
-from crawlerproject.fleet.supervisor import Supervisor, Worker
+from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -116,7 +116,7 @@ class Command(CrawlCommand):
             ["-s", f"STATE_URL={LOCAL}"] if inherits else ["-s", f"FLEET_RUN={self.settings['FLEET_RUN'] or self._run}"]
         )
         command = [sys.executable, "-m", "scrapy", "crawl", "web", *given, "-s", f"FLEET_WORKER={name}"]
-        return Worker(name, command, folder / f"{name}.log", inherits)
+        return Worker(name, command, folder / f"{name}.log", inherits, LOCAL_REFUSALS if inherits else 0)
 
 
 def _names(prefix: str, workers: int | None) -> list[str]:

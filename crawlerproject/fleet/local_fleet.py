@@ -53,6 +53,7 @@ class LocalFleet:
         self._before = dict.fromkeys(workers, Counts())  # of processes of this run that have ended
         self._said_at = self._looked_at = 0.0
         self._said_pages = 0
+        self._ended_early = False  # a worker has, and left what it had
         self._processes: dict[str, Worker] = {}
         self._addresses: AddressTable
         self._content: LocalContent | None = None
@@ -86,6 +87,7 @@ class LocalFleet:
 
     def ended(self, worker: str) -> None:
         """The worker is not started again in this run."""
+        self._ended_early |= not self._agreement.done
         self._agreement.gone(worker, ended=True)
         if self._content is not None:
             self._content.ended(worker)
@@ -99,7 +101,7 @@ class LocalFleet:
         done = self._sums()
         shares = ", ".join(f"{name} {counts.pages:,}" for name, counts in self._each().items())
         logger.info(
-            "%s: %s (%s), %s, %s", "The crawl is done" if self._agreement.done else "This run has ended",
+            "%s: %s (%s), %s, %s", "This run has ended" if self._ended_early else "The crawl is done",
             counted(done.pages, "page"), shares, human_bytes(done.bytes), counted(done.errors, "error"),
         )  # fmt: skip
         if done.queued_urls:

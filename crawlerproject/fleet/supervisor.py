@@ -22,17 +22,26 @@ _LIVED_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 # Scrapy's status for what the operator must mend; the same start would end the same way.
 _EXIT_USAGE = 2
+LOCAL_REFUSALS = 5
+"""Of a worker in a row, before it is left: what its supervisor found in order a moment ago, its disk for example, may
+be so again soon. With the waits in between half a minute."""
 
 
 class Worker:
     """One worker and its processes, one after the other."""
 
-    def __init__(self, name: str, command: Sequence[str], output: Path, inherits: Sequence[int] = ()) -> None:
-        """``inherits``: descriptors of ours that its processes keep open as long as they live."""
+    def __init__(
+        self, name: str, command: Sequence[str], output: Path, inherits: Sequence[int] = (), refusals: int = 0
+    ) -> None:
+        """``inherits``: descriptors of ours that its processes keep open as long as they live.
+
+        ``refusals``: after so many in a row that it refused to begin it is started again all the same.
+        """
         self.name = name
         self.command = command
         self.output = output
         self.inherits = inherits
+        self.refusals = self._refusals = refusals
         self.process: subprocess.Popen[bytes] | None = None
         self.start_at = 0.0  # monotonic
         self.wait_seconds = _FIRST_WAIT_SECONDS
@@ -51,6 +60,11 @@ class Worker:
             pass_fds=self.inherits,
         )
         logger.info("%s runs (process %d, output in %s)", self.name, self.process.pid, self.output)
+
+    def lived(self) -> None:
+        """Whatever ended it, it did not end at once."""
+        self.wait_seconds = _FIRST_WAIT_SECONDS
+        self.refusals = self._refusals
 
 
 class Service(Protocol):
@@ -119,13 +133,14 @@ class Supervisor:
         if status is None:
             return 0
         worker.process = None
-        if status == 0 or self._stopping or status == _EXIT_USAGE:
+        if now - worker.started_at > _LIVED_SECONDS:
+            worker.lived()
+        if status == 0 or self._stopping or (status == _EXIT_USAGE and not worker.refusals):
             self._done(worker)
             level = logging.INFO if status == 0 else logging.ERROR
             logger.log(level, "%s has ended with status %d", worker.name, status)
             return abs(status)
-        if now - worker.started_at > _LIVED_SECONDS:
-            worker.wait_seconds = _FIRST_WAIT_SECONDS
+        worker.refusals -= status == _EXIT_USAGE
         worker.start_at = now + worker.wait_seconds
         logger.warning(
             "%s died (status %d, see %s): it is started again in %g s",

@@ -1,6 +1,7 @@
 """A month of crawling the pages that change, in a few seconds: judged by the server's log and the archive.
 
-Once by one process, once by a fleet of one or two workers, whose partitions change hands between the days.
+Once by one process; once by a fleet of one or two workers, whose partitions change hands between the days; once by one
+process and by a fleet without a server in turn.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawlerproject.config.fleet import LOCAL
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
@@ -30,6 +32,8 @@ DAYS = (0, 3, 6, 9, 12, 18, 24)
 CHECK_DAY = 9
 #: Workers of a fleet by day; one of them on other days.
 WORKERS = {0: 2, 6: 2, 24: 2, 33: 2}
+#: Days on which a fleet without a server has two workers; on others ``scrapy crawl`` goes on with what they left.
+LOCAL_FLEETS = (6, 33)
 #: How politely it is crawled is judged elsewhere.
 QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02"}
 
@@ -63,16 +67,18 @@ class Month(NamedTuple):
     @property
     def folders(self) -> list[Path]:
         """Those that have archives and logs."""
-        return sorted(path.parent for path in self.folder.glob("*/warc")) if self.state_url else [self.folder]
+        below = sorted(path.parent for path in self.folder.glob("*/warc")) if self.state_url else []
+        return below if self.state_url not in ("", LOCAL) else [self.folder, *below]
 
 
-@pytest.fixture(scope="module", params=["alone", "redis"])
+@pytest.fixture(scope="module", params=["alone", "redis", "local"])
 def month(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
     """A crawl, and recrawls some days apart."""
     folder = tmp_path_factory.mktemp("month")
-    shared = contextlib.nullcontext() if request.param == "alone" else redis_server(folder / "redis")
+    shared = redis_server(folder / "redis") if request.param == "redis" else contextlib.nullcontext()
     with synthetic_web(folder / "web", "--profile", "changing") as web, shared as server:
-        made = Month(web, folder / "crawl", server.url if server is not None else "", [])
+        state_url = server.url if server is not None else "" if request.param == "alone" else LOCAL
+        made = Month(web, folder / "crawl", state_url, [])
         for day in made.days:
             share = "1" if day == CHECK_DAY else "0"
             session(made, day, {"RECRAWL_FULL_FETCH_SHARE": share})
@@ -84,10 +90,13 @@ def session(month: Month, day: int, settings: dict[str, str], *more: str) -> str
     web, log = month.web, month.web.folder / "server.jsonl"
     (web.folder / "clock").write_text(str(day))
     seen = len(log.read_text().splitlines()) if log.exists() else 0
+    if month.state_url == LOCAL and day in LOCAL_FLEETS:
+        return read_new(month, day, of_local_fleet(month, day, settings, *more), seen)
+    in_redis = month.state_url not in ("", LOCAL)
     running, began = [], time.monotonic()
-    for number in range(WORKERS.get(day, 1) if month.state_url else 1):
+    for number in range(WORKERS.get(day, 1) if in_redis else 1):
         own = {"STATE_URL": month.state_url, "FLEET_WORKER": f"w{number}", "FLEET_RUN": f"day {day}"}
-        of_fleet = {**OF_FLEETS, "COMMIT_SECONDS": "0.2", **own} if month.state_url else {}
+        of_fleet = {**OF_FLEETS, "COMMIT_SECONDS": "0.2", **own} if in_redis else {}
         command = crawl_command(
             web.folder / "seeds.txt",
             month.folder,
@@ -97,7 +106,7 @@ def session(month: Month, day: int, settings: dict[str, str], *more: str) -> str
         arguments = command[command.index("web") + 1 :]
         if day:
             arguments[arguments.index(f"seeds={web.folder / 'seeds.txt'}")] = "mode=recrawl"
-        clock = f"store:{day}" if month.state_url else str(day)
+        clock = f"store:{day}" if in_redis else str(day)
         begin = [sys.executable, "-m", "tests.web.later", clock, "crawl", "web"]
         path = month.folder.with_suffix(f".{day}.{number}.log")
         with path.open("wb") as output:
@@ -109,6 +118,31 @@ def session(month: Month, day: int, settings: dict[str, str], *more: str) -> str
         assert spent.status == 0, said[-3000:]
         assert "Traceback" not in said
         outputs += said
+    return read_new(month, day, outputs, seen)
+
+
+def of_local_fleet(month: Month, day: int, settings: dict[str, str], *more: str) -> str:
+    """One run of two workers without a server; their output."""
+    web = month.web
+    given = small_settings(web) | OF_FLEETS | {"COMMIT_SECONDS": "0.2"} | QUICK | settings
+    command = crawl_command(web.folder / "seeds.txt", month.folder, web.folder / "hosts", given)
+    arguments = command[command.index("web") + 1 :]
+    if day:
+        arguments[arguments.index(f"seeds={web.folder / 'seeds.txt'}")] = "mode=recrawl"
+    begin = [sys.executable, "-m", "tests.web.later", f"workers:{day}", "fleet", "--workers", "2"]
+    path = month.folder.with_suffix(f".{day}.log")
+    before = {log: log.stat().st_size for log in month.folder.glob("*.log")}
+    with path.open("wb") as output:
+        status = start([*begin, *arguments, *more], output).wait(300)
+    said = "".join(log.read_text()[before.get(log, 0) :] for log in [path, *sorted(month.folder.glob("*.log"))])
+    assert status == 0, said[-3000:]
+    assert "Traceback" not in said
+    return said
+
+
+def read_new(month: Month, day: int, outputs: str, seen: int) -> str:
+    """Take in what the server has logged since; the outputs."""
+    log = month.web.folder / "server.jsonl"
     for line in log.read_text().splitlines()[seen:]:
         row = json.loads(line)
         month.visits.append(Visit(day, row["host"] + row["path"], row["status"], bool(row.get("conditional"))))

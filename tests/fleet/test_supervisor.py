@@ -74,6 +74,17 @@ def test_one_that_dies_is_started_again(tmp_path: Path) -> None:
     assert service.looks > 0
 
 
+def test_one_that_is_refused_for_a_while_may_be_tried_again(tmp_path: Path) -> None:
+    """So often in a row."""
+    full = shell(tmp_path, "full", "[ $N -ge 3 ] || exit 2")
+    full.refusals = 2
+    assert Supervisor([full]).run() == 0
+    broken = shell(tmp_path, "broken", "exit 2")
+    broken.refusals = 2
+    assert Supervisor([broken]).run() == 2
+    assert (starts(tmp_path, "full"), starts(tmp_path, "broken")) == (3, 3)
+
+
 def passing_on(ready: Callable[[], bool], *workers: Worker) -> int:
     """Run workers and send ourselves SIGINT once they are ready; the status."""
 

@@ -126,6 +126,24 @@ def test_the_command_is_scrapys_own(script: ModuleType, monkeypatch: pytest.Monk
     ]  # fmt: skip
 
 
+def test_workers_make_it_a_fleet(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """WORKERS in the environment; empty, as make hands it on, is one process."""
+    commands: list[list[str]] = []
+    real = subprocess.Popen
+
+    def record(command: list[str], **options: int) -> subprocess.Popen[bytes]:
+        commands.append(command)
+        return real([sys.executable, "-c", ""], **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(script.subprocess, "Popen", record)
+    for workers in ("2", ""):
+        monkeypatch.setenv("WORKERS", workers)
+        script.run_scrapy("seeds.txt", {}, [])
+
+    assert commands[0][2:] == ["scrapy", "fleet", "--workers", "2", "-a", "seeds=seeds.txt"]
+    assert commands[1][2:] == ["scrapy", "crawl", "web", "-a", "seeds=seeds.txt"]
+
+
 def test_a_crawl_that_never_started_has_no_report(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,8 +1,9 @@
 """``python -m tests.web.later DAYS crawl web …``: Scrapy's command line in a process whose clock is DAYS ahead.
 
-A month of coming back is tested in seconds: the machine's clock stays, the process has another. Of a fleet the store's
-clock counts: ``store:DAYS`` sets that ahead too, as this process reads it. ``DAYS+PPM``: the machine's clocks,
-those that are never set as well, are faster by so many millionths.
+A month of coming back is tested in seconds: the machine's clock stays, the process has another. Of a fleet in Redis the
+store's clock counts: ``store:DAYS`` sets that ahead too, as this process reads it. ``workers:DAYS`` does so for the
+processes that ``scrapy fleet`` starts. ``DAYS+PPM``: the machine's clocks, those that are never set as well, are faster
+by so many millionths.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def main() -> None:
     time.time = lambda: real() + ahead_seconds  # before anything of ours is imported
     if place == "store":
         _set_store(ahead_seconds)
+    elif place == "workers":
+        _set_workers(days)
     from scrapy.cmdline import execute
 
     execute(["scrapy", *sys.argv[2:]])
@@ -46,6 +49,18 @@ def _set_store(ahead_seconds: float) -> None:
         return found._replace(seconds=found.seconds + ahead_seconds)
 
     membership.RedisFleet.epoch = epoch  # type: ignore[method-assign,assignment]
+
+
+def _set_workers(days: str) -> None:
+    from crawlerproject.fleet import supervisor
+
+    made = supervisor.Worker.__init__
+
+    def make(worker: Any, name: str, command: list[str], *more: Any) -> None:
+        at = command.index("scrapy")
+        made(worker, name, [*command[:at], "tests.web.later", days, *command[at + 1 :]], *more)
+
+    supervisor.Worker.__init__ = make  # type: ignore[method-assign,assignment]
 
 
 if __name__ == "__main__":
