@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification
 from crawlerproject.reports.warc_check import is_ours
+from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import recover
@@ -21,6 +22,8 @@ from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock
+from crawlerproject.stores.crawl_folders import Archives, archives_of
+from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
 from crawlerproject.stores.redis.worker_identity import fact_of_worker
@@ -58,40 +61,42 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Mend, say what was done, and look again."""
-        folder = folder_of(args, self.settings)
-        lock = take_lock(folder)
-        if opts.poison:
-            try:
-                self._poison(folder)
-            finally:
-                os.close(lock)
-            return
-        try:
-            made = self._mended(folder, again=opts.frontier)
-            with Bytes("Verifying", _size(folder)) as progress:
-                found = Verification(folder, progress.advance).run()
-        finally:
-            os.close(lock)
+        archives = named_archives(args, self.settings)
+        _refuse_several_in_redis(archives)
+        with ExitStack() as locks:
+            for folder in archives.to_lock():
+                locks.callback(os.close, take_lock(folder))
+            if opts.poison:
+                self._poison(archives)
+                return
+            made = self._mended(archives, again=opts.frontier)
+            with Bytes("Verifying", _size(archives)) as progress:
+                found = Verification(archives.crawl, progress.advance).run()
         for problem in found.problems:
             say(f"Left as it is: {problem}", error=True)
-        say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
+        say(f"{archives.crawl}: {found.captures:,} captures in {found.files:,} WARC files are good")
         self.exitcode = 0 if made and not found.problems else 1
 
-    def _mended(self, folder: CrawlDir, *, again: bool) -> bool:
+    def _mended(self, archives: Archives, *, again: bool) -> bool:
         """Mend archive, index and frontier; False when the frontier cannot be made ``again``."""
-        put_in_place(folder)  # of a recovery that was ended at its end
-        damage = "" if _is_workers(folder) else self._damage(folder, again=again)
+        damage = ""
+        for folder in _holders(archives.crawl):
+            put_in_place(folder)  # of a recovery that was ended at its end
+            if not damage and not _is_workers(folder):
+                damage = self._damage(folder, again=again)
         if damage:
             say(f"{damage}: it is made again from the archive")
-        self._cut_out(folder, known=not damage)
-        if not damage:
-            self._open_file(folder)
+        for folder in archives.folders:
+            self._cut_out(folder, known=not damage)
+            if not damage:
+                self._open_file(folder)
+            else:
+                self._close_all(folder)
             self._index(folder)
-            self._frontier(folder)
-            return True
-        self._close_all(folder)
-        self._index(folder)
-        return self._rebuilt(folder)
+        if damage:
+            return self._rebuilt(archives.crawl)
+        self._frontier(archives)
+        return True
 
     def _damage(self, folder: CrawlDir, *, again: bool) -> str:
         if again:
@@ -113,7 +118,7 @@ class Command(OperatorCommand):
         from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending
 
         try:
-            with Bytes("Making the frontier", _size(folder)) as progress:
+            with Bytes("Making the frontier", _size(archives_of(folder))) as progress:
                 made = rebuild(self.settings, folder, progress.advance)
         except OperatorError as error:
             say(str(error), error=True)
@@ -125,16 +130,18 @@ class Command(OperatorCommand):
             say(f"The old frontier is kept in {made.kept}")
         return True
 
-    def _poison(self, folder: CrawlDir) -> None:
-        if _is_workers(folder):
+    def _poison(self, archives: Archives) -> None:
+        if any(map(_is_workers, archives.folders)):
             raise OperatorError(
                 "The pages of a fleet are in Redis: copy the crawl to a folder with scrapy state copy, and give that."
             )
-        count = 0
-        if folder.has_frontier():
-            with closing(RocksStore(folder.frontier)) as store:
-                count = LostPages(store, folder.log, time.time(), count_rows).poisoned()
-                store.sync()
+        count, logs = 0, [folder.log for folder in archives.folders]
+        for folder in _holders(archives.crawl):
+            if folder.has_frontier():
+                with closing(RocksStore(folder.frontier)) as store:
+                    count += LostPages(store, logs, time.time(), count_rows).poisoned()
+                    store.sync()
+        for folder in archives.folders:
             if poison_of(folder):
                 write_poison(folder.poison, {})
         say(f"{count:,} pages that were set aside as poison wait in the frontier again")
@@ -145,7 +152,7 @@ class Command(OperatorCommand):
         ``known``: a frontier says how much of it is committed.
         """
         committed = self._committed(folder) if known else None
-        with Bytes("Reading", _size(folder)) as progress:
+        with Bytes("Reading", sum(path.stat().st_size for path in _files(folder))) as progress:
             for path in _files(folder):
                 first = first_member(path)
                 ours = is_ours(first) or (first is None and has_our_name(path))
@@ -186,26 +193,33 @@ class Command(OperatorCommand):
 
     def _index(self, folder: CrawlDir) -> None:
         index = CdxjFiles(folder.index, parquet_of(folder))
-        with Bytes("Indexing", _size(folder)) as progress:
+        with Bytes("Indexing", sum(path.stat().st_size for path in _files(folder))) as progress:
             for warc in folder.closed_warcs():
                 index.rebuild(warc, progress.advance)
         index.catch_up(folder.warc)
 
-    def _frontier(self, folder: CrawlDir) -> None:
-        """Queue the pages that the frontier takes for archived and that are not."""
-        if not folder.has_frontier():
+    def _frontier(self, archives: Archives) -> None:
+        """Queue the pages that the frontier takes for archived and that are not, with the holder of their host."""
+        holders: dict[CrawlDir, list[LostCapture]] = {
+            folder: [] for folder in _holders(archives.crawl) if folder.has_frontier()
+        }
+        if not holders:
             return
-        with Bytes("Comparing", _size(folder)) as progress:
-            look = Verification(folder, progress.advance)
+        with Bytes("Comparing", _size(archives)) as progress:
+            look = Verification(archives.crawl, progress.advance)
             look.run()
-        with closing(RocksStore(folder.frontier)) as store:
-            committed = unpack_open(store.fact(ARCHIVE_FACT))
-            # A mended file is closed, and its committed length means nothing any more.
-            closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
-            facts = [(ARCHIVE_FACT, b"")] if closed else []
-            lost = [LostCapture(record.url, record.digest) for record in look.lost]
-            count = LostPages(store, folder.log, time.time(), count_rows).fetch_again(lost, facts)
-            store.sync()
+        plan, count, logs = read_plan(archives.crawl), 0, [folder.log for folder in archives.folders]
+        for record in look.lost:
+            holder = archives.crawl if plan is None else CrawlDir(archives.crawl / plan.holder(host_key(record.url)))
+            holders[holder].append(LostCapture(record.url, record.digest))
+        for folder, lost in holders.items():
+            with closing(RocksStore(folder.frontier)) as store:
+                committed = unpack_open(store.fact(ARCHIVE_FACT))
+                # A mended file is closed, and its committed length means nothing any more.
+                closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
+                facts = [(ARCHIVE_FACT, b"")] if closed else []
+                count += LostPages(store, logs, time.time(), count_rows).fetch_again(lost, facts)
+                store.sync()
         if count:
             say(f"{count:,} pages whose captures are gone wait in the frontier again")
 
@@ -215,8 +229,24 @@ def _files(folder: CrawlDir) -> list[Path]:
     return [path for path in sorted(folder.warc.glob(f"*{WARC_SUFFIX}*")) if path.suffix in (".gz", OPEN_SUFFIX)]
 
 
-def _size(folder: CrawlDir) -> int:
-    return sum(path.stat().st_size for path in _files(folder))
+def _size(archives: Archives) -> int:
+    return sum(path.stat().st_size for folder in archives.folders for path in _files(folder))
+
+
+def _holders(crawl: CrawlDir) -> list[CrawlDir]:
+    """The folders that have, or should have, a frontier: of several workers those that began."""
+    plan = read_plan(crawl)
+    if plan is None or plan.alone:
+        return [crawl]
+    return [folder for folder in plan.folders(crawl) if folder.has_frontier() or folder.has_archive()]
+
+
+def _refuse_several_in_redis(archives: Archives) -> None:
+    """Raise OperatorError for all workers of a fleet in Redis at once: those that come back mend their own."""
+    if archives.folders != [archives.crawl] and (workers := list(filter(_is_workers, archives.folders))):
+        raise OperatorError(
+            f"{archives.crawl} has workers of a fleet in Redis: name the folder of one, as {workers[0]}."
+        )
 
 
 def _frontier_size(folder: CrawlDir) -> int:

@@ -1,12 +1,13 @@
-"""All attempts recorded in a crawl's folder, captures and log lines, in the order in which they ended."""
+"""All attempts recorded in a crawl's folders, captures and log lines, in the order in which they ended."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import merge
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -128,14 +129,19 @@ class Attempt:
         return str(self.logged(logged) or "") if self.line is not None else self.noted(noted)
 
 
-def attempts(folder: CrawlDir, progress: Progress) -> Iterator[Attempt]:
-    """The attempts of a crawl's folder. ``progress`` is called with the bytes of WARC files read.
+def attempts(folders: Sequence[CrawlDir], progress: Progress) -> Iterator[Attempt]:
+    """The attempts in a crawl's folders, by time. ``progress`` is called with the bytes of WARC files read.
 
-    Captures older than the log come first. Log lines may refer to captures that are gone.
+    Captures older than their folder's log come first of it. Log lines may refer to captures that are gone.
     """
-    warcs = in_order(folder.warc)
-    numbers = {path.name: number for number, path in enumerate(warcs)}
-    captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder.log))
+    numbers = {path: number for number, path in enumerate(in_order([folder.warc for folder in folders]))}
+    return merge(*(_of_folder(folder, numbers, progress) for folder in folders), key=lambda attempt: attempt.ended_at)
+
+
+def _of_folder(folder: CrawlDir, numbered: Mapping[Path, int], progress: Progress) -> Iterator[Attempt]:
+    """``numbered``: all WARC files of the crawl, in the order of writing."""
+    numbers = {path.name: number for path, number in numbered.items() if path.parent == folder.warc}
+    captures, lines = _Captures(_walked(folder.warc, numbers, progress)), _Lines(read_log(folder.log))
     logged = (_place(line, numbers) for line in read_log(folder.log))
     began = next((place for place in logged if place is not None and place[0] != _GONE), _FIRST)
     yield from captures.before(began, lines)
@@ -152,10 +158,10 @@ def attempts(folder: CrawlDir, progress: Progress) -> Iterator[Attempt]:
     yield from captures.before(_END, lines)
 
 
-def in_order(folder: Path) -> list[Path]:
+def in_order(folders: Sequence[Path]) -> list[Path]:
     """The crawl's own closed WARC files, in the order of writing."""
     dated = []
-    for path in folder.glob(f"*{WARC_SUFFIX}"):
+    for path in (path for folder in folders for path in folder.glob(f"*{WARC_SUFFIX}")):
         first = first_member(path)
         if is_ours(first):
             assert first is not None
@@ -237,15 +243,15 @@ def _place(line: Line, numbers: dict[str, int]) -> Place | None:
     return numbers.get(name, _GONE), offset
 
 
-def _walked(warcs: list[Path], progress: Progress) -> Iterator[Capture]:
+def _walked(folder: Path, numbers: Mapping[str, int], progress: Progress) -> Iterator[Capture]:
     """Whole captures and renders, up to the first flaw of each file."""
-    for number, path in enumerate(warcs):
+    for name, number in numbers.items():
         found: Capture | None = None
-        for member in members(path, 0, progress):
+        for member in members(folder / name, 0, progress):
             if isinstance(member, Flaw):
                 break
             if member.kind in _ANSWERS:
-                found = Capture(path.name, number, member)
+                found = Capture(name, number, member)
             elif member.kind == "metadata" and found is not None:
                 found.notes = dict(_FIELD.findall(member.block.decode("utf-8", "replace")))
                 yield found

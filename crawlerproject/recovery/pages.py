@@ -20,6 +20,8 @@ from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
@@ -48,9 +50,9 @@ class Unreadable(Exception):
 class Answers:
     """Makes the endings of attempts."""
 
-    def __init__(self, settings: BaseSettings, folder: Path, store: PlacedStore, reader: PageReader) -> None:
-        """``folder``: of the WARC files."""
-        self._folder = folder
+    def __init__(self, settings: BaseSettings, folders: Sequence[Path], store: PlacedStore, reader: PageReader) -> None:
+        """``folders``: of the WARC files."""
+        self._folders = folders
         self._store = store
         self._reader = reader
         self._max_bytes = settings.getint("FETCH_MAX_BYTES")
@@ -126,7 +128,9 @@ class Answers:
         if span is None:
             raise Unreadable("repeats a capture that is gone")
         number, offset, length = span
-        found = member_at(self._folder / self._names[number], offset, length)
+        paths = (folder / self._names[number] for folder in self._folders)
+        path = next((path for path in paths if path.exists()), None)
+        found = None if path is None else member_at(path, offset, length)
         if not isinstance(found, Member):
             raise Unreadable("repeats a capture that is damaged")
         return found

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from crawlerproject.batch import process
+from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, take_lock, write_facts
 from tests.commands.running import Done, scrapy
 from tests.commands.split_crawls import PAUSED, WORKERS, Crawls, made
@@ -117,3 +122,149 @@ def test_a_folder_without_any_frontier_is_said_in_a_sentence(crawls: Crawls, tmp
     """A plan alone is no crawl yet."""
     (tmp_path / "fleet.json").write_bytes(crawls.fleet.fleet_plan.read_bytes())
     assert "has a frontier yet" in ran(CrawlDir(tmp_path), "hosts", status=2).stderr
+
+
+# --- what is archived ---------------------------------------------------------------------------
+
+
+def said(crawls: Crawls, *arguments: str, status: int = 0) -> str:
+    """What a command prints, of the crawl of one process and of the fleet alike but for their names."""
+    one, other = (ran(folder, *arguments, status=status).stdout.replace(str(folder), "CRAWL") for folder in crawls[:2])
+    assert other == one
+    return one
+
+
+def test_captures_are_found_in_all_folders(crawls: Crawls) -> None:
+    """lookup, show and shell --archived see one archive."""
+    for site in ("ant.test", "dog.test"):
+        for path in ("/", "/robots.txt", "/5"):
+            assert len(said(crawls, "lookup", crawls.url(site, path)).splitlines()) == 1
+        assert f"{site[:3]}d0" in said(crawls, "show", crawls.url(site, "/3"))
+    assert said(crawls, "lookup", crawls.url(PAUSED), status=1) == ""
+    assert "3" in said(crawls, "shell", "--archived", crawls.url("eel.test", "/2"), "-c", "page.links[0].url[-1]")
+
+
+def test_the_log_is_that_of_all_folders(crawls: Crawls) -> None:
+    """audit, report and requests judge it as one, in the order of time."""
+    audited = [json.loads(scrapy("audit", str(folder), "--json").stdout) for folder in crawls[:2]]
+    assert audited[1] == audited[0]
+    assert audited[0]["ip_seconds"] == 0.01
+    assert audited[0]["hosts"] == 5
+    assert same(crawls, "report")["pages"] == 40
+    assert len(same(crawls, "requests", "ant.test")) == 9
+    letter = said(crawls, "reply", "bee.test")
+    assert "made 9 requests" in letter
+
+
+def test_a_report_is_one_page(crawls: Crawls, tmp_path: Path) -> None:
+    """The same but for its title."""
+    pages = []
+    for folder in crawls[:2]:
+        ran(folder, "report", str(tmp_path / "report.html"))
+        pages.append((tmp_path / "report.html").read_text().replace(str(folder), "CRAWL"))
+    assert pages[1] == pages[0]
+
+
+def test_verify_compares_all_archives_with_all_frontiers(crawls: Crawls) -> None:
+    """Where each page is archived, and who holds its host now, may differ."""
+    told = said(crawls, "verify")
+    assert "45 captures, 40 answered pages of the frontier: all is well" in told
+    assert ran(crawls.again, "verify").stdout.replace(str(crawls.again), "CRAWL") == told
+
+
+def test_a_wacz_has_all_of_it(crawls: Crawls, tmp_path: Path) -> None:
+    """The same files, index and pages."""
+    packed = []
+    for number, folder in enumerate(crawls[:2]):
+        target = tmp_path / f"{number}.wacz"
+        ran(folder, "wacz", "-o", str(target))
+        with zipfile.ZipFile(target) as archive:
+            packed.append({name: archive.read(name) for name in archive.namelist() if "datapackage" not in name})
+    lists = [sorted(files.pop("pages/pages.jsonl").splitlines()) for files in packed]
+    assert lists[1] == lists[0]
+    assert packed[1] == packed[0]
+    assert len([name for name in packed[0] if name.startswith("archive/")]) > len(WORKERS) + 1
+
+
+def test_process_rank_load_and_search_make_one_of_all(crawls: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their results lie in the crawl's own folder."""
+    monkeypatch.setattr(process, "_in_processes", _in_this_process)
+    for folder in crawls[:2]:
+        ran(folder, "process", "--workers", "1")
+        ran(folder, "rank")
+        ran(folder, "load")
+        assert not any(CrawlDir(folder / worker).processed.exists() for worker in WORKERS)
+    (one, links), (other, other_links) = ((_rows(folder, "pages"), _rows(folder, "links")) for folder in crawls[:2])
+    assert (other, other_links) == (one, links)
+    assert len(one) == 40
+    ranks, others = (pq.read_table(folder.ranked_pages).to_pylist() for folder in crawls[:2])
+    assert {row["url"]: row["pagerank"] for row in others} == pytest.approx(
+        {row["url"]: row["pagerank"] for row in ranks}
+    )
+    found, same_found = (_hits(folder) for folder in crawls[:2])
+    assert found == same_found == [crawls.url("cat.test", "/2")]
+
+
+def _in_this_process(
+    waiting: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]
+) -> Iterator[tuple[Path, process.Outcome]]:
+    """A process for each file would take longer than all else here."""
+    return ((warc, process.process_warc(warc, out, wanted, done)) for warc in waiting)
+
+
+def _rows(folder: CrawlDir, kind: str) -> list[str]:
+    files = sorted((folder.processed / kind).glob("*.parquet"))
+    return sorted(str(row) for file in files for row in pq.read_table(file).to_pylist())
+
+
+def _hits(folder: CrawlDir) -> list[str]:
+    return [json.loads(line)["url"] for line in ran(folder, "search", "catc7", "--json").stdout.splitlines()]
+
+
+@pytest.fixture
+def copy(crawls: Crawls, tmp_path: Path) -> CrawlDir:
+    """A fleet's folder that may be changed."""
+    shutil.copytree(crawls.fleet, tmp_path / "fleet")
+    return CrawlDir(tmp_path / "fleet")
+
+
+def test_index_is_made_again_beside_each_file(crawls: Crawls, copy: CrawlDir) -> None:
+    """As it was; and not while a worker runs."""
+    before = {path: path.read_bytes() for path in copy.glob("**/*.cdxj")}
+    for path in (*before, *copy.glob("**/*.parquet")):
+        path.unlink()
+    assert "indexed in 3 folders of" in ran(copy, "index").stdout
+    assert {path: path.read_bytes() for path in copy.glob("**/*.cdxj")} == before
+    assert "all is well" in ran(copy, "verify").stdout
+    lock = take_lock(CrawlDir(copy / WORKERS[1]))
+    assert "in use by a running crawl" in ran(copy, "index", status=2).stderr
+    os.close(lock)
+
+
+def test_recover_mends_every_folder_and_asks_the_holder_again(crawls: Crawls, copy: CrawlDir) -> None:
+    """A WARC that is gone, of whichever folder: its pages wait with those who hold their hosts now."""
+    gone = CrawlDir(copy / WORKERS[0]).closed_warcs()[0]
+    urls = [row["url"] for row in map(json.loads, _lines_of(copy)) if row["warc"] == gone.name]
+    for path in copy.glob(f"**/{gone.name.removesuffix('.warc.gz')}.*"):
+        path.unlink()
+    assert "wait in the frontier again" in ran(copy, "recover", str(copy)).stdout
+    pages = [url for url in urls if not url.endswith("/robots.txt")]
+    assert pages
+    assert {asked(copy, "why", url)["state"] for url in pages} == {"waiting"}
+    assert "all is well" in ran(copy, "verify").stdout
+
+
+def test_recover_makes_a_lost_frontier_again_as_one(crawls: Crawls, copy: CrawlDir) -> None:
+    """From all archives and logs; the next fleet divides it again, and what workers had is kept aside."""
+    shutil.rmtree(CrawlDir(copy / WORKERS[1]).frontier)
+    done = ran(copy, "recover", str(copy))
+    assert "is made again from the archive" in done.stdout
+    assert not any(CrawlDir(copy / worker).has_frontier() for worker in WORKERS)
+    assert list((copy / WORKERS[0]).glob("frontier.damaged-*"))
+    rows = {row["host"]: (row["queued"], row["done"]) for row in asked(copy, "hosts")}
+    assert rows == {row["host"]: (row["queued"], row["done"]) for row in asked(crawls.fleet, "hosts")}
+    assert "all is well" in ran(copy, "verify").stdout
+
+
+def _lines_of(crawl: CrawlDir) -> list[str]:
+    return [line for path in crawl.glob("**/requests-*.jsonl") for line in path.read_text().splitlines()]

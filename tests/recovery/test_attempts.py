@@ -42,7 +42,7 @@ def told(folder: Path) -> list[tuple[str, bool, bool]]:
     read: list[int] = []
     found = [
         (attempt.url.rpartition("/")[2], attempt.line is not None, attempt.capture is not None)
-        for attempt in attempts(CrawlDir(folder), read.append)
+        for attempt in attempts([CrawlDir(folder)], read.append)
     ]
     assert sum(read) == sum(path.stat().st_size for path in (folder / "warc").iterdir())
     return found
@@ -78,7 +78,7 @@ def test_what_each_tells(tmp_path: Path) -> None:
     logged(made, "both", captured(made, "both"), ended=5.0)
     made.close()
 
-    alone, both = attempts(CrawlDir(tmp_path), lambda count: None)
+    alone, both = attempts([CrawlDir(tmp_path)], lambda count: None)
 
     assert (alone.hops, alone.via, alone.depth) == ("LL", url("via"), 2)
     assert (both.hops, both.depth, both.ended_at) == ("LLM", 7, STARTED_AT + 5.0)
@@ -95,7 +95,7 @@ def test_a_place_that_comes_again(tmp_path: Path) -> None:
     logged(made, "gone", Written("other.warc.gz", 10, 10, b"", "", ""))
     made.close()
 
-    found = list(attempts(CrawlDir(tmp_path), lambda count: None))
+    found = list(attempts([CrawlDir(tmp_path)], lambda count: None))
 
     assert told(tmp_path) == [("cut", True, False), ("second", True, True), ("gone", True, False)]
     assert [attempt.lost for attempt in found] == [True, False, True]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.config.chromium import find_chromium
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_unknown
 from crawlerproject.config.fleet import answer_seconds, shared, worker_name
 from crawlerproject.config.identity import identity
@@ -27,6 +27,7 @@ from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
 from crawlerproject.rules.url.seeds import Seeds, seeds_of
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 
@@ -103,8 +104,9 @@ def check_known(settings: BaseSettings) -> None:
             "Coming back chooses among all known pages, which none of several workers has: "
             "move the crawl to a folder with scrapy state copy and come back from there."
         )
-    folder = crawl_folder(settings)
-    if not folder.has_frontier():
+    folder = whole_crawl(settings)
+    plan = read_plan(folder)
+    if not any(place.has_frontier() for place in ([folder] if plan is None else plan.folders(folder))):
         raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 
 

@@ -34,7 +34,7 @@ def put_in_place(folder: CrawlDir) -> Path | None:
     if not built.is_dir():
         return None
     try:
-        kept = _moved_aside(folder)
+        kept = move_aside(folder)
         built.rename(frontier)
         sync_folder(folder)
     except OSError as error:
@@ -82,7 +82,7 @@ def never_begun(store: FactReader) -> bool:
     return all(store.fact(name) is None for name in (CLEAN_FACT, ARCHIVE_FACT, IMPORTED_FACT))
 
 
-def _moved_aside(folder: CrawlDir) -> Path | None:
+def move_aside(folder: CrawlDir) -> Path | None:
     """The old frontier keeps everything under another name; one that is empty goes."""
     frontier = folder.frontier
     if not frontier.exists():
