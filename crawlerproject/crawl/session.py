@@ -6,6 +6,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_file import adopt_crawl_file
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
@@ -91,7 +93,9 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     totals = TotalsBook(store, run.tallies, run.now())
     if not member.alone:
         refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
-    resumed = resume(folder, store, spider, continued=clean is not None)
+    crawl = whole_crawl(settings, spider.name)
+    adopt_crawl_file(crawl, folder)
+    resumed = resume(crawl, store, spider, continued=clean is not None)
     limits = limits_of(resumed.arguments.limits)
     if not member.alone:
         refuse_sums(limits)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib
 import json
 import os
+import pkgutil
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from scrapy.settings import Settings
+from scrapy.utils.project import get_project_settings
 
+from crawlerproject import commands
 from crawlerproject.batch import process
 from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.commands.add import _places
+from crawlerproject.commands.looking_process import answer
+from crawlerproject.inspection.crawl_view import CrawlView
+from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, take_lock, write_facts
+from crawlerproject.stores.fleet_plan import read_plan
+from crawlerproject.stores.host_facts import HostFact
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import Done, scrapy
 from tests.commands.split_crawls import PAUSED, WORKERS, Crawls, made
 from tests.hostile.arena import arena
@@ -26,6 +41,13 @@ def crawls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawls]:
     """The crawl in its three forms."""
     with arena(tmp_path_factory.mktemp("fleet")) as web:
         yield made(web)
+
+
+def of_folder(folder: CrawlDir) -> Settings:
+    """The project's settings, looking at a crawl."""
+    settings = get_project_settings()
+    settings.set("CRAWL_DIR", str(folder), "cmdline")
+    return settings
 
 
 def ran(folder: CrawlDir, *arguments: str, status: int = 0) -> Done:
@@ -268,3 +290,138 @@ def test_recover_makes_a_lost_frontier_again_as_one(crawls: Crawls, copy: CrawlD
 
 def _lines_of(crawl: CrawlDir) -> list[str]:
     return [line for path in crawl.glob("**/requests-*.jsonl") for line in path.read_text().splitlines()]
+
+
+# --- orders, and the rest -----------------------------------------------------------------------
+
+
+def test_orders_lie_where_all_workers_look(crawls: Crawls, copy: CrawlDir) -> None:
+    """Pauses and seeds in the crawl's own folder; a crawl that does not run reads them at its next start."""
+    assert asked(copy, "pause", "ant.test", "--why", "asked")["hosts"].keys() == {"ant.test", PAUSED}
+    assert asked(copy, "status")["paused_hosts"].keys() == {"ant.test", PAUSED}
+    assert asked(copy, "resume", "--all")["hosts"] == {}
+    seed = crawls.url("new.test")
+    assert asked(copy, "add", seed) == {"added": 1, "refused": {}, "running": False, "taken_in": False}
+    (spooled,) = copy.control.glob("add-*.txt")
+    assert spooled.read_text() == f"{seed}\n"
+
+
+def test_seeds_are_taken_in_when_every_worker_has_queued_them(crawls: Crawls, copy: CrawlDir) -> None:
+    """Each worker gets a copy; the last one that goes says that all is done."""
+    view = CrawlView(of_folder(copy))
+    assert _places(view) == [copy, *(copy / worker for worker in WORKERS)]
+
+
+def test_pause_waits_for_every_worker_that_runs(one_at_work: CrawlDir) -> None:
+    """The one that was killed is not waited for."""
+    first = CrawlDir(one_at_work / WORKERS[0])
+    write_facts(first.status, read_facts(first.status) | {"orders_read": 1 << 63})
+    told = asked(one_at_work, "pause", "bee.test")
+    assert (told["running"], told["seconds"] is not None) == (True, True)
+    assert asked(one_at_work, "resume", "bee.test")["hosts"].keys() == {PAUSED}
+
+
+def test_never_knows_every_worker_that_runs(one_at_work: CrawlDir, tmp_path: Path) -> None:
+    """Each says which lists it has read."""
+    first = CrawlDir(one_at_work / WORKERS[0])
+    path = tmp_path / "never.txt"
+    write_facts(first.status, read_facts(first.status) | {"nevercrawl_lists": {str(path): 1 << 63}})
+    listed = ("-s", f"NEVERCRAWL_USER_FILE={path}")
+    told = json.loads(ran(one_at_work, "never", "out.test", "--why", "asked", "--json", *listed).stdout)
+    taken = {Path(crawl["folder"]).name: crawl["took_it_up"] for crawl in told["crawls"]}
+    assert taken[WORKERS[0]]
+    assert WORKERS[1] not in taken
+
+
+def test_traps_are_those_of_all_workers(crawls: Crawls, copy: CrawlDir) -> None:
+    """Each worker's own, in one list."""
+    plan = read_plan(copy)
+    assert plan is not None
+    for site in ("ant.test", "bee.test", "eel.test"):
+        with closing(RocksStore(CrawlDir(copy / plan.holder(site)).frontier)) as store:
+            yields = HostYields()
+            yields.shapes, yields.example = 1, f"http://{site}/a/a/a"
+            store.apply(Changes(facts=[(f"{HostFact.TRAPS}{site}", yields.pack())]))
+    lines = [json.loads(line) for line in ran(copy, "traps", "--json").stdout.splitlines()]
+    assert [line["host"] for line in lines] == ["ant.test", "bee.test", "eel.test"]
+    assert said(crawls, "traps") == "No traps so far.\n"
+
+
+def test_forecasts_and_plans_are_of_all_pages(crawls: Crawls, tmp_path: Path) -> None:
+    """What is known of pages, whoever holds their hosts."""
+    assert same(crawls, "forecast", "--recrawl", "--budget", "10")["pages"] == 30
+    plans = []
+    for folder in crawls[:3]:
+        out = tmp_path / "plan.jsonl.gz"
+        ran(folder, "plan", str(out), "--known", str(folder), "--random", "1")
+        lines = map(json.loads, gzip.decompress(out.read_bytes()).splitlines())
+        plans.append(sorted((line["domain"], sorted(line["urls"])) for line in lines))
+    assert plans[1:] == plans[:1] * 2
+    assert sum(len(urls) for _, urls in plans[0]) == 30
+
+
+def test_what_others_have_crawled_is_known_to_the_holders(crawls: Crawls, copy: CrawlDir) -> None:
+    """Each page to the worker that holds its host, once."""
+    source = tmp_index(copy.parent / "index.cdxj", "one.test", "two.test", "three.test")
+    assert "3 pages are known now" in ran(copy, "commoncrawl", str(source)).stdout
+    assert "0 pages are known now, 3 were before" in ran(copy, "commoncrawl", str(source)).stdout
+    for site in ("one.test", "two.test", "three.test"):
+        assert asked(copy, "why", f"http://{site}/")["state"] == "done"
+    lock = take_lock(CrawlDir(copy / WORKERS[1]))
+    assert "in use by a running crawl" in ran(copy, "commoncrawl", str(source), status=2).stderr
+    os.close(lock)
+
+
+def tmp_index(path: Path, *sites: str) -> Path:
+    """An index with a page of each site."""
+    path.write_text(
+        "".join(
+            f'test,{site})/ 20261101000000 {{"url": "http://{site}/", "status": "200", "digest": "{"A" * 32}",'
+            ' "filename": "a.warc.gz", "offset": "0", "length": "1"}\n'
+            for site in sites
+        )
+    )
+    return path
+
+
+def test_the_page_of_a_worker_answers_for_the_whole_crawl(crawls: Crawls) -> None:
+    """What ``WATCH_PORT`` asks another process, by the crawl's folder."""
+    settings = of_folder(crawls.fleet)
+    for site in ("ant.test", "dog.test"):
+        told = answer(settings, "host", f"{site}:{crawls.port}")
+        assert len(told["requests"]) == 9
+        assert len(told["robots"]) == 1
+        assert told["answer"]["state"] == "done"
+
+
+# --- no command is forgotten --------------------------------------------------------------------
+
+COMPARED = {
+    "add", "audit", "commoncrawl", "forecast", "hosts", "index", "load", "lookup", "never", "pause", "plan", "process",
+    "rank", "recover", "reply", "report", "requests", "resume", "search", "shell", "show", "status", "traps", "verify",
+    "wacz", "why",
+}  # fmt: skip
+"""Commands that this file runs on a fleet's folder."""
+ELSEWHERE = {
+    "botpage": "the settings alone",
+    "crawl": "tests/fleet/moves, tests/crawls/fleet",
+    "fetch": "one URL, no folder",
+    "fleet": "tests/crawls/fleet",
+    "parse": "one URL, no folder",
+    "state": "tests/commands/test_state.py",
+    "view": "one URL, no folder",
+}
+"""Others, and why or where."""
+
+
+def test_no_command_is_forgotten() -> None:
+    """Each of ours is run on a fleet's folder here, or has a reason not to be."""
+    ours = {module.name for module in pkgutil.iter_modules(commands.__path__) if not _helps(module.name)}
+    assert ours == COMPARED | ELSEWHERE.keys()
+    text = Path(__file__).read_text().partition("# --- no command is forgotten")[0]
+    assert [name for name in sorted(COMPARED) if f'"{name}"' not in text] == []
+
+
+def _helps(name: str) -> bool:
+    """Whether a module of the commands' room is none itself."""
+    return not hasattr(importlib.import_module(f"{commands.__name__}.{name}"), "Command")

@@ -13,7 +13,9 @@ from crawlerproject.config.crawl_file import (
     DECISIVE,
     CrawlFile,
     accepted_names,
+    adopt_crawl_file,
     apply,
+    crawl_file_of,
     differences,
     kept_settings,
     read_crawl_file,
@@ -156,3 +158,21 @@ def test_what_decides_is_ours() -> None:
     assert set(DECISIVE) <= set(OURS)
     assert {name for name in OURS if name.startswith("SCOPE_")} <= set(DECISIVE)
     assert all(f"`{name}`" in documented for name in DECISIVE)
+
+
+def test_several_workers_have_one_file(tmp_path: Path) -> None:
+    """The crawl's; that of a worker counts as long as there is no other, as an earlier version left it."""
+    given = settings(CRAWL_DIR=str(tmp_path), STATE_URL="redis://localhost/0", FLEET_WORKER="w-1")
+    crawl, worker = CrawlDir(tmp_path), CrawlDir(tmp_path / "w-1")
+    worker.mkdir()
+    adopt_crawl_file(crawl, worker)
+    assert crawl_file_of(given) is None
+    write_crawl_file(worker, CrawlFile("http://a.test/", "host"))
+    assert crawl_file_of(given) == CrawlFile("http://a.test/", "host")
+
+    adopt_crawl_file(crawl, worker)
+    write_crawl_file(worker, CrawlFile("http://b.test/", "any"))
+    adopt_crawl_file(crawl, worker)
+
+    assert crawl_file_of(given) == read_crawl_file(crawl) == CrawlFile("http://a.test/", "host")
+    assert crawl.crawl_file.stat().st_mode & 0o777 == 0o600
