@@ -62,6 +62,7 @@ OURS = {
     "READ_MAX_MEMORY_BYTES": 2 * 1024**3,
     # What counts as the same text.
     "NEAR_DUPLICATE_BITS": 6,
+    "NEAR_DUPLICATE_MAX_PAGES": 4_000_000,
     # Pages that need a browser.
     "RENDER": "auto",
     "RENDER_BROWSER": "",

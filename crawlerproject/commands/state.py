@@ -58,7 +58,8 @@ def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
             )
         run = folder.run
         stamp = f"{folder.resolve()} {run.stat().st_mtime_ns if run.exists() else 0}"
-        target = RedisCrawl(args[2], str(settings["FLEET_CRAWL"]), settings.getint("FLEET_PARTITIONS"))
+        numbers = settings.getint("FLEET_PARTITIONS"), settings.getint("NEAR_DUPLICATE_MAX_PAGES")
+        target = RedisCrawl(args[2], str(settings["FLEET_CRAWL"]), *numbers)
         return to_redis(folder.frontier, stamp, target, _say)
     finally:
         os.close(lock)

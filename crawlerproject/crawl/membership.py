@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 from crawlerproject.config.fleet import answer_seconds, shared
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.join import join
+from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 
@@ -90,6 +93,10 @@ class Solo:
         """The workbench has the clocks of all addresses."""
         return None
 
+    def texts(self, run: Run) -> TextQuestions | None:
+        """The store has those of all hosts."""
+        return None
+
     def close(self) -> None:
         """No other process waits for its hosts."""
 
@@ -141,6 +148,14 @@ class Member:
             refused=ends.refused,
             failed=lambda error: run.pause(str(error)),
         )
+
+    def texts(self, run: Run) -> TextQuestions | None:
+        """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
+        base = self._fleet.store.store
+        most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES")
+        if not most:
+            return None
+        return TextQuestions(RedisTexts(base.link, base.crawl, most), MAX_BITS, run.stats.inc_value)
 
 
 Membership = Solo | Member

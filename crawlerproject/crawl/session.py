@@ -68,6 +68,8 @@ class Session:
     def close(self, now: float) -> None:
         """Make the last commit and close everything under its final name. StorageError: ``abandon`` it."""
         self.write_again(now)
+        if self.learned.duplicates.others is not None:
+            self.learned.duplicates.others.finish()
         self.commits.whole()
         self.archive.close()
         self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))
@@ -106,6 +108,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
     frontier = parts.frontier_of(settings, hosts, gates, folder.ranked_linked)
     learned = parts.learned_of(settings, store, frontier, traps, totals)
+    learned.duplicates.others = member.texts(run)
     records = WarcPipeline(archive, frontier, learned.duplicates)
     troubles = Troubles(resumed.hosts)
     session = Session(

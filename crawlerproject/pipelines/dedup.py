@@ -46,7 +46,10 @@ class DedupPipeline:
         raise NotConfigured(NOT_FOR_SCRAPY)
 
     async def process_item(self, ending: Ending) -> Ending:
-        """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop."""
+        """Compare a page with what the crawl has. What follows at once is done in the same turn of the event loop.
+
+        In a fleet a page that repeats none of this worker's waits for an answer about those of the others.
+        """
         await self._budget.room()
         outcome = ending.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
@@ -54,6 +57,8 @@ class DedupPipeline:
         with self._poison.reading(ending.lease.row):
             payload = outcome.payload if isinstance(outcome, FetchedPage) else b""
             ending.compared = self._compared(ending.lease.row, payload, outcome.text)
+        if self._duplicates.others is not None:
+            await self._compare_elsewhere(ending)
         self._note(ending)
         if ending.compared.duplicate is not None:
             await _queue_behind(ending)
@@ -77,6 +82,12 @@ class DedupPipeline:
             return self._duplicates.near(Fingerprint(row.host, fingerprint, row.page_key))
         except StorageError:
             return None  # a page that is not compared is archived like any other
+
+    async def _compare_elsewhere(self, ending: Ending) -> None:
+        row, (_, fingerprint, found) = ending.lease.row, ending.compared
+        if fingerprint is not None and found is None:
+            found = await self._duplicates.near_elsewhere(Fingerprint(row.host, fingerprint, row.page_key))
+            ending.compared = ending.compared._replace(duplicate=found)
 
     def _note(self, ending: Ending) -> None:
         notes, (_, fingerprint, found) = ending.notes, ending.compared

@@ -17,6 +17,7 @@ from crawlerproject.stores.copy.compare import RocksTables
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.store import RedisStore
+from crawlerproject.stores.redis.texts import RedisTexts
 from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import Workers
 from tests.stores.redis_servers import redis_server
@@ -92,6 +93,10 @@ def test_there_and_back(tmp_path: Path) -> None:
         assert there.returncode == 0, there.stderr
         assert "goes on in" in there.stderr
         assert f"{_HOSTS * _PAGES // 2:,} queued URLs" in there.stdout
+
+        texts, last = RedisTexts(link, "web", 1), (_PAGES - 2) * 2**40
+        found = texts.exchange([], [last], 3)[0]
+        assert (found[0].bits, found[0].url) == (0, f"http://h0.test/{_PAGES - 2}")
 
         again = scrapy("state", "copy", str(crawl), server.url)
         assert (again.returncode, "already" in again.stderr) == (2, True)

@@ -9,11 +9,13 @@ import pytest
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.duplicates import Duplicate
 from crawlerproject.items import Ending
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.poison import Poison
-from crawlerproject.stores.protocols import QueuedPage
+from crawlerproject.stores.protocols import Fingerprint, QueuedPage
+from crawlerproject.stores.texts import NearText
 from tests.crawl.sessions import HOST, Bench, page_of
 
 TEXT = " ".join(f"word{number % 97} and {number % 31}" for number in range(400)).encode()
@@ -72,6 +74,43 @@ def test_nearly_the_same_text(bench: Bench) -> None:
     assert second.compared.duplicate is not None
     assert (second.compared.duplicate.kind, second.compared.duplicate.url) == ("near", first.lease.row.url)
     assert ("simhash-distance", str(second.compared.duplicate.bits)) in second.notes
+
+
+class Others:
+    """What other workers archived."""
+
+    def __init__(self) -> None:
+        self.asked: list[Fingerprint] = []
+        self.added: list[str] = []
+
+    async def near(self, made: Fingerprint) -> NearText | None:
+        """All of it repeats one page."""
+        self.asked.append(made)
+        await asyncio.sleep(0)
+        return NearText(2, b"1" * 24, "http://b.test/")
+
+    def add(self, made: Fingerprint, url: str) -> None:
+        """Remember it."""
+        self.added.append(url)
+
+    def finish(self) -> None:
+        """Nothing waits."""
+
+
+def test_nearly_the_text_of_another_workers_page(bench: Bench) -> None:
+    """Asked about what repeats nothing here; what repeats nothing anywhere is made known to the others."""
+    others = Others()
+    first = ended(bench, body=b"1", text=TEXT)
+    bench.session.learned.duplicates.others = others
+    here = ended(bench, body=b"2", text=TEXT + b" one more")
+    there = ended(bench, body=b"3", text=TEXT[::-1])
+
+    assert here.compared.duplicate is not None
+    assert here.compared.duplicate.url == first.lease.row.url
+    assert there.compared.duplicate == Duplicate("near", "http://b.test/", 2)
+    assert ("duplicate-of", "http://b.test/") in there.notes
+    assert [made.key for made in others.asked] == [there.lease.row.page_key]
+    assert others.added == []
 
 
 def test_links_of_a_repetition_wait_behind_others(bench: Bench) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
+from crawlerproject.stores.texts import NearText
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,19 @@ class Duplicate:
     bits: int = 0  # in which the fingerprints differ
 
 
+class OtherWorkers(Protocol):
+    """The texts that all workers of a fleet archived."""
+
+    async def near(self, made: Fingerprint) -> NearText | None:
+        """The nearest text of another page; None as well when that cannot be found out."""
+
+    def add(self, made: Fingerprint, url: str) -> None:
+        """A page was archived that repeats no other."""
+
+    def finish(self) -> None:
+        """Let the others know all that was added. Blocking; StorageError."""
+
+
 class _Unstored(NamedTuple):
     """An archived page whose fingerprint the store does not have yet."""
 
@@ -44,7 +58,9 @@ class _Unstored(NamedTuple):
 class DuplicateIndex:
     """Finds what a page repeats. What is added reaches the store with the next commit."""
 
-    def __init__(self, store: ContentStore, reach: NearBits) -> None:
+    def __init__(self, store: ContentStore, reach: NearBits, others: OtherWorkers | None = None) -> None:
+        """``others``: of a fleet, whose workers each have the texts of some hosts."""
+        self.others = others
         self._store = store
         self._reach = reach
         self._payloads: dict[bytes, Original] = {}  # not in the store yet
@@ -68,7 +84,7 @@ class DuplicateIndex:
         return None if original is None or original.url == url else Duplicate("exact", original.url)
 
     def near(self, made: Fingerprint) -> Duplicate | None:
-        """The page with the nearest text: of the same host if any is near enough, else of another."""
+        """The page with the nearest text: of the same host if any is near enough, else of another known here."""
         within, across = self._reach.within_host, self._reach.across_hosts
         return (
             self._unstored(made, self._fingerprints.get(made.host, []), within)
@@ -76,6 +92,11 @@ class DuplicateIndex:
             or self._unstored_anywhere(made, across)
             or self._stored(made, "", across)
         )
+
+    async def near_elsewhere(self, made: Fingerprint) -> Duplicate | None:
+        """As ``near``, of all hosts of a fleet."""
+        found = await self.others.near(made) if self.others is not None else None
+        return None if found is None else Duplicate("near", found.url, found.bits)
 
     def _unstored(self, made: Fingerprint, pages: list[_Unstored], reach_bits: int) -> Duplicate | None:
         wanted = made.value
@@ -113,6 +134,8 @@ class DuplicateIndex:
         self._all.append(page)
         self._values.append(made.value)
         changes.fingerprints.append(made)
+        if self.others is not None:
+            self.others.add(made, url)
 
     def stored(self, changes: Changes) -> None:
         """The changes are in the store: they are found there from now on."""

@@ -52,11 +52,12 @@ Say = Callable[[str], None]
 
 
 class RedisCrawl(NamedTuple):
-    """A crawl in Redis: where, its name, and how many partitions a new one gets."""
+    """A crawl in Redis: where, its name, how many partitions a new one gets, and how many texts it knows."""
 
     url: str
     name: str
     partitions: int = 0
+    max_texts: int = 0
 
 
 class Copied(NamedTuple):

@@ -26,10 +26,21 @@ from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.redis.batch import Part
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import COPYING, fleet_keys, payloads_key, worker_keys
+from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks import options as tables
-from crawlerproject.stores.row_codec import HASH_BYTES, PAGE_KEY_BYTES, host_of, unpack_queued, unpack_record
+from crawlerproject.stores.row_codec import (
+    FINGERPRINT_BYTES,
+    HASH_BYTES,
+    PAGE_KEY_BYTES,
+    host_of,
+    table_key,
+    unpack_queued,
+    unpack_record,
+)
+from crawlerproject.stores.texts import Text
 
 _ORDER = (tables.HOSTS, tables.PAGES, tables.QUEUE, tables.SEEN, tables.ROBOTS, FACTS, tables.PRINTS, tables.PAYLOADS)
+_FIRST_TABLE = table_key(0, 0)[:-FINGERPRINT_BYTES]
 
 
 def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
@@ -48,7 +59,7 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
             raise changed(f"the crawl {crawl!r} at {link.place}")
         link.call("HSET", [facts], COPYING, stamp)
         store = HeldStore(link, crawl, target.partitions, copying=True)
-        _fill_redis(rocks, store, say)
+        _fill_redis(rocks, store, target.max_texts, say)
         copied = compare(rocks, store)
         store.release(list(store.held))
         link.call("HDEL", [facts], COPYING)
@@ -58,8 +69,8 @@ def to_redis(source: Path, stamp: str, target: RedisCrawl, say: Say) -> Copied:
         link.close()
 
 
-def _fill_redis(rocks: RocksTables, store: HeldStore, say: Say) -> None:
-    filling = _Filling(rocks, store)
+def _fill_redis(rocks: RocksTables, store: HeldStore, max_texts: int, say: Say) -> None:
+    filling = _Filling(rocks, store, max_texts)
     first, behind = _cursor(store.fact(COPIED_FACT))
     if behind:
         say(f"goes on in {first or 'facts'}")
@@ -86,9 +97,10 @@ def _cursor(fact: bytes | None) -> tuple[str, bytes]:
 class _Filling:
     """Finds the partition of each row, as the workers would have."""
 
-    def __init__(self, rocks: RocksTables, store: HeldStore) -> None:
+    def __init__(self, rocks: RocksTables, store: HeldStore, max_texts: int) -> None:
         self._rocks = rocks
         self._store = store
+        self._texts = RedisTexts(store.link, store.crawl, max_texts) if max_texts else None
         # A page's key begins with a hash of its host; where the host is, only its name tells.
         names = (name.decode(*TEXT) for name, _ in rocks.rows(tables.HOSTS))
         self._places = {xxh3_64_digest(name.encode(*TEXT)): store.partition(name) for name in names}
@@ -104,10 +116,18 @@ class _Filling:
         else:
             for key, value in rows:
                 self._place(table, key, value, parts)
+            if table == tables.PRINTS and self._texts is not None:
+                self._texts.exchange([text for row in rows if (text := self._text(*row)) is not None], [], 0)
         for part in parts.values():
             part.bundle()
         store.batches.write(parts, [(COPIED_FACT, table.encode() + b"\0" + rows[-1][0])])
         store.keep()
+
+    def _text(self, key: bytes, page: bytes) -> Text | None:
+        """What a row of the first table of all hosts says; None of any other row."""
+        if not key.startswith(_FIRST_TABLE) or (record := self._rocks.page(page)) is None:
+            return None
+        return Text(int.from_bytes(key[len(_FIRST_TABLE) :], "big"), page, record.url)
 
     def _place(self, table: str, key: bytes, value: bytes, parts: dict[int, Part]) -> None:
         def part(host: str) -> Part:
@@ -124,7 +144,7 @@ class _Filling:
             if place is not None and key not in self._abroad and self._rocks.page(key) is None:
                 parts.setdefault(place, Part()).keys.append(key)
         elif table == tables.PRINTS:
-            if place is not None:  # the tables of all hosts stay behind
+            if place is not None:  # those of all hosts are texts
                 parts.setdefault(place, Part()).prints.append(key + value)
         else:
             name = key.decode(*TEXT)

@@ -74,6 +74,11 @@ def payloads_key(crawl: str, digest: bytes) -> str:
     return f"{{{crawl}.c.{digest[0]}}}:payloads"
 
 
+def texts_key(crawl: str, table: int, block: int) -> str:
+    """The hash, one of 64 of each table, that knows the texts whose fingerprint has this block (16 bits) there."""
+    return f"{{{crawl}.n.{table}.{block >> 10}}}:texts"
+
+
 def address_key(crawl: str, address: str) -> str:
     """The key that exists while an IP address is asked or rests."""
     return f"{{{crawl}.ip.{address}}}"

@@ -171,3 +171,40 @@ if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1]
 return 1
 """
 )
+
+# Of a block of fingerprints the rows are one value, the oldest first. Beside those of table 0 its pages stand, each as
+# its length (two bytes, high first) and that many bytes.
+# KEYS hashes; ARGV bytes that the rows of a block may have, then for each hash: field of the rows, row, field of the
+# pages, page or '' (a table without pages)
+ADD_TEXTS = script(
+    """
+for h, key in ipairs(KEYS) do
+  local i = 4 * h - 2
+  local field, row, page = ARGV[i], ARGV[i + 1], ARGV[i + 3]
+  local rows = redis.call('HGET', key, field) or ''
+  local at = string.find(rows, row, 1, true)
+  while at and (at - 1) % #row ~= 0 do at = string.find(rows, row, at + 1, true) end
+  if not at then
+    local over = math.max(0, #rows + #row - tonumber(ARGV[1]))
+    rows = string.sub(rows, over + 1) .. row
+    if page == '' then
+      redis.call('HSET', key, field, rows)
+    else
+      local pages, cut = redis.call('HGET', key, ARGV[i + 2]) or '', 1
+      for _ = 1, over / #row do cut = cut + 2 + string.byte(pages, cut) * 256 + string.byte(pages, cut + 1) end
+      redis.call('HSET', key, field, rows, ARGV[i + 2], string.sub(pages, cut) .. page)
+    end
+  end
+end
+return 1
+"""
+)
+
+# KEYS hashes; ARGV the field of each. -> their values
+ROWS_OF_TEXTS = script(
+    """
+local found = {}
+for h, key in ipairs(KEYS) do found[h] = redis.call('HGET', key, ARGV[h]) end
+return found
+"""
+)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from crawlerproject.frontier.learned.duplicates import Duplicate, DuplicateIndex, NearBits
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from crawlerproject.stores.texts import NearText
 
 ORIGINAL = Original("<urn:uuid:12345678-1234-4234-8234-123456789abc>", "http://a/1", "2026-11-21T10:11:12.123456Z")
 KEY, OTHER = b"1" * 24, b"2" * 24
@@ -57,6 +60,30 @@ def test_reach_is_wider_within_a_host(store: MemoryStore, duplicates: DuplicateI
     assert [bits("a", (1 << n) - 1) for n in (0, 6, 7)] == [0, 6, None]
     assert [bits("b", (1 << n) - 1) for n in (0, 3, 4)] == [0, 3, None]
     assert bits("a", 0, KEY) is None
+
+
+def test_other_workers_are_asked_and_informed(store: MemoryStore) -> None:
+    """Of a fleet; a crawl alone has no others."""
+    added: list[str] = []
+
+    class Others:
+        async def near(self, made: Fingerprint) -> NearText | None:
+            return NearText(1, KEY, "http://a/1") if made.value else None
+
+        def add(self, made: Fingerprint, url: str) -> None:
+            added.append(url)
+
+        def finish(self) -> None:
+            added.append("finished")
+
+    fleet = DuplicateIndex(store, NearBits(6, 3), Others())
+    alone = DuplicateIndex(store, NearBits(6, 3))
+    asked = [fleet.near_elsewhere(Fingerprint("b", value, OTHER)) for value in (1, 0)]
+    fleet.add_fingerprint(Fingerprint("b", 0, OTHER), "http://b/", Changes())
+
+    assert [asyncio.run(each) for each in asked] == [Duplicate("near", "http://a/1", 1), None]
+    assert asyncio.run(alone.near_elsewhere(Fingerprint("b", 1, OTHER))) is None
+    assert added == ["http://b/"]
 
 
 def test_only_what_was_committed_leaves_memory(store: MemoryStore, duplicates: DuplicateIndex) -> None:

@@ -148,8 +148,7 @@ class BufferedStore:
     def near(self, host: str, value: int, bits: int) -> list[Near]:
         """The host's fingerprints within ``bits`` of ``value``, nearest first.
 
-        Across hosts ("") nothing is found: hosts of other workers are not at hand, and a shared index of all texts
-        would cost a question in Redis for every page.
+        Across hosts ("") nothing is found: those of all workers are asked about in batches (fleet/text_questions.py).
         """
         if not host:
             return []

@@ -1,0 +1,105 @@
+"""Asks the index of all workers' texts in batches, while the event loop goes on; pages wait for their answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from crawlerproject.errors import StorageError
+from crawlerproject.stores.protocols import Fingerprint
+from crawlerproject.stores.texts import NearText, Text, TextIndex
+
+# A page whose question has no answer by then is not known to repeat another one: it holds its host's turn (ours).
+_PATIENCE_SECONDS = 2.0
+# Between two batches: at 450 pages a second four or five share one, whose round trip costs as much as one's.
+_GATHER_SECONDS = 0.01
+# Texts that wait to be added while the index does not answer, the oldest of which are dropped; some 300 bytes each.
+_MAX_WAITING = 10_000
+# Questions in one batch.
+_AT_A_TIME = 256
+
+Question = tuple[int, "asyncio.Future[list[NearText]]"]
+
+
+class TextQuestions:
+    """For one event loop. What is added here is found here at once, and by other processes with the next batch."""
+
+    def __init__(self, index: TextIndex, bits: int, count: Callable[[str], None]) -> None:
+        """``bits`` in which near texts may differ; ``count`` is called with what goes unasked or is dropped."""
+        self._index = index
+        self._bits = bits
+        self._count = count
+        self._asked: list[Question] = []
+        self._adding: list[Text] = []
+        self._sent: list[Text] = []  # being added
+        self._task: asyncio.Task[None] | None = None
+
+    async def near(self, made: Fingerprint) -> NearText | None:
+        """The nearest text of another page, of those that were added before; None as well when no answer comes."""
+        future: asyncio.Future[list[NearText]] = asyncio.get_running_loop().create_future()
+        self._asked.append((made.value, future))
+        self._start()
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                found = await future
+        except TimeoutError:
+            self._count("duplicates/unasked")
+            found = []
+        # What was added here since the question was sent is in no answer.
+        since = [
+            NearText((text.value ^ made.value).bit_count(), text.key, text.url) for text in self._sent + self._adding
+        ]
+        near = [each for each in [*since, *found] if each.bits <= self._bits and each.key != made.key]
+        return min(near, default=None)
+
+    def add(self, made: Fingerprint, url: str) -> None:
+        """A page was archived that repeats no other."""
+        self._adding.append(Text(made.value, made.key, url))
+        if len(self._adding) > _MAX_WAITING:
+            del self._adding[0]
+            self._count("duplicates/unadded")
+        self._start()
+
+    def finish(self) -> None:
+        """Add what waits, before the last commit. Blocking; StorageError."""
+        if waiting := self._sent + self._adding:
+            self._index.exchange(waiting, [], self._bits)
+            self._adding.clear()
+
+    def _start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            answered = True
+            while self._asked or (self._adding and answered):  # else these wait for the next question
+                await asyncio.sleep(_GATHER_SECONDS)
+                answered = await self._once()
+        finally:
+            self._task = None
+
+    async def _once(self) -> bool:
+        asked, self._asked = self._asked[:_AT_A_TIME], self._asked[_AT_A_TIME:]
+        self._sent, self._adding = self._adding, []
+        answers: list[list[NearText]] = [[]] * len(asked)
+        try:
+            answers = await asyncio.to_thread(
+                self._index.exchange, self._sent, [value for value, _ in asked], self._bits
+            )
+        except StorageError:
+            self._adding = self._sent + self._adding
+            for _ in asked:
+                self._count("duplicates/unasked")
+            return False
+        else:
+            return True
+        finally:
+            self._sent = []
+            _answer(asked, answers)
+
+
+def _answer(asked: Sequence[Question], answers: Sequence[list[NearText]]) -> None:
+    for (_, future), found in zip(asked, answers, strict=True):
+        if not future.done():
+            future.set_result(found)

@@ -1,0 +1,77 @@
+"""What a fleet archives is compared as a whole: a page of one worker repeats that of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.stores.logs.request_log import read_log
+from tests.crawls.operator.spoken_to import crawling
+from tests.hostile.arena import Arena, Asked, arena, page
+from tests.stores.redis_servers import redis_server
+
+_PAGES = 4
+_HOSTS = ("one.test", "two.test")
+_FLEET = {"FLEET_PARTITIONS": "2", "FLEET_LEASE_SECONDS": "6", "COMMIT_SECONDS": "0.5", "FETCH_TIMEOUT_SECONDS": "3"}
+
+
+def words(host: str, at: int) -> str:
+    """The text of a page, but for one word the same on both hosts."""
+    return " ".join(f"{'abcdefghij'[at]}word{place * 7919 % 977}" for place in range(400)) + f" said {host}"
+
+
+def mirrors(web: Arena) -> None:
+    """Two hosts with the same texts, and one page of each with the same bytes."""
+
+    def make(asked: Asked) -> bytes | None:
+        if asked.path == "/same":
+            return page(text="the same bytes")
+        at = 0 if asked.path == "/" else int(asked.path[1:]) if asked.path[1:].isdigit() else _PAGES
+        return page(f"/{at + 1}", "/same", text=words(asked.host, at)) if at < _PAGES else None
+
+    for name in _HOSTS:
+        web.site(name, make)
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """One worker crawls the first host and leaves, then another the second, which is thereby the later one."""
+    folder = tmp_path_factory.mktemp("fleet")
+    with redis_server(folder / "redis") as server, arena(folder) as web:
+        mirrors(web)
+        for host in _HOSTS:
+            settings = {**_FLEET, "STATE_URL": server.url, "FLEET_WORKER": f"of-{host}"}
+            with crawling(web, "-a", f"seeds={web.url(host)}", settings=settings) as process:
+                assert process.wait(timeout=100) == 0, (folder / "log.txt").read_text()[-3000:]
+        yield web
+
+
+def rows_of(folder: Path, host: str) -> dict[str, dict[str, Any]]:
+    """The log of the worker that crawled this host, by path."""
+    rows = read_log(folder / "crawl" / f"of-{host}" / "log")
+    return {"/" + str(row["url"]).split("/", 3)[3]: row for row in rows if row["status"] == 200}
+
+
+def test_a_mirror_on_another_workers_host_is_found_out(crawled: Arena) -> None:
+    """Each page of the second host names that of the first, as in a crawl of one process."""
+    first, second = (rows_of(crawled.folder, host) for host in _HOSTS)
+    for path in ("/", *(f"/{number}" for number in range(1, _PAGES))):
+        assert (first[path]["duplicate"], second[path]["duplicate"]) == (None, "near"), path
+        assert second[path]["duplicate_of"] == crawled.url(_HOSTS[0], path)
+        at = int(path[1:] or 0)
+        one, two = (text_fingerprint(words(host, at).encode()) or 0 for host in _HOSTS)
+        assert (one ^ two).bit_count() <= 3
+    assert (first["/same"]["duplicate"], second["/same"]["duplicate"]) == (None, "exact")
+    assert second["/same"]["duplicate_of"] == crawled.url(_HOSTS[0], "/same")
+
+
+def test_every_text_was_compared(crawled: Arena) -> None:
+    """And nothing went wrong."""
+    said = (crawled.folder / "log.txt").read_text()
+
+    assert "duplicates/un" not in said
+    assert "Traceback" not in said
