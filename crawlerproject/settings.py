@@ -93,6 +93,7 @@ OURS = {
     # Several workers on one crawl: STATE_URL is redis://…
     "FLEET_CRAWL": "web",
     "FLEET_WORKER": "",
+    "FLEET_RUN": "",
     "FLEET_PARTITIONS": 256,
     "FLEET_LEASE_SECONDS": 60,
     "FRONTIER_MAX_IN_FLIGHT": 1000,

@@ -6,6 +6,7 @@ import argparse
 import os
 import socket
 import sys
+import uuid
 
 from scrapy.exceptions import UsageError
 from scrapy.utils.log import configure_logging
@@ -21,6 +22,7 @@ class Command(CrawlCommand):
 
     # The crawls are the workers'. A process made for nothing leaves an event loop that complains as it goes.
     requires_crawler_process = False
+    _run = uuid.uuid4().hex  # what this start is called
 
     def syntax(self) -> str:
         return "-a seeds=FILE --workers N [options]"
@@ -71,6 +73,9 @@ class Command(CrawlCommand):
         return [f"{name}-{number}" for number in range(1, opts.workers + 1)]
 
     def _command(self, name: str, opts: argparse.Namespace) -> list[str]:
+        assert self.settings is not None
         given = [part for key, value in opts.spargs.items() for part in ("-a", f"{key}={value}")]
         given += [part for pair in opts.set for part in ("-s", pair)]
-        return [sys.executable, "-m", "scrapy", "crawl", "web", *given, "-s", f"FLEET_WORKER={name}"]
+        run = str(self.settings["FLEET_RUN"] or self._run)
+        own = ["-s", f"FLEET_WORKER={name}", "-s", f"FLEET_RUN={run}"]
+        return [sys.executable, "-m", "scrapy", "crawl", "web", *given, *own]

@@ -57,7 +57,7 @@ DECISIVE = (
     "SITEMAPS",
 )
 # Where a process runs, not what the crawl is.
-_NOT_KEPT = frozenset({"CRAWL_DIR", "STATE_URL", "FLEET_WORKER", "FLEET_CRAWL"})
+_NOT_KEPT = frozenset({"CRAWL_DIR", "STATE_URL", "FLEET_WORKER", "FLEET_CRAWL", "FLEET_RUN"})
 _HEAD = """\
 # What this crawl is: written at its first start, read by every later one.
 # -s NAME=VALUE on a command line wins over it; it wins over settings.py. All settings: docs/settings.md.

@@ -17,9 +17,11 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, open_session
 from crawlerproject.crawl.start.preflight import check_settings
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
+from crawlerproject.fleet.moves.move import move
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.reading.page_reader import page_reader_of
 from crawlerproject.stores.crawl_dir import take_lock
+from crawlerproject.stores.fleet_plan import ALONE
 from crawlerproject.stores.operator_files.control import Control
 from crawlerproject.stores.poison import Poison
 
@@ -49,8 +51,11 @@ class Crawl:
         self._lock = take_lock(self.folder)
         try:
             of_all = self.folder.parent if shared(settings) else self.folder  # a fleet's workers share one
+            if not shared(settings):
+                move(self.folder, [ALONE], logger.info, settings.getint("FLEET_PARTITIONS"))
             self.control = Control(of_all)
-            siblings = [folder for folder in of_all.iterdir() if folder.is_dir()] if shared(settings) else []
+            # Of others, and of those whose hosts this process has by now.
+            siblings = [folder for folder in of_all.iterdir() if folder.is_dir()]
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
             self.reader = page_reader_of(settings, self.poison, crawler.stats)
             self.session: Session = self._opened()

@@ -21,7 +21,6 @@ class Intake:
         """``wake``: there may be work."""
         self._member = session.member
         self._frontier = session.frontier
-        self._announcements = session.announcements
         self._troubles = session.troubles
         self._run = run
         self.wake = wake
@@ -57,14 +56,15 @@ class Intake:
         self.wake()
 
     def changed(self, pages: Iterable[tuple[Address, float]]) -> int:
-        """Known pages are announced to have changed at these moments; how many are believed. StorageError."""
-        if not self._member.alone:
-            return 0  # their records are other workers'
-        return self._announcements.changed(pages, self._run.now())
+        """Known pages are announced to have changed at these moments; how many are believed (in a fleet none yet).
+
+        StorageError.
+        """
+        return self._member.changed(pages, self._frontier, self._run.now())
 
     def announced(self, pages: Iterable[tuple[Address, float]]) -> None:
-        """As ``changed``, announced by a list; counted, and a pause where the store has no room."""
+        """As ``changed``, announced by a list: a pause where the store has no room."""
         try:
-            self._run.stats.inc_value("recrawl/announced", self.changed(pages))
+            self.changed(pages)
         except StorageError as error:  # repeated when the list is read again
             self._run.pause(str(error))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.config.fleet import answer_seconds, shared
+from crawlerproject.crawl.start.bootstrap import revisit_policy
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.join import join
 from crawlerproject.fleet.text_questions import TextQuestions
@@ -14,6 +16,7 @@ from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.rounds import A_CRAWL, Wanted
 from crawlerproject.stores.redis.texts import RedisTexts
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
@@ -23,10 +26,14 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.run import Run
     from crawlerproject.errors import FetchError
+    from crawlerproject.fleet.revisit_round import RevisitRound
     from crawlerproject.fleet.worker import Fleet
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Kept
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.rules.url.urls import Address
+
+logger = logging.getLogger(__name__)
 
 Store = BufferedStore | RocksStore
 
@@ -56,6 +63,10 @@ class Solo:
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
         """Queue what was found; how many were new. StorageError."""
         return frontier.add(found, now)
+
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """Take word that known pages have changed; how many are believed. StorageError."""
+        return frontier.changed(pages, now)
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """Before a commit, what other workers wrote: nothing."""
@@ -106,12 +117,13 @@ class Member:
 
     alone = False
 
-    def __init__(self, fleet: Fleet, settings: BaseSettings) -> None:
-        """``fleet.begin`` has been called."""
+    def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
+        """``fleet.begin`` has been called. ``revisits``: known pages are visited again."""
         self._settings = settings
         self.store: Store = fleet.store
         self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
+        self._revisits = revisits
         exchange, held = fleet.exchange, fleet.held
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
         self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
@@ -122,14 +134,29 @@ class Member:
         self._fleet.exchange.outbox.extend(found)
         return 0
 
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """As for ``Solo``; kept for the next commit, as what was found."""
+        self._fleet.exchange.changed.extend(pages)
+        return 0
+
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
         for how, count in fleet.store.links.filter.take_counts().items():
             run.stats.inc_value(f"links/{how}", count)
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
-        await fleet.turn(frontier, learned, idle=idle())
+        choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
+        await fleet.turn(frontier, learned, idle=idle() and not choosing)
         return True
+
+    async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:
+        """Queue known pages that are visited again; whether there may be more of them."""
+        choosing, queued = revisits.busy, revisits.queued
+        await revisits.turn(frontier, run.now)
+        run.stats.inc_value("recrawl/queued", revisits.queued - queued)
+        if choosing and not revisits.busy:
+            logger.info("%d known pages are visited again", revisits.queued)
+        return choosing
 
     def finished(self, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``: all workers have agreed on it."""
@@ -162,10 +189,14 @@ Membership = Solo | Member
 """One process's place among those of its crawl."""
 
 
-def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run) -> Membership:
+def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: Wanted = A_CRAWL) -> Membership:
     """Open the frontier's store, in a fleet as its member, whose clock ``run`` follows then. Raises OperatorError."""
     if not shared(settings):
         return Solo(open_frontier(folder))
     fleet = join(settings, folder)
     run.follow(fleet.begin())
-    return Member(fleet, settings)
+    current = fleet.begin_round(wanted, run.now(), run.round)
+    run.round = current.number
+    # The budget is the round's.
+    revisits = fleet.revisits(current, revisit_policy(settings, None)) if wanted.recrawl else None
+    return Member(fleet, settings, revisits)

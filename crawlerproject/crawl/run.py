@@ -35,6 +35,7 @@ class Run:
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
         self.closed = False
+        self.round = 0  # of the fleet, that this process takes part in
         self._started = time.monotonic()
         self._epoch = steady() - self._started
         self.now = clock or self._now

@@ -14,9 +14,10 @@ from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
 from crawlerproject.crawl.dispatch import LeaseDispatch
 from crawlerproject.crawl.engine import Engine
+from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests
-from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages
+from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages, revisit_policy
 from crawlerproject.crawl.start.loader import QueueLoader
 from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
@@ -54,6 +55,7 @@ class FrontierScheduler:
         self._dispatch: LeaseDispatch
         self._engine: Engine
         self._loader: QueueLoader
+        self._fast: FastPath | None = None
         self._seen: BaseDupeFilter | None = None
         self._others: deque[Request] = deque()  # requests that are not the frontier's, handed out as the same objects
         self._budget = LoopBudget()
@@ -72,6 +74,7 @@ class FrontierScheduler:
         """Open the crawl's folder and load what an earlier run left."""
         crawl = self.crawl = Crawl(self._crawler, spider)
         self._engine = Engine(self._crawler, crawl.run)
+        self._fast = FastPath.of(self._crawler)
         self._begin_session(spider)
         session = crawl.session
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
@@ -116,10 +119,13 @@ class FrontierScheduler:
         pages = self.crawl.session.learned.totals.now().pages
         self.crawl.session.resumed.say_queued(max(0, frontier.hosts.waiting_urls), hosts, pages)
 
-    def add_revisits(self, budget: int | None) -> int:
-        """Queue known pages that are worth another visit; how many."""
-        crawl, recent_days = self.crawl, self._crawler.settings.getfloat("RECRAWL_RECENT_DAYS")
-        queued = queue_revisits(crawl.session, crawl.folder, recent_days, budget, crawl.run.now())
+    def add_revisits(self, budget: int | None) -> int | None:
+        """Queue known pages that are worth another visit; how many. None: a member does so by and by."""
+        crawl = self.crawl
+        if not crawl.session.member.alone:
+            return None
+        policy = revisit_policy(self._crawler.settings, budget)
+        queued = queue_revisits(crawl.session, policy, crawl.run.now())
         self.wake()
         return queued
 
@@ -186,10 +192,22 @@ class FrontierScheduler:
         return self._seen.request_seen(request)
 
     def next_request(self) -> Request | None:
-        """A request whose host and address are free now; None (and a timer set) when there is none."""
+        """A request whose host and address are free now; None (and a timer set) when there is none.
+
+        Pages begin here at once where they may go the fast path, and the engine gets what is left.
+        """
         if not self._others:
-            return self._dispatch.next()
+            return self._next_leased()
         if not self._budget.over():
             return self._others.popleft()
         self._engine.ask_at(0.0, self.crawl.run.now())
+        return None
+
+    def _next_leased(self) -> Request | None:
+        fast = self._fast
+        while (request := self._dispatch.next()) is not None:
+            if fast is None or not fast.takes(request):
+                return request
+            if not fast.begin(request):
+                return None
         return None

@@ -23,6 +23,7 @@ from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.rounds import Wanted
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class Session:
 
 def open_session(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run) -> Session:
     """Open the frontier and the archive in ``folder``, and mend what a crash left. Blocking; raises OperatorError."""
-    member = membership_of(settings, folder, run)
+    wanted = Wanted(spider.recrawl, spider.budget, str(settings["FLEET_RUN"]))
+    member = membership_of(settings, folder, run, wanted)
     try:
         return assembled(settings, folder, spider, run, member)
     except BaseException:
@@ -106,7 +108,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
-    frontier = parts.frontier_of(settings, hosts, gates, folder.ranked_linked)
+    frontier = parts.frontier_of(settings, hosts, gates, whole_crawl(settings, spider.name).ranked_linked)
     learned = parts.learned_of(settings, store, frontier, traps, totals)
     learned.duplicates.others = member.texts(run)
     records = WarcPipeline(archive, frontier, learned.duplicates)

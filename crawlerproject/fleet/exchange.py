@@ -9,7 +9,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.held_partitions import HeldPartitions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
-from crawlerproject.frontier.messages import Links, Message, pack, unpack
+from crawlerproject.frontier.messages import Changed, Links, Message, pack, unpack
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import FLAG_STRANGER
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 
@@ -27,6 +28,7 @@ class MessageExchange:
 
     def __init__(self, store: BufferedStore, held: HeldPartitions) -> None:
         self.outbox: list[DiscoveredUrl] = []
+        self.changed: list[tuple[Address, float]] = []  # known pages, by our lists; with the moment, epoch seconds
         self.moved = False  # something came or went since this was last reset
         self._store = store
         self._held = held
@@ -45,9 +47,38 @@ class MessageExchange:
                 self.moved = True
                 if found:
                     await asyncio.to_thread(self._store.sync)
+            while self.changed:
+                some = self.changed[:_URLS_AT_A_TIME]
+                await self._announce(frontier, some, clock)
+                del self.changed[: len(some)]
+                self.moved = True
         except StorageError:
             self.outbox = found + self.outbox
             raise
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be delivered."""
+        return not self.outbox and not self.changed
+
+    async def _announce(
+        self, frontier: Frontier, pages: Sequence[tuple[Address, float]], clock: Callable[[], float]
+    ) -> None:
+        own = [page for page in pages if self._held.mine(page[0].host)]
+        await asyncio.to_thread(self._look_up, own)
+        for start in range(0, len(own), _URLS_A_TURN):
+            frontier.changed(own[start : start + _URLS_A_TURN], clock())
+            await asyncio.sleep(0)
+        self._post_changed(page for page in pages if not self._held.mine(page[0].host))
+
+    def _post_changed(self, pages: Iterable[tuple[Address, float]]) -> None:
+        """Write of changed pages to the workers that hold their hosts."""
+        by_partition: dict[int, list[tuple[Address, float]]] = {}
+        for address, at in pages:
+            by_partition.setdefault(self._store.store.partition(address.host), []).append((address, at))
+        for partition, some in by_partition.items():
+            for start in range(0, len(some), _LINKS_A_MESSAGE):
+                self._store.outbox.post(partition, pack(Changed(some[start : start + _LINKS_A_MESSAGE])))
 
     async def _queue(self, frontier: Frontier, found: Sequence[DiscoveredUrl], clock: Callable[[], float]) -> None:
         own = [item for item in found if self._held.mine(item.address.host)]
@@ -95,12 +126,24 @@ class MessageExchange:
         frontier.add([item for item in found if self._held.mine(item.address.host)], now)
         for item in frontier.allowed([item for item in found if not self._held.mine(item.address.host)], now):
             self._store.outbox.post(self._store.store.partition(item.address.host), pack(Links([item])))
+        changed, self.changed = self.changed, []
+        frontier.changed([page for page in changed if self._held.mine(page[0].host)], now)
+        self._post_changed(page for page in changed if not self._held.mine(page[0].host))
 
     def _unpacked(self, inboxes: dict[int, list[bytes]]) -> dict[int, list[Message]]:
         """The messages; the store has looked up the pages in them. In a thread."""
         read = {partition: [unpack(message) for message in messages] for partition, messages in inboxes.items()}
-        self._store.look_up([page for messages in read.values() for message in messages for page in _pages_of(message)])
+        every = [message for messages in read.values() for message in messages]
+        self._store.look_up([page for message in every for page in _pages_of(message)])
+        changed = [page for message in every if isinstance(message, Changed) for page in message.pages]
+        self._look_up(changed)
         return read
+
+    def _look_up(self, changed: Sequence[tuple[Address, float]]) -> None:
+        """Prefetch what is known of these pages and their hosts. In a thread."""
+        hosts = {address.host for address, _ in changed}
+        if changed:
+            self._store.at_hand(hosts, [(address.key, address.host) for address, _ in changed])
 
 
 def _slices(found: Sequence[DiscoveredUrl]) -> Iterator[Sequence[DiscoveredUrl]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.stores.protocols import FLAG_RECRAWL
 
 # An address that is another's now, or of which Redis says nothing, is asked about again after so long at least (ours).
 _AGAIN_SECONDS = 0.25
@@ -79,7 +80,9 @@ class IpReservations:
 
     def _reserve(self, leases: Sequence[Lease], rested: Sequence[tuple[str, str]]) -> list[float]:
         # What the end of a request will ask about its hosts needs no answer from Redis then.
-        self._store.at_hand({host for lease in leases for host in (lease.row.host, _asked_for(lease))})
+        hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
+        again = [(lease.row.key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
+        self._store.at_hand(hosts, again)
         marks = [(lease.address, lease.mark) for lease in leases]
         return self._fleet.addresses(marks, rested, self._hold_ms, int(self._rest_seconds * 1000))
 

@@ -11,16 +11,19 @@ from pathlib import Path
 
 import orjson
 
-from crawlerproject.errors import LeaseLost, NameTaken, StorageError
+from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError
 from crawlerproject.fleet.exchange import MessageExchange
 from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS, HeldPartitions
+from crawlerproject.fleet.revisit_round import RevisitRound
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
+from crawlerproject.stores.redis.rounds import Round, Rounds, Wanted
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +64,7 @@ class Fleet:
         self._lease_seconds = lease_seconds
         self._lease_ms = int(lease_seconds * 1000)
         self._rng = rng
+        self._rounds = Rounds(fleet.link, fleet.crawl, fleet.lease_ms)
         self._taken: list[int] = []  # since the last report
         self._left: list[int] = []
         self._incarnation = ""
@@ -88,6 +92,18 @@ class Fleet:
         self.held.doubt_seconds = max(LEAST_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
         return epoch.seconds
 
+    def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
+        """Take part in what the workers do together; see ``Rounds.begin``. Blocking; raises OperatorError."""
+        try:
+            return self._rounds.begin(wanted, now, before)
+        except OperatorError:
+            self.close()
+            raise
+
+    def revisits(self, current: Round, policy: RevisitPolicy) -> RevisitRound:
+        """The worker's part in a recrawl; the budget of ``policy`` does not count, that of the round does."""
+        return RevisitRound(self._rounds, current, self.store, self.held, policy)
+
     def _incarnations(self) -> list[str]:
         """The incarnations of this worker that Redis may know, the latest first."""
         if not self._identity_file.exists():
@@ -110,7 +126,7 @@ class Fleet:
             self._renewed_at = now
             self.held.renewed(now + self._lease_seconds)
         moved = self._busy or self.exchange.moved or self.held.sent
-        quiet = idle and not (moved or self.exchange.outbox or self.held.leaving or not self.store.outbox.empty)
+        quiet = idle and not (moved or not self.exchange.empty or self.held.leaving or not self.store.outbox.empty)
         if quiet or now - self._reported_at >= self._lease_seconds / _REPORT_SHARE:
             self._reported_at = now
             status = await self._report(quiet)

@@ -21,7 +21,7 @@ from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
-from crawlerproject.frontier.messages import Links, Message, RobotsWanted
+from crawlerproject.frontier.messages import Changed, Links, Message, RobotsWanted
 from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.responses import RobotsResponses
@@ -30,10 +30,16 @@ from crawlerproject.frontier.subrequests import Subrequests
 from crawlerproject.frontier.workbench import Stage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.scope import bounded_domain, registered_domain
+from crawlerproject.rules.url.urls import Address
 from crawlerproject.stores.protocols import PageRecord
 
 # Stages of hosts that are about to be asked.
 _ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND)
+
+
+def _not_learned(pages: Iterable[tuple[Address, float]], now: float) -> int:
+    """Nothing is learned of changed pages."""
+    return 0
 
 
 class Frontier:
@@ -64,6 +70,8 @@ class Frontier:
         self.again, self.add_again = self._admission.again, self._admission.add_again
         self.address_for, self.looked_up = self._issuer.address_for, self._issuer.looked_up
         self.finish_render = self._completion.finish_render
+        self.changed: Callable[[Iterable[tuple[Address, float]], float], int] = _not_learned
+        """Takes word that known pages have changed; ``Announcements`` do, where there are any."""
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
@@ -92,6 +100,8 @@ class Frontier:
             self.add(message.found, now)
         elif isinstance(message, RobotsWanted):
             self._robots_responses.wanted(message, now)
+        elif isinstance(message, Changed):
+            self.changed(message.pages, now)
         else:
             self._robots_responses.given(message, now)
 

@@ -10,7 +10,8 @@ import orjson
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.url.urls import UrlRefused, parse
+from crawlerproject.rules.robots.policy import KEPT_BYTES
+from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 
 
 class Links(NamedTuple):
@@ -29,7 +30,10 @@ class RobotsWanted(NamedTuple):
 
 
 class RobotsGiven(NamedTuple):
-    """The answer for an origin of yours, whose robots.txt was redirected to a host of ours."""
+    """The answer for an origin of yours, whose robots.txt was redirected to a host of ours.
+
+    Of its body only what is read of a robots.txt is sent.
+    """
 
     origin: str
     status: int | None
@@ -37,7 +41,13 @@ class RobotsGiven(NamedTuple):
     reason: str
 
 
-Message = Links | RobotsWanted | RobotsGiven
+class Changed(NamedTuple):
+    """Pages of yours that a list or a push of ours says have changed."""
+
+    pages: Sequence[tuple[Address, float]]  # each with the moment, epoch seconds
+
+
+Message = Links | RobotsWanted | RobotsGiven | Changed
 
 
 def pack(message: Message) -> bytes:
@@ -47,7 +57,9 @@ def pack(message: Message) -> bytes:
         return orjson.dumps(["links", rows])
     if isinstance(message, RobotsWanted):
         return orjson.dumps(["robots-wanted", *message])
-    body = b64encode(message.body).decode()
+    if isinstance(message, Changed):
+        return orjson.dumps(["changed", [(address.url, at) for address, at in message.pages]])
+    body = b64encode(message.body[:KEPT_BYTES]).decode()
     return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
 
 
@@ -58,12 +70,20 @@ def unpack(packed: bytes) -> Message:
         return Links([item for row in fields[0] if (item := _found(row)) is not None])
     if kind == "robots-wanted":
         return RobotsWanted(*fields)
+    if kind == "changed":
+        known = [(_address(url), at) for url, at in fields[0]]
+        return Changed([(address, at) for address, at in known if address is not None])
     origin, status, body, reason = fields
     return RobotsGiven(origin, status, b64decode(body), Reason(reason))
 
 
 def _found(row: list[Any]) -> DiscoveredUrl | None:
+    address = _address(row[0])
+    return None if address is None else DiscoveredUrl(address, *row[1:])
+
+
+def _address(url: Any) -> Address | None:
     try:
-        return DiscoveredUrl(parse(str(row[0])), *row[1:])
+        return parse(str(url))
     except UrlRefused:
         return None

@@ -41,6 +41,7 @@ class FrontierState:
         self.recent = RecentKeys()
         self.refused = RefusedUrls()
         self.leased = 0
+        self.announced = 0  # known pages that were believed to have changed, since it was last counted
         self.changes = Changes()
         self._arrival = 0
 

@@ -89,7 +89,7 @@ class WarcPipeline:
     def _original(self, row: QueuedPage, outcome: Fetch, digest: bytes) -> Original | None:
         """The capture that this one need not repeat."""
         if outcome.status == 304:
-            before = self._frontier.state.store.page(row.page_key)
+            before = self._frontier.state.store.page(row.page_key, row.host)
             original = self._duplicates.original(before.digest) if before else None
             return original and original._replace(profile=NOT_MODIFIED)
         if outcome.shell is not None:

@@ -128,8 +128,9 @@ class WebSpider(Spider):
             await asyncio.sleep(0)
         if self.recrawl:
             queued = self.services[FrontierScheduler].add_revisits(self.budget)
-            logger.info("%d known pages are visited again", queued)
-            self.crawler.stats.set_value("recrawl/queued", queued)
+            if queued is not None:
+                logger.info("%d known pages are visited again", queued)
+                self.crawler.stats.set_value("recrawl/queued", queued)
         nothing: tuple[Any, ...] = ()
         for request in nothing:
             yield request

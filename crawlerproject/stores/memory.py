@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 
 from crawlerproject.rules.archive.warc_records import Original
-from crawlerproject.stores.protocols import Box, Changes, Due, Fingerprint, Near, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import Applied, Box, Changes, Due, Fingerprint, Near, PageRecord, QueuedPage
 
 _Place = tuple[int, int]
 
@@ -17,7 +17,7 @@ class MemoryMessages:
 
     def __init__(self) -> None:
         self.outbox = uuid.uuid4().bytes
-        self.last = 0
+        self.applied = self.durable = Applied()
         self._boxes: dict[Box, dict[int, bytes]] = {}  # none empty
         self._read: dict[Box, int] = {}
         self._changed: set[int] = set()
@@ -50,9 +50,11 @@ class MemoryMessages:
 
     def apply(self, changes: Changes) -> None:
         """What a change says of messages."""
-        for partition, packed in changes.messages:
-            self.last += 1
-            self._boxes.setdefault(Box(partition, self.outbox), {})[self.last] = packed
+        changed, last = self.applied
+        if changes.messages or changes.read:
+            self.applied = Applied(changed + 1, last + len(changes.messages))
+        for number, (partition, packed) in enumerate(changes.messages, last + 1):
+            self._boxes.setdefault(Box(partition, self.outbox), {})[number] = packed
             self._changed.add(partition)
         self._read.update(changes.read)
         for box, number in changes.delivered:
@@ -88,7 +90,7 @@ class MemoryStore:
         rows = self._rows.get(host, {})
         return [rows[place] for place in order[start : start + limit]]
 
-    def page(self, key: bytes) -> PageRecord | None:
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
         return self._pages.get(key)
 
@@ -165,7 +167,8 @@ class MemoryStore:
         self.messages.apply(changes)
 
     def sync(self) -> None:
-        """Nothing here survives a power loss."""
+        """Nothing here survives a power loss, but for what is said of messages."""
+        self.messages.durable = self.messages.applied
 
     def close(self) -> None:
         """Nothing is held open."""

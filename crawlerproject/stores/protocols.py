@@ -132,8 +132,8 @@ class FrontierReader(FactReader, Protocol):
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue in order, or those behind the place (priority, arrival)."""
 
-    def page(self, key: bytes) -> PageRecord | None:
-        """What is known of a decided page; None when unknown or still queued."""
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
+        """What is known of a decided page; None when unknown or still queued. Its ``host`` may help to find it."""
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page and its key, in any order; changes made meanwhile may or may not be seen."""
@@ -175,6 +175,13 @@ class DueStore(FrontierStore, Protocol):
         """As ``host`` for each of them, in one question."""
 
 
+class Applied(NamedTuple):
+    """How far messages have come in a store since it was opened."""
+
+    changes: int = 0  # changes with messages, or with what was read
+    last: int = 0  # number of the last message
+
+
 class Messages(Protocol):
     """Messages between the frontiers of one crawl, changed by ``Changes.messages``, ``read`` and ``delivered``.
 
@@ -187,8 +194,11 @@ class Messages(Protocol):
     outbox: bytes
     """The outbox of this frontier, as in ``Box.outbox``."""
 
-    last: int
-    """The number of the message that was applied last, of all partitions; 0 before the first."""
+    applied: Applied
+    """What outlives the process. Numbers go on from start to start; 0 before the first."""
+
+    durable: Applied
+    """What survives a power loss, by the last ``sync``. A number that does not may be given to another message."""
 
     def boxes(self) -> list[Box]:
         """Those that hold messages, in order; of this outbox, and of others where their messages were moved here."""
@@ -211,15 +221,17 @@ class Messages(Protocol):
 
 @runtime_checkable
 class MessageStore(FrontierStore, Protocol):
-    """What a ``FrontierStore`` may offer besides."""
+    """What a ``FrontierStore`` may offer besides: messages, changed by ``Changes.messages`` and the two behind it."""
 
-    messages: Messages
+    @property
+    def messages(self) -> Messages:
+        """Those that it keeps, and how far others' were read."""
 
 
 class ContentStore(Protocol):
     """What was archived, by content; changed through ``FrontierStore.apply`` of the same store."""
 
-    def page(self, key: bytes) -> PageRecord | None:
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """As ``FrontierStore.page``."""
 
     def near(self, host: str, value: int, bits: int) -> list[Near]:

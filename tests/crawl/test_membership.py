@@ -15,6 +15,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.redis.rounds import Round, Wanted
 from tests.crawl.sessions import HOST, Bench, settings_of
 
 FOUND = [DiscoveredUrl(parse(f"{HOST}/{number}"), 1, "L", HOST, 10) for number in range(3)]
@@ -28,7 +29,7 @@ class Fleet:
         links = SimpleNamespace(filter=SimpleNamespace(take_counts=lambda: told))
         self.store = SimpleNamespace(links=links, reach=lambda: None, at_hand=lambda hosts: None)
         self.fleet = SimpleNamespace(worker="w1")
-        self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl]())
+        self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl](), changed=list[Any]())
         self.exchange.read = self.exchange.deliver = self.exchange.deliver_now = lambda *given: None
         self.exchange.settle = self.close = lambda: None
         self.held = SimpleNamespace(may_ask=lambda host: host == "a.test", ask_until=lambda host: 77.0)
@@ -39,6 +40,10 @@ class Fleet:
     def begin(self) -> float:
         """The store's clock."""
         return 5000.0
+
+    def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
+        """The first of the crawl."""
+        return Round(before + 1, now, wanted.budget)
 
     async def turn(self, frontier: Any, learned: Any, *, idle: bool) -> None:
         """Renew, report."""
@@ -89,6 +94,9 @@ def test_a_worker_keeps_what_it_finds_for_the_next_commit(bench: Bench) -> None:
 
     assert member(fleet).take(FOUND, bench.frontier, bench.now) == 0
     assert fleet.exchange.outbox == FOUND
+    changed = [(FOUND[0].address, bench.now)]
+    assert member(fleet).changed(changed, bench.frontier, bench.now) == 0
+    assert fleet.exchange.changed == changed
 
 
 def test_a_worker_has_finished_when_all_agree(bench: Bench) -> None:
@@ -137,3 +145,4 @@ def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.M
     assert isinstance(worker, Member)
     assert (alone.alone, worker.alone) == (True, False)
     assert followed == [5000.0]
+    assert bench.run.round == 1

@@ -1,10 +1,15 @@
-"""A month of crawling the pages that change, in a few seconds: judged by the server's log and the archive."""
+"""A month of crawling the pages that change, in a few seconds: judged by the server's log and the archive.
+
+Once by one process, once by a fleet of one or two workers, whose partitions change hands between the days.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +20,16 @@ from warcio.archiveiterator import ArchiveIterator
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.archive.pywb_server import TOOLS, ask, pywb_of
+from tests.crawls.fleet.fleets import SETTINGS as OF_FLEETS
+from tests.stores.redis_servers import redis_server
 from tests.web.profiles.changing import PERIODS
-from tests.web.running import RunningWeb, crawl_command, measured, small_settings, synthetic_web
+from tests.web.running import RunningWeb, crawl_command, finish, small_settings, start, synthetic_web
 
 #: Days after the first crawl on which known pages are visited again; before the last, checks in full are made.
-DAYS = (0, 3, 6, 9, 12, 18, 24, 30)
+DAYS = (0, 3, 6, 9, 12, 18, 24)
 CHECK_DAY = 9
+#: Workers of a fleet by day; one of them on other days.
+WORKERS = {0: 2, 6: 2, 24: 2, 33: 2}
 #: How politely it is crawled is judged elsewhere.
 QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02"}
 
@@ -39,49 +48,71 @@ class Month(NamedTuple):
 
     web: RunningWeb
     folder: Path
+    state_url: str  # of a fleet; "" of one process
     visits: list[Visit]
-    outputs: dict[int, str]
 
     def on(self, day: int, host: str = "") -> list[Visit]:
         """The visits of one session, robots.txt left out."""
         return [v for v in self.visits if v.day == day and v.url.startswith(host) and "robots.txt" not in v.url]
 
+    @property
+    def days(self) -> tuple[int, ...]:
+        """Those of its sessions."""
+        return tuple(day for day in DAYS if not self.state_url or day != 18)
 
-@pytest.fixture(scope="module")
-def month(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
+    @property
+    def folders(self) -> list[Path]:
+        """Those that have archives and logs."""
+        return sorted(path.parent for path in self.folder.glob("*/warc")) if self.state_url else [self.folder]
+
+
+@pytest.fixture(scope="module", params=["alone", "redis"])
+def month(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
     """A crawl, and recrawls some days apart."""
     folder = tmp_path_factory.mktemp("month")
-    visits: list[Visit] = []
-    outputs = {}
-    with synthetic_web(folder / "web", "--profile", "changing") as web:
-        log = web.folder / "server.jsonl"
-        for day in DAYS:
-            (web.folder / "clock").write_text(str(day))
-            seen = len(log.read_text().splitlines()) if log.exists() else 0
+    shared = contextlib.nullcontext() if request.param == "alone" else redis_server(folder / "redis")
+    with synthetic_web(folder / "web", "--profile", "changing") as web, shared as server:
+        made = Month(web, folder / "crawl", server.url if server is not None else "", [])
+        for day in made.days:
             share = "1" if day == CHECK_DAY else "0"
-            outputs[day] = session(web, folder / "crawl", day, {"RECRAWL_FULL_FETCH_SHARE": share})
-            for line in log.read_text().splitlines()[seen:]:
-                row = json.loads(line)
-                visits.append(Visit(day, row["host"] + row["path"], row["status"], bool(row.get("conditional"))))
-        yield Month(web, folder / "crawl", visits, outputs)
+            session(made, day, {"RECRAWL_FULL_FETCH_SHARE": share})
+        yield made
 
 
-def session(web: RunningWeb, crawl_dir: Path, day: int, settings: dict[str, str]) -> str:
-    """One run on a day; its output."""
-    command = crawl_command(
-        web.folder / "seeds.txt", crawl_dir, web.folder / "hosts", small_settings(web) | QUICK | settings
-    )
-    begin = [sys.executable, "-m", "tests.web.later", str(day), "crawl", "web"]
-    arguments = command[command.index("web") + 1 :]
-    if day:
-        place = arguments.index(f"seeds={web.folder / 'seeds.txt'}")
-        arguments[place] = "mode=recrawl"
-    log = crawl_dir.with_suffix(f".{day}.log")
-    spent = measured([*begin, *arguments], log)
-    output = log.read_text()
-    assert spent.status == 0, output[-3000:]
-    assert "Traceback" not in output
-    return output
+def session(month: Month, day: int, settings: dict[str, str], *more: str) -> str:
+    """One run on a day, by one process or by the day's workers; their output."""
+    web, log = month.web, month.web.folder / "server.jsonl"
+    (web.folder / "clock").write_text(str(day))
+    seen = len(log.read_text().splitlines()) if log.exists() else 0
+    running, began = [], time.monotonic()
+    for number in range(WORKERS.get(day, 1) if month.state_url else 1):
+        own = {"STATE_URL": month.state_url, "FLEET_WORKER": f"w{number}", "FLEET_RUN": f"day {day}"}
+        of_fleet = {**OF_FLEETS, "COMMIT_SECONDS": "0.2", **own} if month.state_url else {}
+        command = crawl_command(
+            web.folder / "seeds.txt",
+            month.folder,
+            web.folder / "hosts",
+            small_settings(web) | of_fleet | QUICK | settings,
+        )
+        arguments = command[command.index("web") + 1 :]
+        if day:
+            arguments[arguments.index(f"seeds={web.folder / 'seeds.txt'}")] = "mode=recrawl"
+        clock = f"store:{day}" if month.state_url else str(day)
+        begin = [sys.executable, "-m", "tests.web.later", clock, "crawl", "web"]
+        path = month.folder.with_suffix(f".{day}.{number}.log")
+        with path.open("wb") as output:
+            running.append((start([*begin, *arguments, *more], output), path))
+    outputs = ""
+    for process, path in running:
+        spent = finish(process, began)
+        said = path.read_text()
+        assert spent.status == 0, said[-3000:]
+        assert "Traceback" not in said
+        outputs += said
+    for line in log.read_text().splitlines()[seen:]:
+        row = json.loads(line)
+        month.visits.append(Visit(day, row["host"] + row["path"], row["status"], bool(row.get("conditional"))))
+    return outputs
 
 
 def test_unchanged_pages_cost_a_304_and_changed_ones_a_body(month: Month) -> None:
@@ -130,19 +161,19 @@ def test_without_validators_bodies_come_and_become_revisits(month: Month) -> Non
     assert not any(v.conditional for v in month.visits if v.url.startswith("bare.test"))
     kinds = [kind for kind, url, _ in records(month) if url.endswith("/fixed") and "bare" in url]
 
-    assert kinds == ["response"] + ["revisit"] * (len(DAYS) - 1)
+    assert kinds == ["response"] + ["revisit"] * (len(month.days) - 1)
 
 
 def records(month: Month) -> list[tuple[str, str, Any]]:
     """Type, address and headers of all captures, in order."""
     found = []
-    for path in sorted((month.folder / "warc").glob("*.warc.gz")):
+    for path in (path for folder in month.folders for path in sorted((folder / "warc").glob("*.warc.gz"))):
         with path.open("rb") as stream:
             for record in ArchiveIterator(stream):
                 if record.rec_type in ("response", "revisit"):
                     headers = record.rec_headers
                     found.append((record.rec_type, headers.get_header("WARC-Target-URI"), headers))
-    return found
+    return sorted(found, key=lambda capture: capture[2].get_header("WARC-Date"))
 
 
 def test_every_304_is_a_revisit_of_an_archived_body(month: Month) -> None:
@@ -156,6 +187,7 @@ def test_every_304_is_a_revisit_of_an_archived_body(month: Month) -> None:
         assert responses[headers.get_header("WARC-Refers-To")] == headers.get_header("WARC-Refers-To-Target-URI")
 
 
+@pytest.mark.parametrize("month", ["alone"], indirect=True)
 @pytest.mark.skipif(not TOOLS.exists(), reason="make test makes .venv-tools")
 def test_pywb_replays_every_304_and_what_it_stands_for(month: Month, tmp_path: Path) -> None:
     """At its own moment the 304 that it was; at the place that it refers to, that response's very bytes."""
@@ -189,7 +221,7 @@ def digits(headers: Any, name: str) -> str:
 
 def test_every_page_was_visited_again_and_robots_first(month: Month) -> None:
     """Each session begins at each host with its robots.txt (older than a day by then), then asks for what is known."""
-    for day in DAYS[1:]:
+    for day in month.days[1:]:
         urls = [v.url for v in month.visits if v.day == day]
         assert {f"bare.test{path}" for path in ("/", *PERIODS)} <= set(urls)
         hosts = {url.partition("/")[0] for url in urls}
@@ -211,7 +243,8 @@ def test_pages_that_only_sitemaps_name_are_crawled(month: Month) -> None:
 def test_hostile_sitemaps_end_and_say_why(month: Month) -> None:
     """Entities are refused, an index without end stops at its third file, and the log's line has the reason."""
     endless = {v.url for v in month.visits if "endless" in v.url}
-    errors = {str(row["url"]).rpartition("/")[2]: row["error"] for row in read_log(month.folder / "log")}
+    rows = [row for folder in month.folders for row in read_log(folder / "log")]
+    errors = {str(row["url"]).rpartition("/")[2]: row["error"] for row in rows}
 
     assert endless == {f"mapped.test/maps/endless-{number}.xml" for number in range(3)}
     assert "declares an entity" in str(errors["bomb.xml"])
@@ -230,20 +263,10 @@ def test_entries_of_feeds_are_crawled_as_they_come(month: Month) -> None:
 
 def test_a_budget_is_kept_and_nothing_is_lost(month: Month) -> None:
     """Three of the known pages, and the announced ones; the others stay for another day."""
-    web, log = month.web, month.web.folder / "server.jsonl"
-    (web.folder / "clock").write_text("33")
-    seen = len(log.read_text().splitlines())
-    command = crawl_command(web.folder / "none", month.folder, web.folder / "hosts", small_settings(web) | QUICK)
-    arguments = command[command.index("web") + 1 :]
-    arguments[arguments.index(f"seeds={web.folder / 'none'}")] = "mode=recrawl"
-    begin = [sys.executable, "-m", "tests.web.later", "33", "crawl", "web", "-a", "budget=3"]
+    known, seen = {v.url for v in month.visits}, len(month.visits)
+    output = session(month, 33, {}, "-a", "budget=3")
 
-    spent = measured([*begin, *arguments], month.folder.with_suffix(".33.log"))
-
-    output = month.folder.with_suffix(".33.log").read_text()
-    assert spent.status == 0, output[-2000:]
-    assert "3 known pages are visited again" in output
-    rows = [json.loads(line) for line in log.read_text().splitlines()[seen:]]
-    known = {v.url for v in month.visits}
-    again = [row for row in rows if row["host"] + row["path"] in known and row["path"] != "/robots.txt"]
+    said = re.findall(r"(\d+) known pages are visited again", output)
+    assert sum(map(int, said)) == 3
+    again = [v for v in month.visits[seen:] if v.url in known and not v.url.endswith("/robots.txt")]
     assert 3 <= len(again) <= 3 + 6

@@ -13,8 +13,8 @@ from crawlerproject.errors import StorageError
 from crawlerproject.fleet.exchange import _LINKS_A_MESSAGE, MessageExchange
 from crawlerproject.fleet.held_partitions import HeldPartitions
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Links, pack, unpack
-from crawlerproject.rules.url.urls import parse
+from crawlerproject.frontier.messages import Changed, Links, pack, unpack
+from crawlerproject.rules.url.urls import Address, parse
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
 
@@ -42,6 +42,10 @@ class Redis:
         if self.away:
             raise StorageError("away")
         self.looked_up += len(list(pages))
+
+    def at_hand(self, hosts: Iterable[str], pages: Iterable[tuple[bytes, str]]) -> None:
+        """As ``look_up``, of what is known of pages."""
+        self.look_up(pages)
 
     def messages(self, partitions: list[int], most: int) -> dict[int, list[bytes]]:
         """The first of each inbox."""
@@ -140,3 +144,43 @@ def test_the_last_commit_takes_all_along() -> None:
     mail.deliver_now(bench.frontier, bench.now)
 
     assert (bench.frontier.hosts.waiting_urls, redis.links(), mail.outbox) == (1, [["http://theirs.test/1"]], [])
+
+
+def announced(*urls: str) -> list[tuple[Address, float]]:
+    """Pages that changed at a moment."""
+    return [(parse(url), 5.0) for url in urls]
+
+
+def test_changed_pages_are_told_to_those_who_hold_them() -> None:
+    """Own ones are believed or not, those of others are sent; one that cannot be looked up is not lost."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    said: list[tuple[Address, float]] = []
+    bench.frontier.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[func-returns-value]
+    mail.changed += announced("http://ours.test/1", "http://theirs.test/1")
+    redis.away = True
+    with pytest.raises(StorageError):
+        deliver(mail, bench)
+    assert not mail.empty
+    redis.away = False
+    deliver(mail, bench)
+
+    assert said == announced("http://ours.test/1")
+    assert redis.posted == [(THEIRS, pack(Changed(announced("http://theirs.test/1"))))]
+    assert mail.empty
+    mail.changed += announced("http://ours.test/2", "http://theirs.test/2")
+    mail.deliver_now(bench.frontier, bench.now)
+    assert said == announced("http://ours.test/1", "http://ours.test/2")
+    assert len(redis.posted) == 2
+
+
+def test_word_of_changed_pages_is_read() -> None:
+    """An address that this version refuses is left out."""
+    redis = Redis()
+    mail, bench = exchange(redis)
+    said: list[tuple[Address, float]] = []
+    bench.frontier.changed = lambda pages, now: said.extend(pages) or 0  # type: ignore[func-returns-value]
+    redis.inboxes[OURS] = [pack(Changed(announced("http://ours.test/1"))), b'["changed",[["ftp://ours.test/",5.0]]]']
+    asyncio.run(mail.read(bench.frontier, lambda: bench.now))
+
+    assert said == announced("http://ours.test/1")

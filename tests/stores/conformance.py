@@ -9,6 +9,7 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.stores.protocols import (
     FLAG_SEED,
     IN_MEMORY,
+    Applied,
     Box,
     Changes,
     ContentStore,
@@ -221,12 +222,12 @@ class MessageContract:
     def test_messages_are_numbered_in_the_order_of_their_coming(self, store: MessageStore) -> None:
         """Over all partitions; those of one come back in order, whole, an empty one and one of a megabyte too."""
         mail, big = store.messages, bytes(range(256)) * 4096
-        assert (mail.last, mail.boxes(), mail.holds(), mail.take_changed()) == (0, [], False, set())
+        assert (mail.applied.last, mail.boxes(), mail.holds(), mail.take_changed()) == (0, [], False, set())
         store.apply(Changes(messages=[(7, b"a"), (300, b""), (7, b"b")]))
         store.apply(Changes(messages=[(7, big)]))
         seven, other = Box(7, mail.outbox), Box(300, mail.outbox)
         assert len(mail.outbox) == 16
-        assert (mail.last, mail.boxes(), mail.holds()) == (4, [seven, other], True)
+        assert (mail.applied.last, mail.boxes(), mail.holds()) == (4, [seven, other], True)
         assert self.all_of(store, seven) == [(1, b"a"), (3, b"b"), (4, big)]
         assert self.all_of(store, other) == [(2, b"")]
         assert self.all_of(store, Box(8, mail.outbox)) == self.all_of(store, Box(7, bytes(16))) == []
@@ -254,6 +255,19 @@ class MessageContract:
         assert (mail.boxes(), self.all_of(store, two)) == ([two], [(4, b"d")])
         store.apply(Changes(delivered=[(two, 4)]))
         assert (mail.boxes(), mail.holds()) == ([], False)
+
+    def test_what_is_durable_is_known(self, store: MessageStore) -> None:
+        """As of the last sync; a change that is not about messages does not count, nor one that takes them away."""
+        mail = store.messages
+        assert mail.durable == Applied()
+        store.apply(Changes(messages=[(1, b"a"), (2, b"b")]))
+        assert (mail.applied, mail.durable) == (Applied(1, 2), Applied())
+        store.sync()
+        store.apply(Changes(read=[(Box(1, b"another outbox.."), 1)]))
+        assert (mail.applied, mail.durable) == (Applied(2, 2), Applied(1, 2))
+        store.apply(Changes(hosts=[("a", b"")], delivered=[(Box(1, mail.outbox), 1)]))
+        store.sync()
+        assert mail.applied == mail.durable == Applied(2, 2)
 
     def test_what_was_read_is_known_by_box(self, store: MessageStore) -> None:
         """Of one partition and outbox; the last number of a change stays, and messages are not touched by it."""

@@ -1,21 +1,38 @@
 """``python -m tests.web.later DAYS crawl web …``: Scrapy's command line in a process whose clock is DAYS ahead.
 
-A month of coming back is tested in seconds: the machine's clock stays, the process has another.
+A month of coming back is tested in seconds: the machine's clock stays, the process has another. Of a fleet the store's
+clock counts: ``store:DAYS`` sets that ahead too, as this process reads it.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 
 def main() -> None:
-    ahead_seconds = float(sys.argv[1]) * 86400
+    place, _, days = sys.argv[1].rpartition(":")
+    ahead_seconds = float(days) * 86400
     real = time.time
     time.time = lambda: real() + ahead_seconds  # before anything of ours is imported
+    if place == "store":
+        _set_store(ahead_seconds)
     from scrapy.cmdline import execute
 
     execute(["scrapy", *sys.argv[2:]])
+
+
+def _set_store(ahead_seconds: float) -> None:
+    from crawlerproject.stores.redis import membership
+
+    read = membership.RedisFleet.epoch
+
+    def epoch(fleet: Any) -> Any:
+        found = read(fleet)
+        return found._replace(seconds=found.seconds + ahead_seconds)
+
+    membership.RedisFleet.epoch = epoch  # type: ignore[method-assign,assignment]
 
 
 if __name__ == "__main__":

@@ -76,6 +76,9 @@ class Commits:
         self._troubles.refused(frontier.state.refused.take_seeds())
         for reason, count in frontier.state.refused.take().items():
             self._run.stats.inc_value(f"refused/{reason}", count)
+        if announced := frontier.state.announced:
+            frontier.state.announced = 0
+            self._run.stats.inc_value("recrawl/announced", announced)
 
     def whole(self) -> None:
         """A whole commit at once, blocking."""

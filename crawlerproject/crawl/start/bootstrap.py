@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from sys import maxsize
 from typing import TYPE_CHECKING
 
 import orjson
 
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.frontier import messages
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, by_depth, by_rank, due
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.stores.index.ranks import Ranks
+from crawlerproject.stores.protocols import Box, Changes, MessageStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.stores.crawl_dir import CrawlDir
     from crawlerproject.stores.protocols import FrontierStore
 
+# Of messages, read at a time.
+_MESSAGE_BYTES = 64 << 10
 # Revisits queued in one change of the store: a few hundred KB.
 _REVISITS_AT_A_TIME = 1000
 
 
 def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
-    """Read the messages that a fleet's workers had not read when its frontier was copied to this disk."""
+    """Read what workers had written to each other and not read, when this process was given all that they held."""
+    _read_letters(store, frontier, now)
+    if isinstance(store, MessageStore):
+        for box in store.messages.boxes():
+            _read_box(store, box, frontier, now)
+
+
+def _read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
+    """Those of a fleet in Redis, whose frontier was copied to this disk."""
     for partition in range(int(store.fact(LETTERS_FACT) or 0)):
         name = f"{LETTERS_FACT}/{partition}"
         packed = store.fact(name)
@@ -33,11 +47,33 @@ def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
             frontier.state.keep_fact(name, b"")
 
 
-def queue_revisits(session: Session, folder: CrawlDir, recent_days: float, budget: int | None, now: float) -> int:
-    """Queue the known pages whose visit is worth most now, at most ``budget``; how many there are."""
-    ranked = folder.ranked_pages
+def _read_box(store: MessageStore, box: Box, frontier: Frontier, now: float) -> None:
+    """Those of a fleet on this machine. Each is gone with the change that holds its effect.
+
+    Links take effect at once, and another time none: they are known then.
+    """
+    done, behind = store.messages.read_up_to(box), 0
+    while found := store.messages.of(box, behind, maxsize, _MESSAGE_BYTES):
+        behind = found[-1][0]
+        read: list[tuple[Box, int]] = []
+        for number, packed in found:
+            message = messages.unpack(packed)
+            if number > done:
+                frontier.read(message, now)
+            waits = number > done and not isinstance(message, messages.Links)
+            (frontier.state.changes.delivered if waits else read).append((box, number))
+        store.apply(Changes(delivered=read))
+
+
+def revisit_policy(settings: BaseSettings, budget: int | None) -> RevisitPolicy:
+    """Which known pages are visited again, by the settings and by what ``scrapy rank`` has found in the whole crawl."""
+    ranked = whole_crawl(settings).ranked_pages
     importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
-    policy = RevisitPolicy(budget, recent_days * DAY_SECONDS, importance)
+    return RevisitPolicy(budget, settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS, importance)
+
+
+def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:
+    """Queue the known pages whose visit is worth most now; how many there are."""
     chosen = due(session.store.pages(), session.learned.hosts.revisits.of, now, policy)
     queued = 0
     for start in range(0, len(chosen), _REVISITS_AT_A_TIME):

@@ -21,6 +21,7 @@ from crawlerproject.config.values import list_of
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import allowed_hosts
+from crawlerproject.fleet.moves.move import is_alone
 from crawlerproject.hooks.delivery import hook_of
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
@@ -29,6 +30,7 @@ from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.view import RedisView
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 
 if TYPE_CHECKING:
@@ -98,12 +100,10 @@ def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
 
 
 def check_known(settings: BaseSettings) -> None:
-    """Refuse to come back to a crawl that there never was, or that no process sees whole. Raises OperatorError."""
+    """Refuse to come back to a crawl that there never was. Raises OperatorError."""
     if shared(settings):
-        raise OperatorError(
-            "Coming back chooses among all known pages, which none of several workers has: "
-            "move the crawl to a folder with scrapy state copy and come back from there."
-        )
+        with RedisView(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
+            return
     folder = whole_crawl(settings)
     plan = read_plan(folder)
     if not any(place.has_frontier() for place in ([folder] if plan is None else plan.folders(folder))):
@@ -144,7 +144,7 @@ def check(settings: BaseSettings, folder: CrawlDir) -> None:
     folder.make(within=folder.parent if fleet else None)
     lock = take_lock(folder)
     try:
-        if not fleet:
+        if not fleet and is_alone(folder):  # else several workers' frontiers are opened when they are made one
             open_frontier(folder).close()
     finally:
         os.close(lock)

@@ -31,21 +31,25 @@ class Announcements:
         self._revisits = revisits
         self._recrawl = recrawl
         self._believed: Counter[str] = Counter()  # by host, in this run
+        frontier.changed = self.changed
 
     def changed(self, pages: Iterable[tuple[Address, float]], now: float) -> int:
         """Take word that pages changed at these moments (epoch seconds). How many were believed."""
         believed = [found for address, at in pages if (found := self._known(address, at, now)) is not None]
+        state, count = self._frontier.state, len(believed)
         if self._recrawl:
-            return self._frontier.again((again(page, now) for page in believed), now)
-        self._frontier.state.changes.pages.extend(
-            (page.key, page.record._replace(history=page.history.pack())) for page in believed
-        )
-        return len(believed)
+            count = self._frontier.again((again(page, now) for page in believed), now)
+        else:
+            state.changes.pages.extend(
+                (page.key, page.record._replace(history=page.history.pack())) for page in believed
+            )
+        state.announced += count
+        return count
 
     def _known(self, address: Address, changed_at: float, now: float) -> DueRevisit | None:
         if changed_at > now + _AHEAD_SECONDS or not self._frontier.state.ownership.mine(address.host):
             return None
-        record: PageRecord | None = self._store.page(address.key)
+        record: PageRecord | None = self._store.page(address.key, address.host)
         if record is None:
             return None
         history = History.unpack(record.history)

@@ -97,18 +97,26 @@ HostOf = Callable[[str], HostHistory]
 
 def due(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> list[DueRevisit]:
     """The visits that are worth most now, the best first. Memory: the budget's."""
-    best: list[tuple[float, bytes, PageRecord, History]] = []
-    for found in _scored(pages, host_of, now, policy):
-        if policy.budget is None or len(best) < policy.budget:
-            heapq.heappush(best, found)
-        elif best and found > best[0]:
-            heapq.heapreplace(best, found)
-    return [DueRevisit(*found) for found in sorted(best, reverse=True)]
+    return best(scored(pages, host_of, now, policy), policy.budget)
 
 
-def _scored(
-    pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy
-) -> Iterator[tuple[float, bytes, PageRecord, History]]:
+def best(found: Iterable[DueRevisit], most: int | None) -> list[DueRevisit]:
+    """The ``most`` of these with the highest scores, the best first; None: all of them."""
+    if most is None:
+        return sorted(found, reverse=True)
+    return heapq.nlargest(most, found)
+
+
+def chosen_since(record: PageRecord, history: History, at: float) -> bool:
+    """Whether a page was chosen ``at`` that moment or later: it waits in its queue or was visited again."""
+    if history.queued_at >= at:
+        return True
+    first_visit = history.visits == 1 and history.seen_at == record.fetched_at
+    return history.visits > 0 and record.fetched_at >= at and not first_visit
+
+
+def scored(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> Iterator[DueRevisit]:
+    """The pages that are due and whose visit is worth something now, in the order of ``pages``."""
     candidates = _candidates(pages, host_of, now, policy.recent_seconds)
     while chunk := list(islice(candidates, _CHUNK)):
         weights, longest, beliefs, costs, shares = [], [], [], [], []
@@ -131,7 +139,7 @@ def _scored(
         scores = score(np.array(beliefs), waited_days, circumstances)
         for value, (key, record, history, _) in zip(np.asarray(scores).tolist(), chunk, strict=True):
             if value > 0:
-                yield value, key, record, history
+                yield DueRevisit(value, key, record, history)
 
 
 def _candidates(

@@ -77,4 +77,4 @@ class Revisits(HostFacts[HostHistory]):
         return record._replace(history=history.pack())
 
     def _record(self, row: QueuedPage) -> PageRecord | None:
-        return self._pages.page(row.key) if row.flags & FLAG_RECRAWL else None
+        return self._pages.page(row.key, row.host) if row.flags & FLAG_RECRAWL else None

@@ -47,6 +47,9 @@ class FleetKeys(NamedTuple):
     info: str  # hash: worker -> JSON for status and the like
     owners: str  # hash: partition -> worker; a hint where to look, the lease decides
     done: str  # string: set when the whole crawl has nothing left to do
+    round: str  # hash: number, recrawl, run, at, budget, ended, touched (store time, ms); see rounds.py
+    scores: str  # hash: round:partition -> JSON, its due pages by the class of their score
+    chosen: str  # hash: partition -> the round whose visits it has queued
 
 
 def partition_keys(crawl: str, number: int) -> PartitionKeys:
@@ -65,7 +68,7 @@ def worker_keys(crawl: str, worker: str) -> WorkerKeys:
 def fleet_keys(crawl: str) -> FleetKeys:
     """The keys of the whole crawl."""
     tag = f"{{{crawl}.fleet}}:"
-    names = ("facts", "seen", "lives", "quiet", "activity", "info", "owners", "done")
+    names = ("facts", "seen", "lives", "quiet", "activity", "info", "owners", "done", "round", "scores", "chosen")
     return FleetKeys(*(tag + name for name in names))
 
 

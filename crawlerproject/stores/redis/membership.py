@@ -81,7 +81,7 @@ class RedisFleet:
         keys = self._keys
         answer = self.link.call(
             scripts.REPORT,
-            [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners, keys.done],
+            [keys.seen, keys.incarnations, keys.quiet, keys.activity, keys.info, keys.owners, keys.done, keys.round],
             self.worker,
             incarnation,
             ",".join(earlier),
@@ -110,12 +110,13 @@ class RedisFleet:
 
     def finish(self) -> None:
         """Tell everybody that nothing is left to do."""
-        self.link.call("SET", [self._keys.done], "1")
+        self.link.call(scripts.FINISH, [self._keys.done, self._keys.round])
 
     def leave(self) -> None:
         """Go in good order: nothing is held any more."""
         keys = self._keys
-        self.link.call(scripts.LEAVE, [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners], self.worker)
+        own = [keys.seen, keys.quiet, keys.activity, keys.info, keys.owners, keys.round]
+        self.link.call(scripts.LEAVE, own, self.worker)
 
     # --- IP addresses ---------------------------------------------------------------------------
 

@@ -91,16 +91,26 @@ class RedisReader:
         values = self.link.many([Call("HGET", [keys.pages], [key]) for keys in self._keys])
         return next((unpack_record(value) for value in values if value), None)
 
+    def records(self, keys: Sequence[bytes], hosts: Sequence[str]) -> list[PageRecord | None]:
+        """As ``page`` for each of them, whose hosts are given in the same order."""
+        calls = [Call("HGET", [self.of_host(host).pages], [key]) for key, host in zip(keys, hosts, strict=True)]
+        return [unpack_record(value) if value else None for value in self.link.many(calls)]
+
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page of the partitions shown, and its key; some may come twice."""
         for partition in list(self.shown):
-            cursor = 0
-            while True:
-                answer = self.link.call("HSCAN", [self._keys[partition].pages], cursor, b"COUNT", _PAGES_AT_A_TIME)
-                cursor, fields = int(answer[0]), dict(answer[1])  # redis makes a dictionary of it
-                yield from ((key, unpack_record(value)) for key, value in fields.items() if value)
-                if not cursor:
-                    break
+            for some in self.pages_of(partition):
+                yield from some
+
+    def pages_of(self, partition: int) -> Iterator[list[tuple[bytes, PageRecord]]]:
+        """Every decided page of a partition, and its key, some at a time; one may come twice."""
+        cursor = 0
+        while True:
+            answer = self.link.call("HSCAN", [self._keys[partition].pages], cursor, b"COUNT", _PAGES_AT_A_TIME)
+            cursor, fields = int(answer[0]), dict(answer[1])  # redis makes a dictionary of it
+            yield [(key, unpack_record(value)) for key, value in fields.items() if value]
+            if not cursor:
+                break
 
     def host(self, host: str) -> bytes | None:
         """The packed state of the host."""

@@ -86,7 +86,7 @@ return 1
 """
 )
 
-# KEYS seen, lives, quiet, activity, info, owners, done
+# KEYS seen, lives, quiet, activity, info, owners, done, round
 # ARGV worker, incarnation, lives before (comma; when it starts), lease ms, quiet, activity, info, partitions,
 # taken (comma), left
 # -> now ms, 1 | 0 (another lives under this name), workers alive, all quiet, sum of activity, rank, done
@@ -107,6 +107,8 @@ if known ~= ARGV[2] then
   for i = 1, #owners, 2 do
     if owners[i + 1] == me then redis.call('HDEL', KEYS[6], owners[i]) end
   end
+else
+  redis.call('HSET', KEYS[8], 'touched', now)
 end
 redis.call('ZADD', KEYS[1], now, me)
 redis.call('HSET', KEYS[3], me, ARGV[5])
@@ -137,16 +139,48 @@ return {now, 1, #alive, quiet, sum, rank, redis.call('EXISTS', KEYS[7])}
 """
 )
 
-# KEYS seen, quiet, activity, info, owners; ARGV worker: it leaves in good order.
+# KEYS seen, quiet, activity, info, owners, round; ARGV worker: it leaves in good order.
 LEAVE = script(
     """
 redis.call('ZREM', KEYS[1], ARGV[1])
+if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('HDEL', KEYS[6], 'touched') end
 for n = 2, 4 do redis.call('HDEL', KEYS[n], ARGV[1]) end
 local owners = redis.call('HGETALL', KEYS[5])
 for i = 1, #owners, 2 do
   if owners[i + 1] == ARGV[1] then redis.call('HDEL', KEYS[5], owners[i]) end
 end
 return 1
+"""
+)
+
+# KEYS done, round: nothing is left to do.
+FINISH = script(
+    """
+redis.call('SET', KEYS[1], '1')
+redis.call('HSET', KEYS[2], 'ended', '1')
+return 1
+"""
+)
+
+# A start: part of what the others at work do, or a round of its own when none is at work or all is done.
+# KEYS round, scores, chosen; ARGV recrawl ('1' or '0'), lease ms, run, its own round until now, epoch seconds, budget
+# -> number, epoch seconds, budget | 0: those at work do not do the same
+BEGIN_ROUND = script(
+    _NOW
+    + """
+local r = redis.call('HMGET', KEYS[1], 'number', 'recrawl', 'run', 'ended', 'touched', 'at', 'budget')
+local live = r[4] ~= '1' and r[5] and tonumber(r[5]) > now - tonumber(ARGV[2])
+local same = r[1] and r[2] == ARGV[1]
+if live and r[1] and not same then return {0} end
+if same and (live or r[1] == ARGV[4] or (ARGV[3] ~= '' and r[3] == ARGV[3])) then
+  redis.call('HSET', KEYS[1], 'touched', now, 'ended', '0')
+  return {tonumber(r[1]), r[6], r[7]}
+end
+redis.call('DEL', KEYS[2], KEYS[3])
+local number = redis.call('HINCRBY', KEYS[1], 'number', 1)
+redis.call('HSET', KEYS[1], 'recrawl', ARGV[1], 'run', ARGV[3], 'ended', '0', 'touched', now, 'at', ARGV[5],
+  'budget', ARGV[6])
+return {number, ARGV[5], ARGV[6]}
 """
 )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from rocksdict import ReadOptions, WriteBatch
 
-from crawlerproject.stores.protocols import Box, Changes
+from crawlerproject.stores.protocols import Applied, Box, Changes
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     MESSAGE_ROW,
@@ -40,7 +40,8 @@ class RocksMessages:
         kept: bytes | None = tables().messages.get(OUTBOX_KEY)
         # Stored with the first message: until then another start may make another.
         self.outbox = uuid.uuid4().bytes if kept is None else kept[:OUTBOX_BYTES]
-        self.last = 0 if kept is None else number_of(kept)
+        self.applied = Applied(0, 0 if kept is None else number_of(kept))
+        self.durable = Applied()
         self._changed: set[int] = set()
 
     def boxes(self) -> list[Box]:
@@ -87,20 +88,22 @@ class RocksMessages:
 
     def change(self, batch: WriteBatch, changes: Changes) -> None:
         """Add to a batch what a change says of messages."""
-        handle, number = self._tables().messages_handle, self.last
+        handle, number = self._tables().messages_handle, self.applied.last
         for partition, packed in changes.messages:
             number += 1
             batch.put(message_key(Box(partition, self.outbox), number), packed, handle)
         if changes.messages:
             batch.put(OUTBOX_KEY, self.outbox + pack_number(number), handle)
-        for box, up_to in changes.read:
+        for box, up_to in dict(changes.read).items():
             batch.put(box_key(READ_ROW, box), pack_number(up_to), handle)
         for box, gone in changes.delivered:
             batch.delete(message_key(box, gone), handle)
 
     def stored(self, changes: Changes) -> None:
         """The batch was written. Had it failed, its numbers would be given again to the same messages."""
-        self.last += len(changes.messages)
+        if changes.messages or changes.read:
+            done = self.applied
+            self.applied = Applied(done.changes + 1, done.last + len(changes.messages))
         self._changed.update(partition for partition, _ in changes.messages)
 
     def _boxes_from(self, start: bytes) -> Iterator[Box]:

@@ -84,9 +84,9 @@ def database_options() -> Options:
     return options
 
 
-def table_options() -> dict[str, Options]:
+def table_options(cache_bytes: int = BLOCK_CACHE_BYTES) -> dict[str, Options]:
     """Options of each table, all sharing one block cache."""
-    cache = Cache(BLOCK_CACHE_BYTES)
+    cache = Cache(cache_bytes)
     queue = _table(_blocks(cache), compress=True)
     # The head of a queue is looked for only in files that hold rows of that host.
     queue.set_prefix_extractor(SliceTransform.create_fixed_prefix(HASH_BYTES))

@@ -110,11 +110,13 @@ class RocksStore(RocksReader):
     def sync(self) -> None:
         """Make everything applied so far survive a power loss. May be called from another thread."""
         with self._gate:
+            applied = self.messages.applied
             try:
                 self._tables.database.flush_wal(sync=True)
             except Exception as error:
                 self._failed = True
                 raise StorageError(f"the frontier cannot be made durable: {error}") from error
+            self.messages.durable = applied
 
     def close(self) -> None:
         """Let go of the folder; harmless when done twice."""

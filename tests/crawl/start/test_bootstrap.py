@@ -9,6 +9,7 @@ import pytest
 
 from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages
 from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.frontier.messages import Links, pack
 from crawlerproject.items import AnswerHeaders
 from crawlerproject.rules.url.urls import parse
@@ -36,7 +37,7 @@ def known(tmp_path: Path) -> Bench:
 
 def test_known_pages_are_queued_again(known: Bench) -> None:
     """Asked for if they changed."""
-    assert queue_revisits(known.session, known.folder, 1.0, None, known.now) == 3
+    assert queue_revisits(known.session, RevisitPolicy(None, DAY), known.now) == 3
     lease = known.page_lease()
     headers = [requests_of(known).request(lease, None).headers.get("If-None-Match") for _ in range(50)]
 
@@ -46,13 +47,13 @@ def test_known_pages_are_queued_again(known: Bench) -> None:
 
 def test_no_more_than_the_budget(known: Bench) -> None:
     """Those first whose visit is worth most."""
-    assert queue_revisits(known.session, known.folder, 1.0, 2, known.now) == 2
+    assert queue_revisits(known.session, RevisitPolicy(2, DAY), known.now) == 2
     assert known.frontier.hosts.waiting_urls == 2
 
 
 def test_what_was_fetched_a_moment_ago_is_left_alone(known: Bench) -> None:
     """RECRAWL_RECENT_DAYS."""
-    assert queue_revisits(known.session, known.folder, 200.0, None, known.now) == 0
+    assert queue_revisits(known.session, RevisitPolicy(None, 200 * DAY), known.now) == 0
 
 
 def test_messages_of_a_fleet_that_was_copied_here_are_read(tmp_path: Path) -> None:

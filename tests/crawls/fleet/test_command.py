@@ -120,13 +120,13 @@ def test_a_name_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
-def test_several_workers_do_not_recrawl(tmp_path: Path) -> None:
-    """Said at the start, with what to do, rather than nothing visited."""
+def test_a_crawl_that_never_was_is_not_come_back_to(tmp_path: Path) -> None:
+    """Said at the start, rather than nothing visited."""
     with redis_server(tmp_path / "redis") as server:
         refused = one_worker(tmp_path, server.url, "-a", "mode=recrawl")
 
     assert refused.returncode == 2
-    assert "move the crawl to a folder with scrapy state copy" in refused.stderr
+    assert "There is no crawl 'web' at redis://127.0.0.1" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 from rocksdict import Rdict, WriteBatch
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.protocols import Box, Changes
+from crawlerproject.stores.protocols import Applied, Box, Changes
 from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks import store as rocks
 from crawlerproject.stores.rocks.store import RocksStore
@@ -29,7 +29,7 @@ def test_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
         store.apply(Changes(delivered=[(Box(1, outbox), 1), (Box(2, outbox), 2)]))
     with closing(RocksStore(tmp_path)) as store:
         mail = store.messages
-        assert (mail.outbox, mail.last, mail.boxes()) == (outbox, 2, [])
+        assert (mail.outbox, mail.applied, mail.durable, mail.boxes()) == (outbox, Applied(0, 2), Applied(), [])
         assert mail.read_up_to(Box(3, b"another outbox..")) == 9
         store.apply(Changes(messages=[(1, b"c")]))
         assert mail.of(Box(1, outbox), 0, MOST, MOST) == [(3, b"c")]
@@ -55,7 +55,7 @@ def test_a_refused_change_gives_its_numbers_to_the_same_messages(
             patch.setattr(rocks, "RESERVE_BYTES", 1 << 62)
             with pytest.raises(StorageError):
                 store.apply(changes)
-        assert (store.messages.last, store.messages.take_changed()) == (0, set())
+        assert (store.messages.applied.last, store.messages.take_changed()) == (0, set())
         changes.messages.append((1, b"b"))
         store.apply(changes)
         assert store.messages.of(Box(1, store.messages.outbox), 0, MOST, MOST) == [(1, b"a"), (2, b"b")]
@@ -76,7 +76,7 @@ def test_a_partitions_rows_mean_the_same_in_another_frontier(tmp_path: Path) -> 
         assert two.messages.of(theirs, 0, MOST, MOST) == [(1, b"e")]
         assert two.messages.read_of(256) == {Box(256, far): 4, mine: 1}
         assert (two.messages.read_of(1), one.messages.read_of(1)) == ({}, {Box(1, far): 5})
-        assert two.messages.last == 1
+        assert two.messages.applied.last == 1
 
 
 def _copy(source: RocksStore, target: RocksStore, partition: int) -> None:

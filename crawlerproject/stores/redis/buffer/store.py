@@ -19,10 +19,10 @@ from crawlerproject.stores.redis.buffer.fingerprints import RedisFingerprints
 from crawlerproject.stores.redis.buffer.host_fields import HostFields
 from crawlerproject.stores.redis.buffer.known_urls import KnownLinks
 from crawlerproject.stores.redis.buffer.outbox import Outbox
+from crawlerproject.stores.redis.buffer.page_records import PageRecords
 from crawlerproject.stores.redis.buffer.queues import BufferedQueues
 from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.store import Granted, RedisStore
-from crawlerproject.stores.row_codec import unpack_record
 
 # Known URLs of a partition that is taken over, which a filter is filled with: for more it would cost Redis as much as
 # it saves (half a microsecond to tell a key, as much to answer for one).
@@ -44,6 +44,7 @@ class BufferedStore:
         self._hosts: LruCache[str, bytes | None] = LruCache(_STATES)
         self._fields = HostFields(self.outbox.waiting, lambda host: store.partition(host) in store.held)
         self._prints = RedisFingerprints(store, self.outbox.waiting)
+        self._records = PageRecords(self.outbox.waiting)
 
     # --- partitions -----------------------------------------------------------------------------
 
@@ -70,6 +71,7 @@ class BufferedStore:
             self.queues.heads.leave(lambda host: self.store.partition(host) == partition)
             self.links.leave(partition)
             self._prints.forget()
+            self._records.forget()
             self._fields.forget(lambda host: self.store.partition(host) == partition)
 
     # --- questions ------------------------------------------------------------------------------
@@ -98,16 +100,20 @@ class BufferedStore:
                     self._hosts[name] = packed
             self._fields.learn(fields, found)
 
-    def at_hand(self, hosts: Iterable[str]) -> None:
-        """Prefetch the host fields that completing a page will read, of partitions that are held. Runs in a thread.
+    def at_hand(self, hosts: Iterable[str], visited: Iterable[tuple[bytes, str]] = ()) -> None:
+        """Prefetch the host fields that completing a page will read, and the records of pages (key, host) that are
+        visited again, of partitions that are held. Runs in a thread.
 
-        One round trip at most, none for hosts that are known here.
+        One round trip at most for either, none for hosts and pages that are known here.
         """
+        pages = {key: host for key, host in visited if self.store.partition(host) in self.store.held}
         with self._lock:
-            names = self._fields.missing(hosts)
+            names, keys = self._fields.missing(hosts), self._records.missing(pages)
         found = self.store.host_fields(names) if names else []
+        records = self.store.records(keys, [pages[key] for key in keys]) if keys else []
         with self._lock:
             self._fields.learn(names, found)
+            self._records.learn(keys, records)
 
     def known(self, keys: Sequence[bytes], hosts: Sequence[str] | None = None) -> list[bool]:
         """For each key, whether the page is queued or was decided before; without ``hosts`` everywhere."""
@@ -132,13 +138,10 @@ class BufferedStore:
         self.sync()
         return self.store.head(host, limit, after)
 
-    def page(self, key: bytes) -> PageRecord | None:
+    def page(self, key: bytes, host: str | None = None) -> PageRecord | None:
         """What was known of the page when its last fate was decided; None before the first."""
         with self._lock:
-            for pending in self.outbox.newest():
-                if key in pending.pages:
-                    return unpack_record(pending.pages[key][1])
-            return self.store.page(key, self._prints.hosts.get(key))
+            return self._records.get(key, lambda: self.store.page(key, host or self._prints.hosts.get(key)))
 
     def pages(self) -> Iterator[tuple[bytes, PageRecord]]:
         """Every decided page of the partitions held, and its key."""
@@ -208,6 +211,7 @@ class BufferedStore:
             for name, packed in changes.hosts:
                 self._hosts[name] = packed
             self._fields.apply(changes)
+            self._records.apply(changes)
 
     def sync(self) -> None:
         """Send everything applied so far, then fetch what will be asked for. Raises StorageError; call again later."""

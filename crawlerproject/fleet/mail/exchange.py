@@ -1,0 +1,139 @@
+"""What a worker of a local fleet finds for others' hosts, and takes in of what they find for its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from sys import maxsize
+
+from crawlerproject.fleet.mail.incoming import Incoming, Unread
+from crawlerproject.fleet.mail.local_hosts import LocalHosts
+from crawlerproject.fleet.mail.outgoing import Outgoing
+from crawlerproject.fleet.mail.sent_lately import SentLately
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.frontier import Frontier
+from crawlerproject.frontier.messages import Links, unpack
+from crawlerproject.stores.protocols import Messages
+
+# Judged and queued in one turn of the loop, as one change of the store: below 10 ms (crawl/completion/long_pages.py).
+_URLS_A_TURN = 100
+# Of other workers, taken in before one commit: half a second at most, in slices.
+_URLS_A_COMMIT = 5_000
+# Of messages that were left for hosts which are this worker's by now, read from the store at a time.
+_LEFT_BYTES = 64 << 10
+
+
+class LocalExchange:
+    """For one event loop. What is read takes effect in the changes of the commit that follows."""
+
+    def __init__(
+        self, messages: Messages, hosts: LocalHosts, incoming: Incoming, outgoing: Sequence[Outgoing] = ()
+    ) -> None:
+        self.moved = False  # something came or went since this was last reset
+        self.sent = 0  # links, since the start
+        self.lately = SentLately()
+        self._messages = messages
+        self._hosts = hosts
+        self._incoming = incoming
+        self._outgoing = outgoing
+        # Written for others' partitions that a new plan has made ours.
+        self._left = deque(box for box in messages.boxes() if box.partition in hosts.partitions)
+        self._left_behind = 0  # of the first of these: taken in up to here
+        self._applied = messages.applied
+
+    @property
+    def left(self) -> bool:
+        """Whether the own store has messages for hosts of ours: they come before all that may be sent."""
+        return bool(self._left)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be read, or to be written with the next commit."""
+        return not (self._left or self._hosts.writing) and self._incoming.empty
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Queue what is for own hosts, write the rest with the next commit; how many are new here. StorageError."""
+        own: list[DiscoveredUrl] = []
+        others: list[DiscoveredUrl] = []
+        for item in found:
+            (own if self._hosts.mine(item.address.host) else others).append(item)
+        if others:
+            allowed = frontier.allowed(self.lately.unsent(others, now), now)
+            self.lately.sent(allowed, now)
+            self._hosts.send_links(allowed)
+            self.sent += len(allowed)
+        return frontier.add(own, now) if own else 0
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Take in some of what other workers have written. To be called before a commit begins. StorageError."""
+        for outgoing in self._outgoing:
+            frontier.state.changes.delivered += outgoing.take_delivered()
+        most = _URLS_A_COMMIT
+        while most > 0 and self._left:
+            most -= self._read_left(frontier, clock())
+            await asyncio.sleep(0)
+        waiting = len(self._incoming.unread)  # what comes meanwhile has time
+        while most > 0 and waiting > 0:
+            some, urls = _take_in(islice(self._incoming.unread, waiting), frontier, clock())
+            self.moved = True
+            self._incoming.read(some)
+            waiting -= len(some)
+            most -= max(urls, 1)
+            await asyncio.sleep(0)
+
+    async def deliver(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """Within a commit: what was found for others is in its changes already, by ``LocalHosts.add_messages``."""
+
+    def deliver_now(self, frontier: Frontier, now: float) -> None:
+        """As ``deliver``."""
+
+    def settle(self) -> None:
+        """The commit that holds what was read and written is applied."""
+        self._incoming.applied()
+        if self._messages.applied != self._applied:
+            self._applied = self._messages.applied
+            self.moved = True
+
+    def _read_left(self, frontier: Frontier, now: float) -> int:
+        """Some of the first box that was left: read, with what says so, and removed; how many URLs."""
+        box, mail = self._left[0], self._messages
+        found = mail.of(box, self._left_behind, maxsize, _LEFT_BYTES)
+        if not found:
+            self._left.popleft()
+            self._left_behind = 0
+            return 0
+        done, urls = mail.read_up_to(box), 0
+        up_to = found[-1][0]
+        if unread := [Unread(box, number, packed) for number, packed in found if number > done]:
+            some, urls = _take_in(unread, frontier, now)
+            up_to = some[-1].number
+        frontier.state.changes.delivered += ((box, number) for number, _ in found if number <= up_to)
+        self._left_behind = up_to
+        self.moved = True
+        return max(urls, 1)
+
+
+def _take_in(messages: Iterable[Unread], frontier: Frontier, now: float) -> tuple[list[Unread], int]:
+    """Let some of the first of these take effect, links of several as one change; which, and how many URLs.
+
+    StorageError: none has.
+    """
+    found: list[DiscoveredUrl] = []
+    some: list[Unread] = []
+    for each in messages:
+        message = unpack(each.packed)
+        if isinstance(message, Links):
+            found += message.found
+        elif some:
+            break
+        else:
+            frontier.read(message, now)
+        some.append(each)
+        if len(found) >= _URLS_A_TURN or not isinstance(message, Links):
+            break
+    if found:
+        frontier.read(Links(found), now)
+    frontier.state.changes.read += ((each.box, each.number) for each in some)
+    return some, len(found)

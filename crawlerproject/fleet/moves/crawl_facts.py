@@ -1,0 +1,225 @@
+"""What becomes of each fact that is known of the crawl as a whole, or of one frontier, when partitions move.
+
+Facts of hosts go with their hosts (``stores/host_facts.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+import orjson
+
+from crawlerproject.fleet.moves.journal import Shift
+from crawlerproject.frontier import messages
+from crawlerproject.frontier.hosts.on_disk import Counts
+from crawlerproject.frontier.messages import Links, Message, RobotsGiven, RobotsWanted
+from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
+from crawlerproject.stores.fleet_plan import FleetPlan
+from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.protocols import DUE_FACT
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
+from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
+from crawlerproject.stores.rocks.store import LETTERS_FACT
+from crawlerproject.stores.rocks.tables import FORMAT_FACT
+
+_SEED_MARK_BYTES = 8  # frontier/known_seeds.py
+LETTERS_PREFIX = f"{LETTERS_FACT}/"
+"""Of the facts that hold messages; their numbers follow."""
+# Messages in one fact: each a few hundred bytes to some KB.
+_LETTERS_AT_A_TIME = 1000
+
+
+class Goes(Enum):
+    """Where a fact is afterwards."""
+
+    OWN = auto()  # where it was: it is about that folder and nothing else
+    ALL = auto()  # with every worker, of all workers together
+    ONE = auto()  # where it was; that of a worker who holds nothing any more is added to the first one's
+
+
+class Rule(NamedTuple):
+    """Where a fact goes to, and what two of them make."""
+
+    goes: Goes
+    join: Callable[[bytes, bytes], bytes] = lambda first, _: first
+
+
+def _latest(one: bytes, other: bytes) -> bytes:
+    return max(one, other, key=float)
+
+
+def _words(one: bytes, other: bytes) -> bytes:
+    return b"\n".join(dict.fromkeys([*one.split(), *other.split()]))
+
+
+def _items(one: bytes, other: bytes) -> bytes:
+    first = orjson.loads(one)
+    return orjson.dumps([*first, *(item for item in orjson.loads(other) if item not in first)])
+
+
+def _named(one: bytes, other: bytes) -> bytes:
+    return orjson.dumps({**orjson.loads(other), **orjson.loads(one)})
+
+
+def _marks(one: bytes, other: bytes) -> bytes:
+    """Keys of seeds one after the other."""
+    if one == other:
+        return one
+    each = (seeds[at : at + _SEED_MARK_BYTES] for seeds in (one, other) for at in range(0, len(seeds), 8))
+    return b"".join(dict.fromkeys(each))
+
+
+def _seed_scopes(one: bytes, other: bytes) -> bytes:
+    """A scope, and the hosts of seeds."""
+    (scope, hosts), (other_scope, others) = orjson.loads(one), orjson.loads(other)
+    return orjson.dumps((scope or other_scope, sorted({*hosts, *others})))
+
+
+def _sums(one: bytes, other: bytes) -> bytes:
+    """Pages, bytes, errors; since when."""
+    (*counts, since), (*others, other_since) = orjson.loads(one), orjson.loads(other)
+    return orjson.dumps((*map(sum, zip(counts, others, strict=True)), min(since, other_since)))
+
+
+def _sum(one: bytes, other: bytes) -> bytes:
+    return b"%d" % (int(one) + int(other))
+
+
+def _subscriptions(one: bytes, other: bytes) -> bytes:
+    """Lists that begin with the topic."""
+    first = orjson.loads(one)
+    topics = {row[0] for row in first}
+    return orjson.dumps([*first, *(row for row in orjson.loads(other) if row[0] not in topics)])
+
+
+RULES = {
+    FORMAT_FACT: Rule(Goes.OWN),
+    ARCHIVE_FACT: Rule(Goes.OWN),  # none is open: ``archives``
+    "copied": Rule(Goes.OWN),  # stores/copy: where the frontier came from
+    "copied from": Rule(Goes.OWN),
+    DUE_FACT: Rule(Goes.OWN),  # counted again: ``copying``; here only whether all hosts with work are listed
+    CLEAN_FACT: Rule(Goes.ALL),  # ``_clean``
+    IMPORTED_FACT: Rule(Goes.ALL),
+    "unsure-until": Rule(Goes.ALL, _latest),  # frontier/ownership.py
+    "clock": Rule(Goes.ALL, _latest),  # frontier/hosts/set_back_clock.py
+    "scope": Rule(Goes.ALL, _words),  # frontier/admission.py
+    "scope of moved seeds": Rule(Goes.ALL, _items),
+    "scope of the seeds": Rule(Goes.ALL, _seed_scopes),  # frontier/known_seeds.py
+    "keys of the seeds": Rule(Goes.ALL, _marks),
+    "options of the seeds": Rule(Goes.ALL, _named),
+    "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
+    "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
+    "websub": Rule(Goes.ONE, _subscriptions),  # frontier/learned/subscriptions.py
+    "websub-hubs": Rule(Goes.ONE, _named),  # frontier/learned/hubs.py
+    LETTERS_FACT: Rule(Goes.OWN),  # ``letters``
+}
+"""By name; every fact of the code has a line (a test says so)."""
+_OF_ANOTHER_VERSION = Rule(Goes.ONE)
+
+
+def rule_of(name: str) -> Rule:
+    """What becomes of a fact."""
+    return RULES.get(LETTERS_FACT if name.startswith(LETTERS_PREFIX) else name, _OF_ANOTHER_VERSION)
+
+
+Known = dict[str, dict[str, bytes]]
+"""By worker and name: facts that are not of hosts."""
+
+
+def facts_of(frontier: RawTables) -> dict[str, bytes]:
+    """Those of one frontier that are not of hosts."""
+    # One fact of each host is passed over without being looked at.
+    found: dict[str, bytes] = {}
+    for key, value in frontier.rows(FACTS):
+        name = key.decode("utf-8", "surrogatepass")
+        if not host_of_fact(name):
+            found[name] = value
+    return found
+
+
+def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """What each worker of the new plan will have. ``known``: of every worker of the old plan that has a frontier."""
+    workers = shift.after.workers
+    names = sorted({name for facts in known.values() for name in facts if not name.startswith(LETTERS_PREFIX)})
+    letters = _letters(known, shift.after)
+    for worker in workers:
+        facts: dict[str, bytes] = {}
+        for name in names:
+            rule = rule_of(name)
+            kept = [found[name] for one, found in known.items() if name in found and _comes(rule, one, worker, workers)]
+            if kept:
+                facts[name] = kept[0]
+                for other in kept[1:]:
+                    facts[name] = rule.join(facts[name], other)
+        givers = [known[giver] for giver in givers_of(worker, shift) if giver in known]
+        _clean(facts, givers or list(known.values()))
+        _whole(facts, givers)
+        yield worker, facts | letters[worker]
+
+
+def givers_of(worker: str, shift: Shift) -> list[str]:
+    """The workers of the old plan, this one included, of whose hosts it has any in the new one."""
+    before, after = shift.before, shift.after
+    pairs = zip(before.holders, after.holders, strict=True)
+    return sorted({before.workers[old] for old, new in pairs if after.workers[new] == worker})
+
+
+def _comes(rule: Rule, one: str, worker: str, workers: Sequence[str]) -> bool:
+    """Whether what ``one`` knows becomes part of what ``worker`` will know."""
+    if rule.goes is Goes.ALL or one == worker:
+        return True
+    return rule.goes is Goes.ONE and worker == workers[0] and one not in workers
+
+
+def _clean(facts: dict[str, bytes], givers: Iterable[dict[str, bytes]]) -> None:
+    """One that died may have asked any of its hosts without a trace, so the holders of these begin as after a crash."""
+    ends = [found[CLEAN_FACT] for found in givers if CLEAN_FACT in found]
+    if ends:
+        facts[CLEAN_FACT] = min(ends)
+
+
+def _whole(facts: dict[str, bytes], givers: Sequence[dict[str, bytes]]) -> None:
+    """Hosts with work are all listed where all that came were; ``copying.count_due`` sums up the rest."""
+    lists = [found.get(DUE_FACT) for found in givers]
+    facts.pop(DUE_FACT, None)
+    if any(lists):
+        facts[DUE_FACT] = Counts(whole=all(Counts.unpack(each).whole for each in lists)).pack()
+
+
+# --- letters ------------------------------------------------------------------------------------
+
+
+def _letters(known: Known, plan: FleetPlan) -> dict[str, dict[str, bytes]]:
+    """Messages that no start has read yet (stores/copy/to_rocks.py), each with the holder of what it is about."""
+    read: dict[str, list[bytes]] = {worker: [] for worker in plan.workers}
+    for facts in known.values():
+        for number in range(int(facts.get(LETTERS_FACT) or 0)):
+            for packed in orjson.loads(facts.get(f"{LETTERS_PREFIX}{number}") or b"[]"):
+                for worker, message in _shared_out(messages.unpack(orjson.dumps(packed)), plan):
+                    read[worker].append(messages.pack(message))
+    if not any(LETTERS_FACT in facts for facts in known.values()):
+        return {worker: {} for worker in plan.workers}
+    return {worker: dict(_letter_facts(waiting)) for worker, waiting in read.items()}
+
+
+def _letter_facts(waiting: list[bytes]) -> Iterator[tuple[str, bytes]]:
+    starts = range(0, len(waiting), _LETTERS_AT_A_TIME)
+    yield LETTERS_FACT, b"%d" % len(starts)
+    for number, start in enumerate(starts):
+        some = waiting[start : start + _LETTERS_AT_A_TIME]
+        yield f"{LETTERS_PREFIX}{number}", b"[" + b",".join(some) + b"]"
+
+
+def _shared_out(message: Message, plan: FleetPlan) -> Iterator[tuple[str, Message]]:
+    if isinstance(message, Links):
+        for worker in plan.workers:
+            if found := [item for item in message.found if plan.holder(item.address.host) == worker]:
+                yield worker, Links(found)
+    elif isinstance(message, RobotsWanted):
+        yield plan.holder(host_key(message.target)), message
+    else:
+        assert isinstance(message, RobotsGiven)
+        yield plan.holder(message.origin.rpartition("://")[2]), message

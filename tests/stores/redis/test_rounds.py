@@ -1,0 +1,143 @@
+"""What the workers of a fleet do together: who begins a round, who takes part, what is put together of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.keys import fleet_keys
+from crawlerproject.stores.redis.membership import RedisFleet, Report
+from crawlerproject.stores.redis.rounds import A_CRAWL, Round, Rounds, Wanted
+from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
+from tests.stores.redis_servers import RedisServer
+
+RECRAWL = Wanted(recrawl=True, budget=7)
+
+
+class Worker:
+    """One that joins and takes part."""
+
+    def __init__(self, link: RedisLink, crawl: str, name: str) -> None:
+        self.fleet = RedisFleet(link, crawl, name, LEASE_MS)
+        self.life = f"life-{next(numbers)}"
+        self._rounds = Rounds(link, crawl, LEASE_MS)
+
+    def start(self, wanted: Wanted, now: float = 1000.0, before: int = 0) -> Round:
+        """As a process does."""
+        self.fleet.begin(self.life, [], PARTITIONS)
+        return self._rounds.begin(wanted, now, before)
+
+    def report(self) -> None:
+        """A sign of life."""
+        assert self.fleet.report(self.life, Report(False, 1, "{}"), PARTITIONS)
+
+
+class Crawl:
+    """A crawl of its own in a Redis."""
+
+    def __init__(self, link: RedisLink) -> None:
+        self.link = link
+        self.name = f"crawl-{next(numbers)}"
+
+    def worker(self, name: str) -> Worker:
+        """A new process of this name."""
+        return Worker(self.link, self.name, name)
+
+    def pass_a_lease(self) -> None:
+        """The last sign of life was long ago."""
+        self.link.call("HSET", [fleet_keys(self.name).round], "touched", 1)
+
+
+@pytest.fixture
+def crawl(server: RedisServer) -> Iterator[Crawl]:
+    """No worker yet."""
+    link = RedisLink(server.url)
+    yield Crawl(link)
+    link.close()
+
+
+def test_the_first_says_what_is_done_and_the_others_take_part(crawl: Crawl) -> None:
+    """One moment and one budget for all, whatever the later ones were started with."""
+    first = crawl.worker("one").start(RECRAWL)
+
+    assert first == Round(1, 1000.0, 7)
+    assert crawl.worker("two").start(Wanted(recrawl=True), now=2000.0) == first
+
+
+def test_after_the_end_a_start_chooses_anew(crawl: Crawl) -> None:
+    """All was done, or all have left; that there were others at the same time does not matter."""
+    one, two = crawl.worker("one"), crawl.worker("two")
+    one.start(RECRAWL)
+    two.start(RECRAWL)
+    one.fleet.finish()
+    assert crawl.worker("three").start(Wanted(recrawl=True), now=3000.0) == Round(2, 3000.0, None)
+    for worker in (one, two, crawl.worker("three")):
+        worker.fleet.leave()
+    assert crawl.worker("four").start(RECRAWL).number == 3
+    assert crawl.worker("five").start(RECRAWL).number == 3
+
+
+def test_while_one_is_at_work_the_round_goes_on(crawl: Crawl) -> None:
+    """One that left or died comes back into it."""
+    one, two = crawl.worker("one"), crawl.worker("two")
+    one.start(RECRAWL)
+    two.start(RECRAWL)
+    two.report()
+    one.fleet.leave()
+
+    assert crawl.worker("one").start(RECRAWL).number == 1
+
+
+def test_a_crash_of_all_ends_a_round_after_a_lease(crawl: Crawl) -> None:
+    """Before that they go on in it, as a process does that forgets what it has not committed, however late."""
+    crawl.worker("one").start(RECRAWL)
+    rounds = Rounds(crawl.link, crawl.name, LEASE_MS)
+    assert rounds.begin(RECRAWL, 2000.0, 0).number == 1
+    crawl.pass_a_lease()
+    assert rounds.begin(RECRAWL, 2000.0, 1).number == 1
+    crawl.pass_a_lease()
+    assert rounds.begin(RECRAWL, 2000.0, 0).number == 2
+
+
+def test_workers_of_one_run_belong_together_however_late(crawl: Crawl) -> None:
+    """FLEET_RUN: when the others have ended already, nothing is chosen a second time."""
+    run = RECRAWL._replace(run="monday")
+    one = crawl.worker("one")
+    one.start(run)
+    one.fleet.finish()
+    one.fleet.leave()
+
+    assert crawl.worker("two").start(run).number == 1
+    crawl.pass_a_lease()
+    assert crawl.worker("three").start(run._replace(run="tuesday")).number == 2
+
+
+def test_a_crawl_and_a_recrawl_do_not_mix(crawl: Crawl) -> None:
+    """One sentence; when those at work have left the start is what it wants to be."""
+    one = crawl.worker("one")
+    one.start(A_CRAWL)
+    with pytest.raises(OperatorError, match="that are at work crawl; stop them"):
+        crawl.worker("two").start(RECRAWL)
+    one.fleet.leave()
+    crawl.worker("two").fleet.leave()
+    assert crawl.worker("two").start(RECRAWL).number == 2
+    with pytest.raises(OperatorError, match="visit known pages again"):
+        crawl.worker("one").start(A_CRAWL)
+
+
+def test_what_was_counted_stands_and_is_of_its_round(crawl: Crawl) -> None:
+    """Others have gone by a count when its partition is counted again; a new round knows none of the last."""
+    rounds = Rounds(crawl.link, crawl.name, LEASE_MS)
+    number = rounds.begin(RECRAWL, 1000.0, 0).number
+    rounds.count(number, 3, {-4: 2, 17: 1})
+    rounds.count(number, 3, {})
+    rounds.choose(number, [3, 5])
+
+    assert rounds.counts(number) == {3: {-4: 2, 17: 1}}
+    assert rounds.chosen(number) == {3, 5}
+    crawl.pass_a_lease()
+    later = rounds.begin(RECRAWL, 1000.0, 0).number
+    assert (rounds.counts(later), rounds.chosen(later)) == ({}, set())
