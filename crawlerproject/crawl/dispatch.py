@@ -63,8 +63,12 @@ class LeaseDispatch:
         return request
 
     def wake(self) -> None:
-        """Have the engine ask when the next host is free."""
-        self._engine.ask_at(0.0 if self._ready else self._frontier.wake_at(), self._run.now())
+        """Have the engine ask when the next host is free, or when a fleet has granted what may be asked for."""
+        now, at = self._run.now(), 0.0 if self._ready else self._frontier.wake_at()
+        if at is not None and at <= now and not self._ready and self._limits.waits():
+            self._limits.want(self._engine.ask)
+        else:
+            self._engine.ask_at(at, now)
 
     def _next(self) -> tuple[Lease, FetchError | None] | None:
         frontier = self._frontier

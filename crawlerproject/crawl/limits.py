@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.shared_sums import SharedSum
+from crawlerproject.frontier.learned.renders import MAX_PER_CRAWL, Renders
 from crawlerproject.rules.limits import Limits, Spent, reached
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crawlerproject.crawl.progress.totals import TotalsBook
     from crawlerproject.crawl.run import Run
+    from crawlerproject.fleet.shared_sums import SharedSums
+
+# Of max_bytes a worker is granted no less at a time, while there is so much (a few pages), and no more (ours).
+_LEAST_BYTES = 256 * 1024
+_LARGEST_BYTES = 64 * 1024**2
+# Renders that a worker is granted at a time, and how many of them it keeps at hand: it may not wait for more (ours).
+_LARGEST_RENDERS, _RENDERS_AT_HAND = 200, 50
+# As many pages as a worker asks for in some seconds (ours).
+_LARGEST_PAGES = 2_000
 
 
 class CrawlLimits:
@@ -22,13 +34,32 @@ class CrawlLimits:
         self._totals = totals
         self._run = run
         self._max_in_flight = max_in_flight
+        self._sums: SharedSums | None = None
+        self._pages: SharedSum | None = None
+        self._bytes: SharedSum | None = None
+
+    def share(self, sums: SharedSums, under_way: Callable[[], int]) -> None:
+        """What this process may spend is granted by a fleet from now on; so many requests are ``under_way``."""
+        limits, totals, self._sums = self._limits, self._totals, sums
+        if limits.pages:
+            pages = SharedSum(
+                "pages", limits.pages, lambda: totals.committed.pages, lambda: totals.now().pages + under_way()
+            )
+            pages.largest = _LARGEST_PAGES
+            self._pages = sums.add(pages)
+        if limits.bytes:
+            received = SharedSum("bytes", limits.bytes, lambda: totals.committed.bytes, lambda: totals.now().bytes)
+            received.least, received.largest = _LEAST_BYTES, _LARGEST_BYTES
+            self._bytes = sums.add(received)
 
     def reached(self) -> str:
         """The limit that is reached, as ``max_pages=100``; "" while none is."""
         if not self._any:
             return ""
         totals = self._totals.now()
-        return reached(self._limits, Spent(totals.pages, self._run.running_seconds, totals.bytes))
+        pages = self._pages.committed if self._pages else totals.pages
+        received = self._bytes.committed if self._bytes else totals.bytes
+        return reached(self._limits, Spent(pages, self._run.running_seconds, received))
 
     def room(self, under_way: int) -> bool:
         """Whether one more page may be asked for while ``under_way`` are: the number of pages is never exceeded."""
@@ -36,16 +67,38 @@ class CrawlLimits:
             return False
         if not self._any:
             return True
+        if self._sums is not None:
+            return not (self._spent() or self.reached())
         most = self._limits.pages
         if most and self._totals.now().pages + under_way >= most:
             return False
         return not self.reached()
 
+    def waits(self) -> bool:
+        """Whether nothing may be asked for until the fleet grants some more."""
+        return bool(self._spent())
 
-def refuse_sums(limits: Limits) -> None:
-    """Raise OperatorError for limits that a fleet cannot keep: no worker knows what all have fetched."""
-    if limits.pages or limits.bytes:
-        raise OperatorError(
-            "max_pages and max_bytes count what one process fetches, and this crawl has several; use max_time, or "
-            "limits of each host: max_pages_per_host, max_bytes_per_host."
-        )
+    def want(self, then: Callable[[], None]) -> None:
+        """Ask the fleet for some more; ``then`` is called when there is some."""
+        if self._sums is not None:
+            for shared in self._spent():
+                self._sums.want(shared, then)
+
+    def _spent(self) -> list[SharedSum]:
+        """The sums of which all that was granted is spent."""
+        return [shared for shared in (self._pages, self._bytes) if shared is not None and shared.left <= 0]
+
+
+def share_renders(renders: Renders, sums: SharedSums) -> None:
+    """Renders of the crawl are granted by a fleet from now on."""
+    if renders.mode == "never":
+        return
+    shared = sums.add(SharedSum("renders", MAX_PER_CRAWL, lambda: renders.committed, lambda: renders.granted))
+    shared.largest = _LARGEST_RENDERS
+
+    def has_more() -> bool:
+        if shared.left < _RENDERS_AT_HAND:
+            sums.want(shared, lambda: None)
+        return shared.granted is None or shared.left > 0  # before the first answer nothing keeps a page waiting
+
+    renders.share(has_more)

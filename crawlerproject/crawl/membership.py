@@ -10,6 +10,7 @@ from crawlerproject.config.fleet import answer_seconds, shared
 from crawlerproject.crawl.start.bootstrap import revisit_policy
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.join import join
+from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership
@@ -104,6 +105,10 @@ class Solo:
         """The workbench has the clocks of all addresses."""
         return None
 
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend this process may."""
+        return None
+
     def texts(self, run: Run) -> TextQuestions | None:
         """The store has those of all hosts."""
         return None
@@ -124,6 +129,7 @@ class Member:
         self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
         self._revisits = revisits
+        self._sums: SharedSums | None = None
         exchange, held = fleet.exchange, fleet.held
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
         self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
@@ -147,6 +153,8 @@ class Member:
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
         choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
         await fleet.turn(frontier, learned, idle=idle() and not choosing)
+        if self._sums is not None:
+            await self._sums.turn(idle=idle() and not choosing)
         return True
 
     async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:
@@ -176,6 +184,11 @@ class Member:
             failed=lambda error: run.pause(str(error)),
         )
 
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend all workers share."""
+        self._sums = SharedSums(self._fleet.share, run.pause)
+        return self._sums
+
     def texts(self, run: Run) -> TextQuestions | None:
         """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
         base = self._fleet.store.store
@@ -195,6 +208,7 @@ def membership_of(settings: BaseSettings, folder: CrawlDir, run: Run, wanted: Wa
         return Solo(open_frontier(folder))
     fleet = join(settings, folder)
     run.follow(fleet.begin())
+    run.joined(fleet.running_seconds)
     current = fleet.begin_round(wanted, run.now(), run.round)
     run.round = current.number
     # The budget is the round's.

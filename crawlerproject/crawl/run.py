@@ -36,6 +36,7 @@ class Run:
         self.pauses = Pauses()  # the operator's
         self.closed = False
         self.round = 0  # of the fleet, that this process takes part in
+        self._head_start_seconds: float | None = None
         self._started = time.monotonic()
         self._epoch = steady() - self._started
         self.now = clock or self._now
@@ -50,8 +51,13 @@ class Run:
 
     @property
     def running_seconds(self) -> float:
-        """Since this start."""
-        return time.monotonic() - self._started
+        """Since this start; in a fleet since the first of its workers began."""
+        return time.monotonic() - self._started + (self._head_start_seconds or 0.0)
+
+    def joined(self, seconds: float) -> None:
+        """The fleet had run for so long when this process joined it for the first time."""
+        if self._head_start_seconds is None:
+            self._head_start_seconds = seconds
 
     @property
     def halted(self) -> str:

@@ -11,7 +11,7 @@ from crawlerproject.config.crawl_file import adopt_crawl_file
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
-from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
+from crawlerproject.crawl.limits import CrawlLimits, share_renders
 from crawlerproject.crawl.membership import Membership, Store, membership_of
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
@@ -95,14 +95,10 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     clean = store.fact(CLEAN_FACT)
     archive = parts.archive_of(settings, folder, store, run.now, alone=member.alone)
     totals = TotalsBook(store, run.tallies, run.now())
-    if not member.alone:
-        refuse_sums(limits_of(spider.arguments.limits))  # before the folder remembers them
     crawl = whole_crawl(settings, spider.name)
     adopt_crawl_file(crawl, folder)
     resumed = resume(crawl, store, spider, continued=clean is not None)
-    limits = limits_of(resumed.arguments.limits)
-    if not member.alone:
-        refuse_sums(limits)
+    limits = CrawlLimits(limits_of(resumed.arguments.limits), totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT"))
     traps = parts.traps_of(settings, store)
     gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)
     per_host = limits_of(resumed.arguments.limits, per_host=True)
@@ -111,6 +107,9 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     frontier = parts.frontier_of(settings, hosts, gates, whole_crawl(settings, spider.name).ranked_linked)
     learned = parts.learned_of(settings, store, frontier, traps, totals)
     learned.duplicates.others = member.texts(run)
+    if (sums := member.sums(run)) is not None:
+        limits.share(sums, lambda: frontier.state.leased - frontier.renders.in_flight)
+        share_renders(frontier.renders, sums)
     records = WarcPipeline(archive, frontier, learned.duplicates)
     troubles = Troubles(resumed.hosts)
     session = Session(
@@ -123,7 +122,7 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
         parts.subscriptions_of(settings, store, frontier) if member.alone else None,
         resumed,
         troubles,
-        CrawlLimits(limits, totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT")),
+        limits,
         PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
         Commits(frontier, archive, learned, member, troubles, run),
     )

@@ -7,6 +7,7 @@ import logging
 import random
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -18,12 +19,14 @@ from crawlerproject.fleet.revisit_round import RevisitRound
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
+from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.rounds import Round, Rounds, Wanted
+from crawlerproject.stores.redis.shares import RedisShares
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +63,9 @@ class Fleet:
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
         self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for ``scrapy status``
+        self.running_seconds = 0.0  # of the fleet, when this worker joined
+        self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
+        self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
         self._identity_file = identity_file
         self._lease_seconds = lease_seconds
         self._lease_ms = int(lease_seconds * 1000)
@@ -78,6 +84,7 @@ class Fleet:
         """Join; the store's time when ``time.monotonic()`` was 0. Raises OperatorError: the name is taken. Blocking."""
         base = self.store.store
         before, self._incarnation = self._incarnations(), uuid.uuid4().hex
+        self.running_seconds = self.fleet.running_seconds()
         # Before Redis knows of it: killed in between, the next start must not find its name taken by itself.
         self._remember([self._incarnation, *before])
         try:
@@ -132,6 +139,17 @@ class Fleet:
             status = await self._report(quiet)
             await self._balance(frontier, status)
         await self._let_go(frontier, learned)
+
+    async def share(self, claims: Sequence[Claim]) -> list[Share]:
+        """Say how much is spent of each sum, and be granted some more of those that are wanted. StorageError."""
+        return await asyncio.to_thread(self._share, claims)
+
+    def _share(self, claims: Sequence[Claim]) -> list[Share]:
+        kinds = frozenset(claim.kind for claim in claims)
+        if kinds != self._kinds:
+            self._shares.begin(kinds)
+            self._kinds = kinds
+        return self._shares.exchange(self._incarnation, claims)
 
     async def _report(self, quiet: bool) -> FleetStatus:
         self._activity += not quiet

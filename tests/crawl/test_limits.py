@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
+from collections.abc import Sequence
+
 import pytest
 
-from crawlerproject.crawl.limits import CrawlLimits, refuse_sums
+from crawlerproject.crawl.limits import CrawlLimits, share_renders
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.run import Run
-from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.shared_sums import SharedSums
+from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.learned.renders import RenderLimits, Renders
+from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.rules.limits import Limits
+from crawlerproject.rules.rendering.triage import RenderNeed
+from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Changes
 from tests.crawl.sessions import run_of
@@ -67,9 +76,73 @@ def test_time_counts_from_this_start(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert limits(run, seconds=61).reached() == ""
 
 
-def test_several_workers_cannot_hold_sums() -> None:
-    """None of them knows what all have fetched; each knows the time."""
-    for given in (Limits(1, 0.0, 0), Limits(0, 0.0, 1)):
-        with pytest.raises(OperatorError):
-            refuse_sums(given)
-    refuse_sums(Limits(0, 60.0, 0))
+class Fleet:
+    """Grants what it is given to grant."""
+
+    def __init__(self) -> None:
+        self.granted: dict[str, int] = {}
+        self.committed: dict[str, int] = {}
+        self.claims: list[Claim] = []
+
+    async def exchange(self, claims: Sequence[Claim]) -> list[Share]:
+        """The same part to each question."""
+        self.claims += claims
+        return [Share(self.granted.get(kind, 0), self.committed.get(kind, 0), False) for kind, *_ in claims]
+
+
+def test_a_fleet_grants_what_may_be_asked_for(run: Run) -> None:
+    """No page beyond the part, with what is under way; the crawl has had its sum when all workers have it."""
+    fleet, under_way = Fleet(), [0]
+    limited, asked = limits(run, pages=10, most=1000), list[str]()
+
+    async def crawl() -> None:
+        sums = SharedSums(fleet.exchange, asked.append)
+        limited.share(sums, lambda: under_way[0])
+        assert (limited.room(0), limited.waits(), limited.reached()) == (False, True, "")
+        fleet.granted = {"pages": 3, "bytes": 500}
+        limited.want(lambda: asked.append("there is some"))
+        limited.want(lambda: asked.append("once"))
+        while len(asked) < 1:
+            await asyncio.sleep(0)
+        assert limited.room(0)
+        run.tallies.pages, under_way[0] = 1, 2
+        assert (limited.room(2), limited.waits()) == (False, True)
+        run.tallies.bytes, under_way[0] = 600, 0
+        assert not limited.room(0)
+        fleet.granted, fleet.committed = {"pages": 3, "bytes": 1000}, {"pages": 9, "bytes": 999}
+        await sums.turn(idle=False)
+        assert (limited.room(0), limited.reached()) == (True, "")
+        fleet.committed = {"pages": 10, "bytes": 999}
+        await sums.turn(idle=False)
+        assert limited.reached() == "max_pages=10"
+        assert not limited.room(0)
+
+    asyncio.run(crawl())
+    assert asked == ["there is some"]
+    assert [claim.used for claim in fleet.claims if claim.kind == "pages"] == [0, 1, 1]
+
+
+def test_renders_are_the_crawls() -> None:
+    """Allowed until the fleet has answered, then as many as it granted; nothing is asked where nothing is rendered."""
+    fleet, store = Fleet(), MemoryStore()
+    fleet.granted = {"renders": 1}
+
+    def renders(mode: str) -> Renders:
+        return Renders(store, Workbench[Host](per_ip=False), random.Random(1), RenderLimits(mode))
+
+    async def crawl() -> list[bool]:
+        sums, some = SharedSums(fleet.exchange, lambda why: None), renders("always")
+        share_renders(some, sums)
+        answers = [some.wanted("http://a/1", "a", RenderNeed.RENDER)]
+        await sums.turn(idle=False)
+        answers.append(some.wanted("http://a/2", "a", RenderNeed.RENDER))
+        fleet.granted["renders"] = 2
+        await sums.turn(idle=False)
+        return [*answers, *(some.wanted(f"http://a/{page}", "a", RenderNeed.RENDER) for page in (3, 4))]
+
+    assert asyncio.run(crawl()) == [True, False, True, False]
+    before = len(fleet.claims)
+    sums = SharedSums(fleet.exchange, lambda why: None)
+    share_renders(renders("never"), sums)
+    asyncio.run(sums.turn(idle=True))
+    assert len(fleet.claims) == before

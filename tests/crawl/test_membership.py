@@ -34,6 +34,7 @@ class Fleet:
         self.exchange.settle = self.close = lambda: None
         self.held = SimpleNamespace(may_ask=lambda host: host == "a.test", ask_until=lambda host: 77.0)
         self.counts: dict[str, int] = {}
+        self.running_seconds = 60.0
         self.done = False
         self.turned: list[bool] = []
 

@@ -66,16 +66,6 @@ def test_what_found_no_room_is_tried_at_the_end(tmp_path: Path) -> None:
     assert bench.store.fact(CLEAN_FACT) == b"0"
 
 
-def test_a_limit_that_several_workers_cannot_hold_is_refused(tmp_path: Path) -> None:
-    """Before the folder remembers it."""
-    bench = Bench(tmp_path)
-    member: Any = Solo(FullStore())  # type: ignore[arg-type]
-    member.alone = False
-    spider = spider_of(bench.settings, max_pages="10")
-    with pytest.raises(OperatorError, match="max_pages and max_bytes count what one process fetches"):
-        sessions.assembled(bench.settings, bench.folder, spider, bench.run, member)
-
-
 class Opened(Crawl):
     """A crawl whose folder is real and whose store is in memory."""
 

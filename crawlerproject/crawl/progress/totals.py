@@ -44,6 +44,11 @@ class TotalsBook:
             before.since,
         )
 
+    @property
+    def committed(self) -> Totals:
+        """As of the last commit."""
+        return Totals(*orjson.loads(self._stored)) if self._stored else self._before
+
     def facts(self) -> list[tuple[str, bytes]]:
         """For the next commit."""
         packed = orjson.dumps(tuple(self.now()))

@@ -13,7 +13,9 @@ import orjson
 
 from crawlerproject.fleet.moves.journal import Shift
 from crawlerproject.frontier import messages
+from crawlerproject.frontier.crawl_facts import COMBINED
 from crawlerproject.frontier.hosts.on_disk import Counts
+from crawlerproject.frontier.learned.hubs import HUBS_FACT
 from crawlerproject.frontier.messages import Links, Message, RobotsGiven, RobotsWanted
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
@@ -25,7 +27,6 @@ from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 from crawlerproject.stores.rocks.tables import FORMAT_FACT
 
-_SEED_MARK_BYTES = 8  # frontier/known_seeds.py
 LETTERS_PREFIX = f"{LETTERS_FACT}/"
 """Of the facts that hold messages; their numbers follow."""
 # Messages in one fact: each a few hundred bytes to some KB.
@@ -40,59 +41,35 @@ class Goes(Enum):
     ONE = auto()  # where it was; that of a worker who holds nothing any more is added to the first one's
 
 
+def _first(kept: list[bytes]) -> bytes:
+    return kept[0]
+
+
 class Rule(NamedTuple):
-    """Where a fact goes to, and what two of them make."""
+    """Where a fact goes to, and what several of them make, of the first worker first."""
 
     goes: Goes
-    join: Callable[[bytes, bytes], bytes] = lambda first, _: first
+    join: Callable[[list[bytes]], bytes] = _first
 
 
-def _latest(one: bytes, other: bytes) -> bytes:
-    return max(one, other, key=float)
+def _latest(kept: list[bytes]) -> bytes:
+    return max(kept, key=float)
 
 
-def _words(one: bytes, other: bytes) -> bytes:
-    return b"\n".join(dict.fromkeys([*one.split(), *other.split()]))
-
-
-def _items(one: bytes, other: bytes) -> bytes:
-    first = orjson.loads(one)
-    return orjson.dumps([*first, *(item for item in orjson.loads(other) if item not in first)])
-
-
-def _named(one: bytes, other: bytes) -> bytes:
-    return orjson.dumps({**orjson.loads(other), **orjson.loads(one)})
-
-
-def _marks(one: bytes, other: bytes) -> bytes:
-    """Keys of seeds one after the other."""
-    if one == other:
-        return one
-    each = (seeds[at : at + _SEED_MARK_BYTES] for seeds in (one, other) for at in range(0, len(seeds), 8))
-    return b"".join(dict.fromkeys(each))
-
-
-def _seed_scopes(one: bytes, other: bytes) -> bytes:
-    """A scope, and the hosts of seeds."""
-    (scope, hosts), (other_scope, others) = orjson.loads(one), orjson.loads(other)
-    return orjson.dumps((scope or other_scope, sorted({*hosts, *others})))
-
-
-def _sums(one: bytes, other: bytes) -> bytes:
+def _sums(kept: list[bytes]) -> bytes:
     """Pages, bytes, errors; since when."""
-    (*counts, since), (*others, other_since) = orjson.loads(one), orjson.loads(other)
-    return orjson.dumps((*map(sum, zip(counts, others, strict=True)), min(since, other_since)))
+    *counts, since = zip(*map(orjson.loads, kept), strict=True)
+    return orjson.dumps((*map(sum, counts), min(since)))
 
 
-def _sum(one: bytes, other: bytes) -> bytes:
-    return b"%d" % (int(one) + int(other))
+def _sum(kept: list[bytes]) -> bytes:
+    return b"%d" % sum(map(int, kept))
 
 
-def _subscriptions(one: bytes, other: bytes) -> bytes:
+def _subscriptions(kept: list[bytes]) -> bytes:
     """Lists that begin with the topic."""
-    first = orjson.loads(one)
-    topics = {row[0] for row in first}
-    return orjson.dumps([*first, *(row for row in orjson.loads(other) if row[0] not in topics)])
+    rows = [row for one in reversed(kept) for row in orjson.loads(one)]
+    return orjson.dumps([*{row[0]: row for row in rows}.values()])
 
 
 RULES = {
@@ -105,15 +82,11 @@ RULES = {
     IMPORTED_FACT: Rule(Goes.ALL),
     "unsure-until": Rule(Goes.ALL, _latest),  # frontier/ownership.py
     "clock": Rule(Goes.ALL, _latest),  # frontier/hosts/set_back_clock.py
-    "scope": Rule(Goes.ALL, _words),  # frontier/admission.py
-    "scope of moved seeds": Rule(Goes.ALL, _items),
-    "scope of the seeds": Rule(Goes.ALL, _seed_scopes),  # frontier/known_seeds.py
-    "keys of the seeds": Rule(Goes.ALL, _marks),
-    "options of the seeds": Rule(Goes.ALL, _named),
+    **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
     "websub": Rule(Goes.ONE, _subscriptions),  # frontier/learned/subscriptions.py
-    "websub-hubs": Rule(Goes.ONE, _named),  # frontier/learned/hubs.py
+    HUBS_FACT: Rule(Goes.ONE, COMBINED[HUBS_FACT]),
     LETTERS_FACT: Rule(Goes.OWN),  # ``letters``
 }
 """By name; every fact of the code has a line (a test says so)."""
@@ -151,9 +124,7 @@ def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]
             rule = rule_of(name)
             kept = [found[name] for one, found in known.items() if name in found and _comes(rule, one, worker, workers)]
             if kept:
-                facts[name] = kept[0]
-                for other in kept[1:]:
-                    facts[name] = rule.join(facts[name], other)
+                facts[name] = rule.join(kept) if len(kept) > 1 else kept[0]
         givers = [known[giver] for giver in givers_of(worker, shift) if giver in known]
         _clean(facts, givers or list(known.values()))
         _whole(facts, givers)

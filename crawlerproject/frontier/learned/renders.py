@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,8 +28,8 @@ _GRANTED_FACT = "renders"  # of the whole crawl
 # Pages in the browser, as a multiple of those at work: the others wait there for a turn of a host, which costs memory
 # (some 100 MB each) and, unless they mean harm, no processor (ours).
 _PAGES_A_PLACE = 3
-# Renders of a crawl, so that no script of any site keeps the machine busy for ever (ours).
-_MAX_PER_CRAWL = 100_000
+MAX_PER_CRAWL = 100_000
+"""Renders of a crawl, so that no script of any site keeps the machine busy for ever (ours)."""
 # A host that waits for a place is looked at again after this even if no render ended: nothing may wait for ever.
 LINE_SECONDS = 60.0
 
@@ -80,7 +81,8 @@ class Renders(HostFacts[_History]):
         self._workbench = workbench
         self._rng = rng
         self._limits = limits
-        self._granted = int(store.fact(_GRANTED_FACT) or 0)
+        self.granted = self.committed = self._storing_granted = int(store.fact(_GRANTED_FACT) or 0)
+        self._crawl_has_more: Callable[[], bool] = lambda: self.granted < MAX_PER_CRAWL
         self._line: deque[Host] = deque()
 
     # --- which pages ----------------------------------------------------------------------------
@@ -90,7 +92,7 @@ class Renders(HostFacts[_History]):
         if self.mode == "never" or (self.mode != "always" and verdict is RenderNeed.PLAIN):
             return False
         history = self.of(host)
-        if history.granted >= self._limits.max_per_host or self._granted >= _MAX_PER_CRAWL:
+        if history.granted >= self._limits.max_per_host or not self._crawl_has_more():
             return False
         if self.mode != "always":
             known = history.gains.get(self._name(history, template(url)), Gain())
@@ -100,7 +102,7 @@ class Renders(HostFacts[_History]):
             if not worth_a_render(verdict, known, whole, self._rng.random()):
                 return False
         self.changed(host).granted += 1
-        self._granted += 1
+        self.granted += 1
         return True
 
     def given_up(self, url: str, host: str) -> bool:
@@ -123,7 +125,17 @@ class Renders(HostFacts[_History]):
     def facts(self) -> Facts:
         """What the next commit stores."""
         facts = super().facts()
-        return [*facts, (_GRANTED_FACT, b"%d" % self._granted)] if facts else facts
+        self._storing_granted = self.granted
+        return [*facts, (_GRANTED_FACT, b"%d" % self.granted)] if facts else facts
+
+    def stored(self) -> None:
+        """The last ``facts`` have reached the store."""
+        super().stored()
+        self.committed = self._storing_granted
+
+    def share(self, crawl_has_more: Callable[[], bool]) -> None:
+        """The crawl's budget is a fleet's, which is asked whether it has another render for this process."""
+        self._crawl_has_more = crawl_has_more
 
     def _name(self, history: _History, name: str) -> str:
         return name if name in history.gains or len(history.gains) < _TEMPLATES_KEPT else _REST

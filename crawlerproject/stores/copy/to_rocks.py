@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.duplicates import permuted_tables as across
 from crawlerproject.stores.copy.compare import (
@@ -128,8 +130,22 @@ def _print_rows(key: bytes, page: bytes) -> Iterator[TableRow]:
         yield tables.PRINTS, table_key(table, across.rotated(value, table)), b"" if table else page
 
 
+def _put_together(name: str, before: bytes | None, value: bytes) -> bytes:
+    """One fact of those of two workers."""
+    if name == "scope":
+        return b" ".join(sorted({*(before or b"").split(), *value.split()}))
+    if before is None:
+        return value
+    if name == "renders":
+        return b"%d" % (int(before) + int(value))
+    if name == "totals":
+        (*one, since), (*two, later) = orjson.loads(before), orjson.loads(value)
+        return orjson.dumps([*map(sum, zip(one, two, strict=True)), min(since, later)])
+    return before
+
+
 def _crawl_facts(store: HeldStore) -> dict[str, bytes]:
-    """What is known of the whole crawl, by any of its workers; lists of words are put together."""
+    """What is known of the whole crawl, by any of its workers; lists of words, and sums, are put together."""
     facts: dict[str, bytes] = {}
     workers = [name.decode() for name, _ in store.fields(fleet_keys(store.crawl).incarnations)]
     for worker in ["", *sorted(workers)]:
@@ -137,7 +153,6 @@ def _crawl_facts(store: HeldStore) -> dict[str, bytes]:
             kind, _, name = field.decode(*TEXT).partition(":")
             if kind != "fact" or name in OWN_FACTS:
                 continue
-            words = sorted({*facts.get(name, b"").split(), *value.split()})
-            facts[name] = b" ".join(words) if name == "scope" else facts.get(name, value)
+            facts[name] = _put_together(name, facts.get(name), value)
     # Not "clean": when the workers asked last is not known, so every host waits its pause at the start.
     return {**facts, "clean": b"0", LETTERS_FACT: str(store.partitions).encode()}

@@ -52,6 +52,14 @@ class FleetKeys(NamedTuple):
     chosen: str  # hash: partition -> the round whose visits it has queued
 
 
+class ShareKeys(NamedTuple):
+    """Keys of one sum that all workers share (rules/shares.py)."""
+
+    granted: str  # hash: worker -> how much, over all its starts
+    committed: str  # hash: worker -> how much of it is spent
+    hungry: str  # hash: worker -> "1" when it wants some and has none
+
+
 def partition_keys(crawl: str, number: int) -> PartitionKeys:
     """The keys of partition ``number``."""
     tag = f"{{{crawl}.{number}}}:"
@@ -70,6 +78,11 @@ def fleet_keys(crawl: str) -> FleetKeys:
     tag = f"{{{crawl}.fleet}}:"
     names = ("facts", "seen", "lives", "quiet", "activity", "info", "owners", "done", "round", "scores", "chosen")
     return FleetKeys(*(tag + name for name in names))
+
+
+def share_keys(crawl: str, kind: str) -> ShareKeys:
+    """The keys of a sum."""
+    return ShareKeys(*(f"{{{crawl}.fleet}}:{kind}.{name}" for name in ShareKeys._fields))
 
 
 def payloads_key(crawl: str, digest: bytes) -> str:

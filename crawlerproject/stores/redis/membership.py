@@ -63,6 +63,11 @@ class RedisFleet:
             )
         return reply
 
+    def running_seconds(self) -> float:
+        """For how long the crawl's workers have been at work; they begin anew when none is."""
+        seconds: float = int(self.link.call(scripts.BEGAN, [self._keys.seen, self._keys.facts], self.lease_ms)) / 1000
+        return seconds
+
     def epoch(self) -> Epoch:
         """The store's clock, by the quickest of some answers."""
         return min((self._asked_epoch() for _ in range(_CLOCK_TRIES)), key=lambda found: found.doubt_seconds)

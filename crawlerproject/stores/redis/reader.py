@@ -15,6 +15,7 @@ from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.queues import RedisQueues
+from crawlerproject.stores.redis.shares import SUM_FACTS
 from crawlerproject.stores.row_codec import unpack_original, unpack_record
 
 FORMAT = 2
@@ -132,8 +133,10 @@ class RedisReader:
         if host := host_of_fact(name):
             return self._field(self.of_host(host).robots, _packed(name))
         own = self._field(worker_keys(self.crawl, self.worker).state, _packed(f"fact:{name}"))
+        if own is not None or name in SUM_FACTS.values():  # each worker has its own part of a sum
+            return own
         # A crawl that began in RocksDB brought some.
-        return own if own is not None else self._field(worker_keys(self.crawl, "").state, _packed(f"fact:{name}"))
+        return self._field(worker_keys(self.crawl, "").state, _packed(f"fact:{name}"))
 
     def host_fields(self, names: Sequence[str]) -> list[bytes | None]:
         """Robots records (by origin) and facts of hosts. One round trip."""

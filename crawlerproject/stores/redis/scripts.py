@@ -242,3 +242,80 @@ for h, key in ipairs(KEYS) do found[h] = redis.call('HGET', key, ARGV[h]) end
 return found
 """
 )
+
+# A worker's part of a sum that the crawl may spend; the words are those of rules/shares.py, and so is the rule.
+# KEYS granted, committed, hungry, lives, seen; ARGV worker, incarnation, lease ms, most, committed, used, wants, gives,
+# least, largest
+# -> granted, committed by all, whether another is hungry, then names of dead workers that have what is wanted in vain
+SHARE = script(
+    _NOW
+    + """
+local me = ARGV[1]
+local most, committed, used = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if redis.call('HGET', KEYS[4], me) ~= ARGV[2] then return {0, 0, 0} end
+local mine = math.max(used, tonumber(redis.call('HGET', KEYS[1], me) or '0'))
+if ARGV[8] == '1' then mine = used end
+local all, others, dead = redis.call('HGETALL', KEYS[1]), 0, {}
+local alive, workers = {}, redis.call('ZRANGEBYSCORE', KEYS[5], now - tonumber(ARGV[3]), '+inf')
+for _, name in ipairs(workers) do alive[name] = true end
+for i = 1, #all, 2 do
+  if all[i] ~= me then
+    local has = tonumber(all[i + 1])
+    others = others + has
+    local spent = tonumber(redis.call('HGET', KEYS[2], all[i]) or '0')
+    if not alive[all[i]] and has > spent then dead[#dead + 1] = all[i] end
+  end
+end
+local left = most - others - mine
+if ARGV[7] == '1' and left > 0 then
+  local part = math.max(tonumber(ARGV[9]), math.floor(left / (2 * math.max(1, #workers))))
+  mine = mine + math.min(left, tonumber(ARGV[10]), part)
+end
+redis.call('HSET', KEYS[1], me, mine)
+redis.call('HSET', KEYS[2], me, committed)
+local vain = ARGV[7] == '1' and left <= 0
+if vain then redis.call('HSET', KEYS[3], me, '1') else redis.call('HDEL', KEYS[3], me) end
+local sum, hungry = 0, 0
+for _, value in ipairs(redis.call('HVALS', KEYS[2])) do sum = sum + tonumber(value) end
+for _, name in ipairs(redis.call('HKEYS', KEYS[3])) do if name ~= me and alive[name] then hungry = 1 end end
+local found = {mine, sum, hungry}
+if vain then for _, name in ipairs(dead) do found[#found + 1] = name end end
+return found
+"""
+)
+
+# From here on what a worker of this incarnation writes is refused. KEYS its state; ARGV incarnation, field of a fact.
+# -> the fact or '' ; nil when it has another incarnation by now
+END_LIFE = script(
+    """
+local life = redis.call('HGET', KEYS[1], 'life') or ''
+if life ~= ARGV[1] and life ~= '' then return false end
+if life ~= '' then redis.call('HSET', KEYS[1], 'life', '') end
+return redis.call('HGET', KEYS[1], ARGV[2]) or ''
+"""
+)
+
+# KEYS granted, committed, hungry, lives; ARGV worker, incarnation that was ended, how much it has spent
+TAKE_BACK = script(
+    """
+if (redis.call('HGET', KEYS[4], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[3])
+redis.call('HDEL', KEYS[3], ARGV[1])
+return 1
+"""
+)
+
+# When the crawl's workers began: none was at work before. KEYS seen, facts; ARGV lease ms. -> ms since then
+BEGAN = script(
+    _NOW
+    + """
+local alive = redis.call('ZCOUNT', KEYS[1], now - tonumber(ARGV[1]), '+inf')
+local began = tonumber(redis.call('HGET', KEYS[2], 'began'))
+if not began or alive == 0 then
+  began = now
+  redis.call('HSET', KEYS[2], 'began', now)
+end
+return now - began
+"""
+)

@@ -6,27 +6,22 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import orjson
 import pytest
 
+from benchmarks.move_partitions import hook_steps, kills
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves import copying
-from crawlerproject.fleet.moves import journal as journal_module
-from crawlerproject.fleet.moves import move as move_module
-from crawlerproject.fleet.moves.journal import Journal
 from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, QueuedPage
-from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
+from crawlerproject.stores.rocks.raw_tables import FACTS
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.fleet.moves.frontiers import CRAWLS_FACTS, PARTITIONS, Made, Row, contents, each_row, fill, names
 
@@ -83,28 +78,14 @@ class Killed(BaseException):
 class Killer:
     """Ends the process at one of the steps that change a disk."""
 
-    _STEPS = (
-        *((RawTables, name) for name in ("write", "sync")),
-        *((Journal, name) for name in ("_put", "sync")),
-        *((move_module, name) for name in ("write_plan", "sync_folder")),
-        *((journal_module, name) for name in ("sync_folder",)),
-        *((Path, name) for name in ("rename",)),
-        *((shutil, name) for name in ("rmtree",)),
-    )
-
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = -1
-        for owner, name in self._STEPS:
-            monkeypatch.setattr(owner, name, self._counted(getattr(owner, name)))
+        hook_steps(self._before, monkeypatch.setattr)
 
-    def _counted(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*given: Any, **named: Any) -> Any:
-            if self.left == 0:
-                raise Killed
-            self.left -= 1
-            return step(*given, **named)
-
-        return counted
+    def _before(self) -> None:
+        if self.left == 0:
+            raise Killed
+        self.left -= 1
 
 
 def killed_often(crawl: CrawlDir, count: int, killer: Killer, first: int, more: int) -> int:
@@ -119,6 +100,11 @@ def killed_often(crawl: CrawlDir, count: int, killer: Killer, first: int, more: 
         else:
             killer.left = -1
             return ends
+
+
+def test_kill_9_costs_nothing(crawl: CrawlDir) -> None:
+    """Four processes die in the middle, of which nothing is closed; ``benchmarks.move_partitions`` has many."""
+    kills(crawl, random.Random(3), 4, iter([2, 3, 1, 4, 2]))
 
 
 @pytest.mark.parametrize(("first", "more"), [(1, 3), (6, 2)])

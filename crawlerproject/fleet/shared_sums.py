@@ -1,0 +1,108 @@
+"""A worker's parts of the sums that its whole crawl may spend: asked for when they are needed, given back when not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from crawlerproject.errors import StorageError
+from crawlerproject.rules.shares import Claim, Share
+
+Exchange = Callable[[Sequence[Claim]], Awaitable[list[Share]]]
+
+
+class SharedSum:
+    """One of them. Nothing is spent beyond ``granted``, so all workers together never spend more than the sum."""
+
+    def __init__(self, kind: str, most: int, committed: Callable[[], int], used: Callable[[], int]) -> None:
+        """What this worker has ``committed``, and ``used`` with what is on its way; over all its starts."""
+        self.kind = kind
+        self.most = most
+        self.least, self.largest = 1, most  # of what is granted at a time
+        self.granted: int | None = None  # over all starts; None: not yet known
+        self.committed = 0  # by all workers
+        self.wanted = False  # more than is granted
+        self.vain = False  # nothing was left: not asked again before the next ``turn``
+        self._committed, self._used = committed, used
+        self._durable = committed()
+        self._others_want = False
+
+    @property
+    def left(self) -> int:
+        """What may still be spent."""
+        return 0 if self.granted is None else self.granted - self._used()
+
+    def claim(self, *, gives: bool, idle: bool = False) -> Claim:
+        """What to say now; what is given back is not used from here on."""
+        used = self._used()
+        if gives:
+            self.granted = used
+        self.wanted = self.wanted and not idle
+        numbers = self.most, self._durable, max(used, self._durable), self.wanted, gives
+        return Claim(self.kind, *numbers, self.least, self.largest)
+
+    def durable(self) -> None:
+        """All that was committed until now is."""
+        self._durable = self._committed()
+        self.vain = False
+
+    def unused(self, *, idle: bool) -> bool:
+        """Whether to give back what is not used: it cannot be used here, or another worker has none."""
+        return self.granted is None or (self.left > 0 and (idle or self._others_want))
+
+    def answered(self, share: Share) -> None:
+        """Take what was granted."""
+        self.granted, self.committed, self._others_want = share
+        self.wanted = self.wanted and self.left <= 0  # in vain: the others give back what they do not use
+
+
+class SharedSums:
+    """For one event loop; one exchange at a time."""
+
+    def __init__(self, exchange: Exchange, failed: Callable[[str], None]) -> None:
+        """``failed`` is called with the reason when nothing could be asked."""
+        self._exchange = exchange
+        self._failed = failed
+        self._sums: list[SharedSum] = []
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, shared: SharedSum) -> SharedSum:
+        """Share this one as well."""
+        self._sums.append(shared)
+        return shared
+
+    async def turn(self, *, idle: bool) -> None:
+        """After each commit, which is durable. StorageError."""
+        if not self._sums:
+            return
+        for shared in self._sums:
+            shared.durable()
+        async with self._lock:
+            await self._ask(idle=idle, giving=True)
+
+    def want(self, shared: SharedSum, then: Callable[[], None]) -> None:
+        """Ask for more, unless that was in vain a moment ago; ``then`` is called when there is some."""
+        shared.wanted = True
+        if self._task is None and not shared.vain:
+            self._task = asyncio.get_running_loop().create_task(self._want(then))
+
+    async def _want(self, then: Callable[[], None]) -> None:
+        hungry = [shared for shared in self._sums if shared.wanted]
+        try:
+            async with self._lock:
+                await self._ask(idle=False, giving=False)
+            if any(shared.left > 0 for shared in hungry):
+                then()
+        except StorageError as error:
+            self._failed(str(error))
+        finally:
+            for shared in hungry:
+                shared.vain = shared.left <= 0
+            self._task = None
+
+    async def _ask(self, *, idle: bool, giving: bool) -> None:
+        sums = list(self._sums)
+        claims = [shared.claim(gives=giving and shared.unused(idle=idle), idle=idle) for shared in sums]
+        for shared, share in zip(sums, await self._exchange(claims), strict=True):
+            shared.answered(share)

@@ -1,0 +1,35 @@
+"""Decides how the workers of a fleet share a sum that the whole crawl may spend: pages, bytes, renders.
+
+Each is granted a part at a time and spends no more than it was granted; what all are granted is never more than the
+sum. The parts get smaller towards the end, and what a worker cannot use it gives back when another has none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Claim(NamedTuple):
+    """What a worker says of one sum. Amounts are over all its starts."""
+
+    kind: str  # of the sum: pages, bytes, renders
+    most: int  # that the crawl may spend
+    committed: int  # by this worker; whatever happens it has spent so much
+    used: int  # committed, or on its way; a sum of bytes may be more than was granted
+    wants: bool  # more than it was granted
+    gives: bool  # back what is not used
+    least: int = 1  # of what it is granted at a time, while there is so much
+    largest: int = 1_000_000
+
+
+class Share(NamedTuple):
+    """What a worker is answered."""
+
+    granted: int  # to it, over all its starts
+    committed: int  # by all workers, as they said last
+    wanted: bool  # another has none and wants some
+
+
+def part(left: int, workers: int, least: int, largest: int) -> int:
+    """How much of what is ``left`` one of some workers is granted at a time: half of an equal part."""
+    return max(0, min(left, largest, max(least, left // (2 * max(1, workers)))))
