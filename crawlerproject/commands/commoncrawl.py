@@ -14,6 +14,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.crawl_folders import refuse_moving
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.protocols import Changes
@@ -87,6 +88,7 @@ class Command(OperatorCommand):
 
 def _opened(folder: CrawlDir, held: ExitStack) -> RocksStore | HeldStores:
     """The crawl's frontier, or those of its workers, whose folders are locked as well."""
+    refuse_moving(folder)
     plan = read_plan(folder)
     if plan is None or plan.alone:
         return held.enter_context(closing(open_frontier(folder)))

@@ -22,7 +22,7 @@ from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import Archives, archives_of
+from crawlerproject.stores.crawl_folders import Archives, archives_of, refuse_moving
 from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
@@ -63,6 +63,7 @@ class Command(OperatorCommand):
         """Mend, say what was done, and look again."""
         archives = named_archives(args, self.settings)
         _refuse_several_in_redis(archives)
+        refuse_moving(archives.crawl)
         with ExitStack() as locks:
             for folder in archives.to_lock():
                 locks.callback(os.close, take_lock(folder))

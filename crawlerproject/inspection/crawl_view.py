@@ -29,7 +29,7 @@ from crawlerproject.rules.url.globs import globs
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
@@ -180,6 +180,7 @@ def frontier_in(crawl: CrawlDir, *, at_once: bool = False) -> LocalView:
 
     ``at_once``: as of one moment, also for what is read of it much later. Raises OperatorError.
     """
+    refuse_moving(crawl)
     plan = read_plan(crawl)
     if plan is None or plan.alone:
         return FrontierView(crawl.frontier)

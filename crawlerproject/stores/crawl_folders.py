@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import ALONE, read_plan
 
@@ -47,6 +48,15 @@ class Archives(NamedTuple):
     def to_lock(self) -> list[CrawlDir]:
         """Whose locks keep every process of the crawl away."""
         return list(dict.fromkeys([self.crawl, *self.folders]))
+
+
+def refuse_moving(crawl: CrawlDir) -> None:
+    """Raise OperatorError while hosts are on their way from worker to worker: no folder has all of them then."""
+    if crawl.fleet_moving.is_dir():
+        raise OperatorError(
+            f"The hosts of the crawl in {crawl} are on their way to other workers; look again when scrapy fleet, or "
+            "scrapy crawl, has begun to crawl (the same command finishes a move that was interrupted)."
+        )
 
 
 def archives_of(crawl: CrawlDir) -> Archives:

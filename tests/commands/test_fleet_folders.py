@@ -251,6 +251,14 @@ def copy(crawls: Crawls, tmp_path: Path) -> CrawlDir:
     return CrawlDir(tmp_path / "fleet")
 
 
+def test_while_hosts_move_that_is_said(copy: CrawlDir) -> None:
+    """No folder has all of them then; what is archived is there."""
+    copy.fleet_moving.mkdir()
+    for command in ("hosts", "status", "recover"):
+        assert "are on their way to other workers" in ran(copy, command, status=2).stderr
+    assert "There is no frontier to compare with" in ran(copy, "verify").stderr
+
+
 def test_index_is_made_again_beside_each_file(crawls: Crawls, copy: CrawlDir) -> None:
     """As it was; and not while a worker runs."""
     before = {path: path.read_bytes() for path in copy.glob("**/*.cdxj")}
