@@ -113,7 +113,8 @@ class Crowd:
             store = RedisStore(self.link, "sim", name, self.partitions)
             fleet = Fleet(
                 BufferedStore(store), RedisFleet(self.link, "sim", name, int(_LEASE_SECONDS * 1000)),
-                self.folder / name, lease_seconds=_LEASE_SECONDS, answer_seconds=30.0, rng=random.Random(name),
+                self.folder / name, lease_seconds=_LEASE_SECONDS, answer_seconds=30.0, most_apart_seconds=0.5,
+                rng=random.Random(name),
             )  # fmt: skip
             fleet.begin()
             self.workers[name] = fleet

@@ -8,8 +8,11 @@ import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, named_archives
+from crawlerproject.commands.base import Bytes, named_archives, named_crawl
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.moves.journal import under_way
+from crawlerproject.fleet.moves.move import finish
+from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification
@@ -22,12 +25,11 @@ from crawlerproject.stores.archive.repair import good_spans, mend
 from crawlerproject.stores.archive.warc_reader import first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, close_left, has_our_name, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir, take_lock
-from crawlerproject.stores.crawl_folders import Archives, archives_of, refuse_moving
-from crawlerproject.stores.fleet_plan import read_plan
+from crawlerproject.stores.crawl_folders import folders_of, workers_of
+from crawlerproject.stores.fleet_plan import alone, read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.poison import poison_of, write_poison
 from crawlerproject.stores.redis.worker_identity import fact_of_worker
-from crawlerproject.stores.rocks.frontier_folder import put_in_place
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
@@ -61,42 +63,74 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Mend, say what was done, and look again."""
-        archives = named_archives(args, self.settings)
-        _refuse_several_in_redis(archives)
-        refuse_moving(archives.crawl)
+        folder, folders = self._folders(args)
         with ExitStack() as locks:
-            for folder in archives.to_lock():
-                locks.callback(os.close, take_lock(folder))
+            for each in {folder, *folders}:
+                locks.callback(os.close, take_lock(each))
             if opts.poison:
-                self._poison(archives)
+                self._poison(folder)
                 return
-            made = self._mended(archives, again=opts.frontier)
-            with Bytes("Verifying", _size(archives)) as progress:
-                found = Verification(archives.crawl, progress.advance).run()
+            adopt_recovered(folder)  # of a recovery that was ended at its end
+            damage = self._damages(folder, folders, again=opts.frontier)
+        with ExitStack() as locks:
+            locks.callback(os.close, take_lock(folder))
+            if not damage:
+                finish(folder, say)  # partitions that were on their way, while the locks of workers are free
+            for each in {*folders} - {folder}:
+                locks.callback(os.close, take_lock(each))
+            made = self._mended(folder, folders, damage)
+            with Bytes("Verifying", sum(map(_size, folders))) as progress:
+                found = Verification(folder, progress.advance).run()
         for problem in found.problems:
             say(f"Left as it is: {problem}", error=True)
-        say(f"{archives.crawl}: {found.captures:,} captures in {found.files:,} WARC files are good")
+        say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
         self.exitcode = 0 if made and not found.problems else 1
 
-    def _mended(self, archives: Archives, *, again: bool) -> bool:
-        """Mend archive, index and frontier; False when the frontier cannot be made ``again``."""
-        damage = ""
-        for folder in _holders(archives.crawl):
-            put_in_place(folder)  # of a recovery that was ended at its end
-            if not damage and not _is_workers(folder):
-                damage = self._damage(folder, again=again)
+    def _folders(self, args: list[str]) -> tuple[CrawlDir, list[CrawlDir]]:
+        """The crawl's folder, and all that have files of it. Raises OperatorError."""
+        given = named_crawl(args, self.settings)
+        whole = CrawlDir(given.parent)
+        if given.is_dir() and read_plan(whole) is not None and given in workers_of(whole):
+            raise OperatorError(
+                f"{given} has a part of the crawl in {whole}, whose hosts move between folders: scrapy recover {whole} "
+                "mends all of it."
+            )
+        if not _is_local_fleets(given):
+            archives = named_archives(args, self.settings)
+            if not given.has_archive() and (workers := list(filter(_is_workers, archives.folders))):
+                raise OperatorError(f"{given} is of a fleet in Redis: name the folder of one worker, as {workers[0]}.")
+            return given, [given]
+        found = [folder for folder in folders_of(given) if folder.has_archive() or folder.has_frontier()]
+        if not any(folder.has_archive() for folder in found):
+            raise OperatorError(f"{given} holds no crawl: there is no WARC file in any of its folders.")
+        return given, found
+
+    def _damages(self, folder: CrawlDir, folders: list[CrawlDir], *, again: bool) -> str:
+        """What is wrong with a frontier of the crawl; "" when all are whole."""
+        if _is_workers(folder):
+            return ""
+        if folders == [folder] or again:
+            return self._damage(folder, again=again)
+        holders = (read_plan(folder) or alone(1)).folders(folder)
+        if under_way(folder):  # those that the plan does not name, too
+            holders = [each for each in folders if each.has_frontier()]
+        held = [each for each in holders if each.has_frontier() or each.has_archive()]
+        return next(filter(None, (self._damage(each, again=False) for each in held)), "")
+
+    def _mended(self, folder: CrawlDir, folders: list[CrawlDir], damage: str) -> bool:
+        """Mend archive, index and frontier; False when the frontier cannot be made again."""
         if damage:
             say(f"{damage}: it is made again from the archive")
-        for folder in archives.folders:
-            self._cut_out(folder, known=not damage)
-            if not damage:
-                self._open_file(folder)
+        for each in folders:
+            self._cut_out(each, known=not damage)
+            if damage:
+                self._close_all(each)
             else:
-                self._close_all(folder)
-            self._index(folder)
+                self._open_file(each)
+            self._index(each)
         if damage:
-            return self._rebuilt(archives.crawl)
-        self._frontier(archives)
+            return self._rebuilt(folder, folders)
+        self._frontier(folder, folders)
         return True
 
     def _damage(self, folder: CrawlDir, *, again: bool) -> str:
@@ -115,36 +149,39 @@ class Command(OperatorCommand):
         for message in recover(folder.warc, None, CdxjFiles(folder.index, parquet_of(folder))).messages:
             say(message)
 
-    def _rebuilt(self, folder: CrawlDir) -> bool:
+    def _rebuilt(self, folder: CrawlDir, folders: list[CrawlDir]) -> bool:
         from crawlerproject.recovery.rebuild import rebuild  # all of a crawl: not for what needs no more than mending
 
         try:
-            with Bytes("Making the frontier", _size(archives_of(folder))) as progress:
-                made = rebuild(self.settings, folder, progress.advance)
+            with Bytes("Making the frontier", sum(map(_size, folders))) as progress:
+                made = rebuild(self.settings, folder, folders, progress.advance)
         except OperatorError as error:
             say(str(error), error=True)
             return False
         say(f"The new frontier knows {made.pages:,} pages; {made.waiting:,} URLs of {made.hosts:,} hosts wait")
+        if folders != [folder]:
+            say("One process has all of it now; the next scrapy fleet shares it out again")
         for what in made.missing:
             say(f"Not restored: {what}")
-        if made.kept is not None:
-            say(f"The old frontier is kept in {made.kept}")
+        for kept in made.kept:
+            say(f"The old frontier is kept in {kept}")
         return True
 
-    def _poison(self, archives: Archives) -> None:
-        if any(map(_is_workers, archives.folders)):
+    def _poison(self, folder: CrawlDir) -> None:
+        if _is_workers(folder):
             raise OperatorError(
                 "The pages of a fleet are in Redis: copy the crawl to a folder with scrapy state copy, and give that."
             )
-        count, logs = 0, [folder.log for folder in archives.folders]
-        for folder in _holders(archives.crawl):
-            if folder.has_frontier():
-                with closing(RocksStore(folder.frontier)) as store:
-                    count += LostPages(store, logs, time.time(), count_rows).poisoned()
+        count = 0
+        plan = read_plan(folder)
+        for each in [folder] if plan is None else plan.folders(folder):
+            if each.has_frontier():
+                with closing(RocksStore(each.frontier)) as store:
+                    count += LostPages(store, each.log, time.time(), count_rows).poisoned()
                     store.sync()
-        for folder in archives.folders:
-            if poison_of(folder):
-                write_poison(folder.poison, {})
+        for each in {folder, *folders_of(folder)}:
+            if poison_of(each):
+                write_poison(each.poison, {})
         say(f"{count:,} pages that were set aside as poison wait in the frontier again")
 
     def _cut_out(self, folder: CrawlDir, *, known: bool) -> None:
@@ -153,7 +190,7 @@ class Command(OperatorCommand):
         ``known``: a frontier says how much of it is committed.
         """
         committed = self._committed(folder) if known else None
-        with Bytes("Reading", sum(path.stat().st_size for path in _files(folder))) as progress:
+        with Bytes("Reading", _size(folder)) as progress:
             for path in _files(folder):
                 first = first_member(path)
                 ours = is_ours(first) or (first is None and has_our_name(path))
@@ -194,35 +231,38 @@ class Command(OperatorCommand):
 
     def _index(self, folder: CrawlDir) -> None:
         index = CdxjFiles(folder.index, parquet_of(folder))
-        with Bytes("Indexing", sum(path.stat().st_size for path in _files(folder))) as progress:
+        with Bytes("Indexing", _size(folder)) as progress:
             for warc in folder.closed_warcs():
                 index.rebuild(warc, progress.advance)
         index.catch_up(folder.warc)
 
-    def _frontier(self, archives: Archives) -> None:
-        """Queue the pages that the frontier takes for archived and that are not, with the holder of their host."""
-        holders: dict[CrawlDir, list[LostCapture]] = {
-            folder: [] for folder in _holders(archives.crawl) if folder.has_frontier()
-        }
+    def _frontier(self, crawl: CrawlDir, folders: list[CrawlDir]) -> None:
+        """Queue the pages that a frontier takes for archived and that are archived nowhere."""
+        holders = {folder: list[LostCapture]() for folder in folders if folder.has_frontier()}
         if not holders:
             return
-        with Bytes("Comparing", _size(archives)) as progress:
-            look = Verification(archives.crawl, progress.advance)
+        with Bytes("Comparing", sum(map(_size, folders))) as progress:
+            look = Verification(crawl, progress.advance)
             look.run()
-        plan, count, logs = read_plan(archives.crawl), 0, [folder.log for folder in archives.folders]
+        plan = read_plan(crawl) or alone(1)
         for record in look.lost:
-            holder = archives.crawl if plan is None else CrawlDir(archives.crawl / plan.holder(host_key(record.url)))
-            holders[holder].append(LostCapture(record.url, record.digest))
-        for folder, lost in holders.items():
-            with closing(RocksStore(folder.frontier)) as store:
-                committed = unpack_open(store.fact(ARCHIVE_FACT))
-                # A mended file is closed, and its committed length means nothing any more.
-                closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
-                facts = [(ARCHIVE_FACT, b"")] if closed else []
-                count += LostPages(store, logs, time.time(), count_rows).fetch_again(lost, facts)
-                store.sync()
+            holders[CrawlDir(crawl / plan.holder(host_key(record.url)))].append(LostCapture(record.url, record.digest))
+        count = sum(_fetched_again(folder, lost, folders) for folder, lost in holders.items())
         if count:
             say(f"{count:,} pages whose captures are gone wait in the frontier again")
+
+
+def _fetched_again(folder: CrawlDir, lost: list[LostCapture], folders: list[CrawlDir]) -> int:
+    """How many pages of a holder of hosts wait again."""
+    with closing(RocksStore(folder.frontier)) as store:
+        committed = unpack_open(store.fact(ARCHIVE_FACT))
+        # A mended file is closed, and its committed length means nothing any more.
+        closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
+        facts = [(ARCHIVE_FACT, b"")] if closed else []
+        logs = [other.log for other in folders if other != folder]
+        count = LostPages(store, folder.log, time.time(), count_rows, other_logs=logs).fetch_again(lost, facts)
+        store.sync()
+        return count
 
 
 def _files(folder: CrawlDir) -> list[Path]:
@@ -230,28 +270,17 @@ def _files(folder: CrawlDir) -> list[Path]:
     return [path for path in sorted(folder.warc.glob(f"*{WARC_SUFFIX}*")) if path.suffix in (".gz", OPEN_SUFFIX)]
 
 
-def _size(archives: Archives) -> int:
-    return sum(path.stat().st_size for folder in archives.folders for path in _files(folder))
-
-
-def _holders(crawl: CrawlDir) -> list[CrawlDir]:
-    """The folders that have, or should have, a frontier: of several workers those that began."""
-    plan = read_plan(crawl)
-    if plan is None or plan.alone:
-        return [crawl]
-    return [folder for folder in plan.folders(crawl) if folder.has_frontier() or folder.has_archive()]
-
-
-def _refuse_several_in_redis(archives: Archives) -> None:
-    """Raise OperatorError for all workers of a fleet in Redis at once: those that come back mend their own."""
-    if archives.folders != [archives.crawl] and (workers := list(filter(_is_workers, archives.folders))):
-        raise OperatorError(
-            f"{archives.crawl} has workers of a fleet in Redis: name the folder of one, as {workers[0]}."
-        )
+def _size(folder: CrawlDir) -> int:
+    return sum(path.stat().st_size for path in _files(folder))
 
 
 def _frontier_size(folder: CrawlDir) -> int:
     return sum(path.stat().st_size for path in folder.frontier.glob("*.sst"))
+
+
+def _is_local_fleets(folder: CrawlDir) -> bool:
+    """Whether several workers on this machine have or had hosts of the crawl."""
+    return folder.is_dir() and (read_plan(folder) is not None or under_way(folder))
 
 
 def _is_workers(folder: CrawlDir) -> bool:

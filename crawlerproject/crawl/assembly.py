@@ -15,7 +15,7 @@ from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.crawl.learned import Learned
 from crawlerproject.frontier.admission import SCOPE_FACT, moves_of
-from crawlerproject.frontier.assembly import gates_of, politeness_of, scope_of
+from crawlerproject.frontier.assembly import gates_of, pause_stretch, politeness_of, scope_of
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
@@ -127,7 +127,7 @@ def hosts_of(
     holds: Holds | None = None,
 ) -> HostTable:
     """The hosts and their clocks. Without ``ownership`` all of them are this process's."""
-    ip_pause = settings.getfloat("PACE_IP_SECONDS")
+    ip_pause = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
     workbench = Workbench[Host](
         per_ip=settings.getbool("PACE_PER_IP"),
         ip_pause_seconds=ip_pause,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.crawl.dns_lookups import DnsLookups
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.frontier.lease import Lease
+from crawlerproject.frontier.leasing import Lookup
 from crawlerproject.runtime.loop_budget import LoopBudget
+from crawlerproject.runtime.send_window import SendWindow
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,6 +23,21 @@ if TYPE_CHECKING:
     from crawlerproject.fetch.resolver import Resolver
 
 
+# While as many are under way as may be, it is looked again so often: the window opens by two meanwhile.
+_FULL_SECONDS = 0.01
+
+
+class Fetches(NamedTuple):
+    """What the dispatch must know of requests on their way."""
+
+    resolver: Resolver
+    lines: tuple[LoopBudget, ...]  # in which answers wait to be read, and pages to be archived
+
+    def unread(self) -> int:
+        """How many of both wait."""
+        return sum([line.waiting for line in self.lines])
+
+
 class LeaseDispatch:
     """What has a lease, an address and a reservation is ready; it leaves by ``next`` alone, when the engine asks."""
 
@@ -31,7 +48,7 @@ class LeaseDispatch:
         requests: LeaseRequests,
         under_way: UnderWay,
         engine: Engine,
-        resolver: Resolver,
+        fetches: Fetches,
     ) -> None:
         self._frontier = session.frontier
         self._member = session.member
@@ -40,12 +57,15 @@ class LeaseDispatch:
         self._requests = requests
         self._under_way = under_way
         self._engine = engine
-        self._lookups = DnsLookups(resolver, session.frontier, run, self._looked_up, self.wake)
+        self._fetches = fetches
+        self._window = SendWindow()
+        self._lookups = DnsLookups(fetches.resolver, session.frontier, run, self._looked_up, self.wake)
         self._addresses = session.member.reservations(run, self)
         if self._addresses is not None:
             under_way.rest_with(self._addresses.rest)
         self._ready: deque[tuple[Lease, FetchError | None]] = deque()
         self._budget = LoopBudget()
+        self._full = False  # no more may be under way
         self._damaged = False  # the frontier cannot be read: the crawl ends
 
     def __bool__(self) -> bool:
@@ -60,23 +80,29 @@ class LeaseDispatch:
             return None
         request = self._requests.request(*turn)
         self._under_way.sent(turn[0], request)
+        self._window.sent()
         return request
 
     def wake(self) -> None:
         """Have the engine ask when the next host is free, or when a fleet has granted what may be asked for."""
-        now, at = self._run.now(), 0.0 if self._ready else self._frontier.wake_at()
-        if at is not None and at <= now and not self._ready and self._limits.waits():
+        now, moment = self._run.now(), 0.0 if self._ready else self._frontier.wake_at()
+        if moment is not None and moment <= now and not self._ready and self._limits.waits():
             self._limits.want(self._engine.ask)
-        else:
-            self._engine.ask_at(at, now)
+            return
+        if self._full and moment is not None:  # it asks when a request has ended, too
+            moment = max(moment, now + _FULL_SECONDS)
+        self._engine.ask_at(moment, now)
 
     def _next(self) -> tuple[Lease, FetchError | None] | None:
         frontier = self._frontier
         if self._ready:
+            self._full = False
             return None if self._budget.over() else self._ready.popleft()
         while self._room() and not (self._run.halted or self._damaged or self._budget.over()):
             try:
                 turn = frontier.next(self._run.now(), self._budget.over)
+                if isinstance(turn, Lookup):
+                    self._lookups.begin(turn.host)
             except FrontierDamaged as error:
                 self._damaged = True
                 self._engine.stop_for_damage(error)
@@ -86,8 +112,9 @@ class LeaseDispatch:
                 return None
             if turn is None:
                 return None
-            if not isinstance(turn, Lease):
-                self._lookups.begin(turn.host)
+            if isinstance(turn, Lookup):
+                if self._ready:  # the address was at hand
+                    return self._ready.popleft()
             elif self._addresses is None or turn.is_render:
                 return turn, None
             else:
@@ -96,7 +123,10 @@ class LeaseDispatch:
 
     def _room(self) -> bool:
         """A page in the browser asks for nothing itself, and must not keep out what it waits for."""
-        return self._limits.room(self._frontier.state.leased - self._frontier.renders.in_flight)
+        under_way = self._frontier.state.leased - self._frontier.renders.in_flight
+        shut = not self._window.open(under_way, self._fetches.unread(), self._run.now())
+        self._full = shut or not self._limits.room(under_way)
+        return not self._full
 
     def _looked_up(self, lease: Lease, error: FetchError | None) -> None:
         if self._addresses is not None and not lease.is_render:

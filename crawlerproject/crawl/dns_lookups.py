@@ -12,7 +12,7 @@ from crawlerproject.rules.url.hosts import host_name
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
-    from crawlerproject.fetch.resolver import Resolver
+    from crawlerproject.fetch.resolver import Resolved, Resolver
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.hosts.host import Host
     from crawlerproject.frontier.lease import Lease
@@ -48,9 +48,14 @@ class DnsLookups:
         return bool(self._tasks or self._again or self._new)
 
     def begin(self, host: Host) -> None:
-        """Look up a host: at once from the cache, else as soon as the rate allows a question."""
-        if self._resolver.at_hand(_name(host)):
-            self._start(host)
+        """Look up a host: here and now from the cache, else as soon as the rate allows a question."""
+        try:
+            resolved = self._resolver.at_hand(_name(host))
+        except FetchError as failed:
+            self._end(host, failed)
+            return
+        if resolved is not None:
+            self._end(host, resolved)
             return
         (self._again if host.address else self._new).append(host)
         if self._timer is None:
@@ -80,17 +85,21 @@ class DnsLookups:
         task.add_done_callback(self._tasks.discard)
 
     async def _resolve(self, host: Host) -> None:
-        frontier, now = self._frontier, self._run.now
-        error: FetchError | None = None
         try:
-            resolved = await self._resolver.resolve(_name(host))
-            address = frontier.address_for(host, resolved.addresses, now())
-            until = resolved.expires_at
+            answer: Resolved | FetchError = await self._resolver.resolve(_name(host))
         except FetchError as failed:
-            # The host keeps its turn: the failure is logged and judged like any other.
-            error, address, until = failed, f"unresolved:{host.name}", 0.0
+            answer = failed
+        self._end(host, answer)
+
+    def _end(self, host: Host, answer: Resolved | FetchError) -> None:
+        frontier, now = self._frontier, self._run.now()
+        error = answer if isinstance(answer, FetchError) else None
+        if isinstance(answer, FetchError):  # the host keeps its turn: the failure is logged and judged like any other
+            address, until = f"unresolved:{host.name}", 0.0
+        else:
+            address, until = frontier.address_for(host, answer.addresses, now), answer.expires_at
         try:
-            lease = frontier.looked_up(host, address, until, now())
+            lease = frontier.looked_up(host, address, until, now)
         except StorageError as away:
             self._run.pause(str(away))
             return

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject.config.fleet import answer_seconds, shared
 from crawlerproject.crawl.start.bootstrap import revisit_policy
+from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.join import join
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
@@ -132,7 +134,7 @@ class Member:
         self._sums: SharedSums | None = None
         exchange, held = fleet.exchange, fleet.held
         self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
-        self.settle, self.reach, self.close = exchange.settle, fleet.store.reach, fleet.close
+        self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
@@ -175,10 +177,12 @@ class Member:
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
+        rest_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
         return IpReservations(
             self._fleet,
             hold_seconds=answer_seconds(settings) + _HOLD_MARGIN_SECONDS,
-            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+            # Another worker's clock may be a little behind.
+            rest_seconds=rest_seconds and rest_seconds + LEAST_DOUBT_SECONDS,
             granted=ends.granted,
             refused=ends.refused,
             failed=lambda error: run.pause(str(error)),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from crawlerproject.crawl.progress.tallies import Tallies
 from crawlerproject.frontier.gates import NeverCrawl
-from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.clock import CRAWL
 from crawlerproject.runtime.stats import Stats
 from crawlerproject.stores.operator_files.control import Pauses
 
@@ -34,20 +34,17 @@ class Run:
         self.paused = ""  # why nothing is leased; "" while the crawl runs
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
+        self.ending = False  # what is on its way has ended, and the last figures are made
         self.closed = False
         self.round = 0  # of the fleet, that this process takes part in
         self._head_start_seconds: float | None = None
         self._started = time.monotonic()
-        self._epoch = steady() - self._started
-        self.now = clock or self._now
-
-    def _now(self) -> float:
+        self.now = clock or CRAWL.now
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
-        return self._epoch + time.monotonic()
 
     def follow(self, epoch: float) -> None:
         """Count from another clock: ``epoch`` is its time (seconds) at which ``time.monotonic()`` was 0."""
-        self._epoch = epoch
+        CRAWL.follow(epoch)
 
     @property
     def running_seconds(self) -> float:

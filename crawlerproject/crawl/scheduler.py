@@ -12,7 +12,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.dispatch import LeaseDispatch
+from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch
 from crawlerproject.crawl.engine import Engine
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake
@@ -23,6 +23,7 @@ from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.fetch.exchange import META_KEY
+from crawlerproject.fetch.handler import unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.middlewares.leased import LeasedExchange
@@ -105,9 +106,8 @@ class FrontierScheduler:
         self.websub = WebSub(session.subscriptions, intake, run)
         embeds = SubrequestAnswers(self.pipeline)
         requests = LeaseRequests(session, guard_of(self._crawler), crawl.poison, spider, embeds)
-        self._dispatch = LeaseDispatch(
-            session, run, requests, self.under_way, self._engine, resolver_for(self._crawler)
-        )
+        fetches = Fetches(resolver_for(self._crawler), (unread_answers_of(self._crawler), dedup.line))
+        self._dispatch = LeaseDispatch(session, run, requests, self.under_way, self._engine, fetches)
         services_of(self._crawler).provide(
             *(self, crawl, run, crawl.reader, session, session.frontier, session.frontier.renders),
             *(intake, self.pipeline, self.websub),
@@ -155,6 +155,7 @@ class FrontierScheduler:
 
     def close(self, reason: str) -> Deferred[None]:
         """The last commit; everything is durable and closed afterwards."""
+        self.crawl.run.ending = True
         self._engine.cancel()
         self._loader.cancel()
         self._dispatch.cancel()

@@ -32,7 +32,7 @@ class LoopLatency:
 
     def __init__(self, stats: StatsCollector, closed: Callable[[], bool] = lambda: False) -> None:
         self._stats = stats
-        self._closed = closed  # the last commit and the index of the open file hold the loop when nothing waits
+        self._closed = closed  # the last figures, commit and index hold the loop when nothing waits
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._worked = 0.0
         self._longest = dict.fromkeys((HELD, WORKED), 0.0)
@@ -45,7 +45,7 @@ class LoopLatency:
 
         def closed() -> bool:
             scheduler = services_of(crawler).get(FrontierScheduler)
-            return scheduler is not None and scheduler.crawl.run.closed
+            return scheduler is not None and scheduler.crawl.run.ending
 
         extension = cls(crawler.stats, closed)
         crawler.signals.connect(extension.start, signal=signals.spider_opened)

@@ -68,7 +68,7 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
         self._pool = pool
         self._refuses = lru_cache(maxsize=65_536)(rules.refuses)
         self._proxies = Proxies()
-        self._budget = LoopBudget()
+        self._budget = unread_answers_of(crawler)
         self._proxy_resolver: Resolver | None = None
         self._writer = RequestWriter(user_agent)
 
@@ -160,6 +160,12 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
 logger = logging.getLogger(__name__)
 
 _pools: WeakKeyDictionary[Crawler, Pool] = WeakKeyDictionary()
+_unread: WeakKeyDictionary[Crawler, LoopBudget] = WeakKeyDictionary()
+
+
+def unread_answers_of(crawler: Crawler) -> LoopBudget:
+    """The line of answers that wait to be read, one for both handlers."""
+    return _unread.setdefault(crawler, LoopBudget())
 
 
 def pool_for(crawler: Crawler) -> Pool:

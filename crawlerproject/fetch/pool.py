@@ -16,7 +16,7 @@ from crawlerproject.fetch.connection import Connection, Endpoint
 from crawlerproject.fetch.http1 import ResponseReader
 from crawlerproject.fetch.limits import Limits
 from crawlerproject.fetch.tls import Certificates
-from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.clock import stamp
 from crawlerproject.wire import Wire
 
 # A timer that rings so late was held up by a stopped process or machine, not by a busy loop (ours).
@@ -48,7 +48,7 @@ class Pool:
         """Send one request once and read its answer; raises FetchError only (``wire`` set once connected)."""
         started = monotonic()
         deadline = started + (timeout_seconds or self._limits.timeout_seconds)
-        wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=steady())
+        wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=stamp())
         connection = self._take(endpoint, started)
         if connection is None:
             context = self._certificates.context(endpoint.host, endpoint.port) if endpoint.tls else None

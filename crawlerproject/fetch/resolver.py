@@ -83,9 +83,12 @@ class Resolver:
         self._asking: dict[str, asyncio.Task[Resolved | _Failure]] = {}
         self._dns: DnsServers | None = None
 
-    def at_hand(self, name: str) -> bool:
-        """Whether ``resolve`` needs no question."""
-        return self._answer_at_once(_plain(name)) is not None
+    def at_hand(self, name: str) -> Resolved | None:
+        """As ``resolve``; None when that needs a question."""
+        answer = self._answer_at_once(_plain(name))
+        if isinstance(answer, _Failure):
+            raise FetchError(answer.reason, answer.detail)
+        return answer
 
     def room(self) -> int:
         """How many questions may be asked now by lookups that can wait; ``resolve`` itself refuses none."""

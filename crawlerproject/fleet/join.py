@@ -29,5 +29,6 @@ def join(settings: BaseSettings, folder: CrawlDir) -> Fleet:
         folder.worker,
         lease_seconds=lease_seconds,
         answer_seconds=answer_seconds(settings),
+        most_apart_seconds=settings.getfloat("FLEET_MAX_DRIFT_SECONDS"),
         rng=random.Random(),
     )

@@ -16,12 +16,13 @@ from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageEr
 from crawlerproject.fleet.exchange import MessageExchange
 from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS, HeldPartitions
 from crawlerproject.fleet.revisit_round import RevisitRound
+from crawlerproject.fleet.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.rules.url.partition_shares import partitions_wanted
-from crawlerproject.runtime.clock import since_boot
+from crawlerproject.runtime.clock import CRAWL, since_boot
 from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
@@ -53,9 +54,13 @@ class Fleet:
         *,
         lease_seconds: float,
         answer_seconds: float,
+        most_apart_seconds: float,
         rng: random.Random,
     ) -> None:
-        """``answer_seconds``: no request takes longer, so none is begun when its lease could end before it."""
+        """``answer_seconds``: no request takes longer, so none is begun when its lease could end before it.
+
+        ``most_apart_seconds``: so far our clock may be from the store's.
+        """
         self.store = store
         self.fleet = fleet
         self.held = HeldPartitions(store, answer_seconds)
@@ -67,6 +72,10 @@ class Fleet:
         self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
         self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
         self._identity_file = identity_file
+        self._most_apart_seconds = most_apart_seconds
+        self._clock = StoreClock(
+            fleet.epoch, CRAWL, most_apart_seconds=most_apart_seconds, patience_seconds=lease_seconds
+        )
         self._lease_seconds = lease_seconds
         self._lease_ms = int(lease_seconds * 1000)
         self._rng = rng
@@ -95,8 +104,10 @@ class Fleet:
         self._remember([self._incarnation])
         base.begin(self._incarnation)
         self._renewed_at = since_boot()
-        epoch = self.fleet.epoch()
-        self.held.doubt_seconds = max(LEAST_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
+        epoch = self._clock.begin()
+        # Of two workers one may be as far ahead of the store as the other is behind it.
+        read = max(LEAST_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
+        self.held.doubt_seconds = read + 2 * self._most_apart_seconds
         return epoch.seconds
 
     def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
@@ -125,6 +136,8 @@ class Fleet:
 
     async def turn(self, frontier: Frontier, learned: Kept, *, idle: bool) -> None:
         """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now."""
+        if self._clock.due:
+            await asyncio.to_thread(self._clock.check)
         now = since_boot()
         if now - self._renewed_at >= self._lease_seconds / _RENEW_SHARE:
             lost = await asyncio.to_thread(self.store.store.renew, self._lease_ms)
@@ -157,6 +170,7 @@ class Fleet:
         taken, self._taken = self._taken, []
         left, self._left = self._left, []
         own = {"partitions": len(self.held.all()), "quiet": quiet, "life": self._incarnation, **self.counts}
+        asked = CRAWL.now()
         report = Report(quiet, self._activity, orjson.dumps(own).decode(), taken, left)
         try:
             status = await asyncio.to_thread(self.fleet.report, self._incarnation, report, self.store.store.partitions)
@@ -167,6 +181,7 @@ class Fleet:
             raise LeaseLost(f"another process goes by the name of worker {self.fleet.worker!r}")
         self.workers = status.workers
         self._compare_clocks(status.now)
+        self._clock.reported(status.now, asked, CRAWL.now())
         same = self._agreed[1] + 1 if status.all_quiet and status.activity == self._agreed[0] else 0
         self._agreed = (status.activity, same)
         self.done = status.done
@@ -228,6 +243,12 @@ class Fleet:
                 self.exchange.forget(partition)
                 self._left.append(partition)
                 self._busy = True
+
+    def reach(self) -> None:
+        """Find out whether Redis answers, and whether its clock is ours. Blocking; StorageError."""
+        if not self._clock.trusted:
+            self._clock.check()
+        self.store.reach()
 
     def close(self) -> None:
         """Give everything back in good order; the last commit is made. Blocking."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from crawlerproject.config.fleet import shared
 from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.config.values import list_of
 from crawlerproject.frontier.gates import Gates, GateSettings, NeverCrawl
@@ -12,6 +13,7 @@ from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Patterns, Scope
+from crawlerproject.runtime.clock import MOST_STEERING
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 from crawlerproject.stores.operator_files.user_settings import user_path
@@ -57,4 +59,10 @@ def never_crawl_of(settings: BaseSettings) -> NeverCrawlLists:
 def politeness_of(settings: BaseSettings, *, max_failures: int) -> HostPoliteness:
     """By the PACE_* and BACKOFF_* settings; ``max_failures`` in a row park a host. Raises OperatorError."""
     paces = HostPaceFile(settings["HOST_PACE_FILE"], settings.getfloat("NEVERCRAWL_RELOAD_SECONDS"))
-    return HostPoliteness(preset_of(settings), rest_limits_of(settings), max_failures=max_failures, paces=paces)
+    rests, stretch = rest_limits_of(settings), pause_stretch(settings)
+    return HostPoliteness(preset_of(settings), rests, max_failures=max_failures, paces=paces, stretch=stretch)
+
+
+def pause_stretch(settings: BaseSettings) -> float:
+    """By what pauses are longer than promised: the clock of a worker is steered to that of its store."""
+    return 1 + MOST_STEERING if shared(settings) else 1.0

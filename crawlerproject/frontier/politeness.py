@@ -108,8 +108,18 @@ class Paces(Protocol):
 class HostPoliteness:
     """Applies one crawl's pace, rests and breaker to its hosts."""
 
-    def __init__(self, preset: PacePreset, rests: RestLimits, *, max_failures: int, paces: Paces | None = None) -> None:
+    def __init__(
+        self,
+        preset: PacePreset,
+        rests: RestLimits,
+        *,
+        max_failures: int,
+        paces: Paces | None = None,
+        stretch: float = 1.0,
+    ) -> None:
+        """``stretch``: by what every pause and rest is longer than promised, since the clock may be hastened."""
         self.preset = preset
+        self._stretch = stretch
         self._paces = paces
         self._now = 0.0  # of the last answer
         self.rests = rests
@@ -126,7 +136,7 @@ class HostPoliteness:
 
     def jittered(self, delay: float, rng: random.Random) -> float:
         """The promised pause, lengthened by chance."""
-        return delay + jitter_seconds(delay, rng)
+        return self._stretch * (delay + jitter_seconds(delay, rng))
 
     def after(self, host: Host, outcome: FetchOutcome, now: float, rng: random.Random) -> Consequence:
         """Update the host's pace, rest and breaker; say what becomes of the page and the host."""
@@ -136,7 +146,7 @@ class HostPoliteness:
         if outcome.ok:
             if not (outcome.robots and outcome.location):  # one that has moved is answered for elsewhere, or never
                 host.failures, host.breaker_opened = 0, 0
-            self._rest(host, after_success(self._of(host), now, self.rests))
+            self._rest(host, after_success(self._of(host), now, self.rests), now)
             return Consequence(again=False, give_up=False)
         if outcome.other_scheme_good:
             return Consequence(again=False, give_up=False)
@@ -146,14 +156,14 @@ class HostPoliteness:
             failure = FAILURES[outcome.reason]
             if failure.host_wide:
                 wait = failure_rest_seconds(failure, host.failures, self.rests.max_seconds)
-                host.rest_until = max(host.rest_until, now + wait)
+                host.rest_until = max(host.rest_until, now + self._stretch * wait)
             return Consequence(again=outcome.tries + 1 < failure.max_tries, give_up=give_up, parked=parked)
         if outcome.walled:  # asking again is what walls are against
-            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng))
+            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng), now)
             self._asked(host)
             return Consequence(again=False, give_up=parked, parked=parked)
         if outcome.status in _REST_STATUSES:
-            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng))
+            self._rest(host, after_trouble(self._of(host), now, outcome.retry_after_seconds, self.rests, rng), now)
             if outcome.asks:
                 self._asked(host)
             return Consequence(again=outcome.tries + 1 < _REST_TRIES, give_up=give_up, parked=parked)
@@ -169,7 +179,7 @@ class HostPoliteness:
         host.failures, host.breaker_opened, until = breaker_failed(
             Breaker(host.failures, host.breaker_opened), now, self.breaker, rng
         )
-        host.rest_until = max(host.rest_until, until)
+        host.rest_until = max(host.rest_until, self._stretched(until, now))
         return until > 0.0
 
     def robots_unreachable(self, host: Host, now: float, rng: random.Random, *, spare: bool) -> float:
@@ -177,7 +187,7 @@ class HostPoliteness:
         if spare:
             return now + _OTHER_SCHEME_SECONDS
         if host.rest_until <= now:
-            self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng))
+            self._rest(host, after_trouble(self._of(host), now, None, self.rests, rng), now)
         return host.rest_until
 
     def _asked(self, host: Host) -> None:
@@ -194,5 +204,9 @@ class HostPoliteness:
     def _of(self, host: Host) -> Rest:
         return Rest(host.escalation, host.rest_until, host.last_trouble)
 
-    def _rest(self, host: Host, rest: Rest) -> None:
-        host.escalation, host.rest_until, host.last_trouble = rest.escalation, rest.until, rest.last_trouble
+    def _rest(self, host: Host, rest: Rest, now: float) -> None:
+        until = rest.until if rest.until == host.rest_until else self._stretched(rest.until, now)
+        host.escalation, host.rest_until, host.last_trouble = rest.escalation, until, rest.last_trouble
+
+    def _stretched(self, until: float, now: float) -> float:
+        return now + self._stretch * (until - now) if self._stretch > 1 and until > now else until

@@ -24,7 +24,7 @@ from crawlerproject.guard.refusal import refused
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.url.hosts import host_key, host_name
-from crawlerproject.runtime.clock import steady
+from crawlerproject.runtime.clock import stamp, steady
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -64,6 +64,7 @@ class PaceGuard:
         ip_seconds: float | None,  # None: IP addresses have no clock
         resolve: Callable[[str], Awaitable[Resolved]] | None = None,
         clock: Callable[[], float] = steady,
+        stamps: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         rng: random.Random | None = None,  # draws the jitter; None: seeded by the system
     ) -> None:
@@ -72,6 +73,7 @@ class PaceGuard:
         self.ip_seconds = ip_seconds
         self.resolve = resolve
         self.clock = clock
+        self._stamp = stamps or clock  # of wires
         self.sleep = sleep
         self.names = PauseClocks()
         self.ips = PauseClocks()
@@ -87,6 +89,7 @@ class PaceGuard:
             crawler.stats,
             ip_seconds=ip_seconds_of(settings),
             resolve=lambda name: resolver_for(crawler).resolve(name),
+            stamps=stamp,
         )
 
     def enter(self, request: Request, lease: Lease | None, floor_seconds: float = 0.0) -> Awaitable[None] | None:
@@ -116,7 +119,7 @@ class PaceGuard:
             return
         wire, now = exchange_of(request).wire, self.clock()
         # The wire's own end: we hear of it later, by the loop's lag.
-        end = now - min(max(now - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
+        end = now - min(max(self._stamp() - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
         clock = self.names.leave(ticket.name, end, ticket.delay_seconds, now)
         if (host := ticket.host) is not None:
             self._learn(host, request, response, now)

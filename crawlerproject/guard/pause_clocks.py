@@ -24,7 +24,7 @@ class PauseClock:
         self.shared = False  # with requests that the frontier knows nothing of
         self.address = ""  # IP address last connected to
         self.hosts: dict[str, Host] = {}  # by host key: what their answers have taught
-        self.waiting: list[asyncio.Future[None]] = []
+        self.waiting: list[asyncio.Future[None]] | None = None  # nearly always: a list less for the collector to walk
 
     @property
     def rests_until(self) -> float:
@@ -79,7 +79,7 @@ class PauseClocks:
         clock = self.touch(key, ended, delay, now)
         clock.in_flight = False
         if clock.waiting:
-            waiting, clock.waiting = clock.waiting, []
+            waiting, clock.waiting = clock.waiting, None
             for future in waiting:
                 if not future.done():
                     future.set_result(None)
@@ -102,5 +102,7 @@ class PauseClocks:
         clock = self._clocks.get(key)
         if clock is None or not clock.in_flight:
             return False
+        if clock.waiting is None:
+            clock.waiting = []
         clock.waiting.append(freed)
         return True

@@ -38,7 +38,7 @@ class DedupPipeline:
         self._duplicates = duplicates
         self._poison = poison
         self._stats = stats
-        self._budget = LoopBudget()
+        self.line = LoopBudget()  # of pages that wait to be compared and archived
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -50,7 +50,7 @@ class DedupPipeline:
 
         In a fleet a page that repeats none of this worker's waits for an answer about those of the others.
         """
-        await self._budget.room()
+        await self.line.room()
         outcome = ending.outcome
         if isinstance(outcome, FailedRender) or outcome.text is None:
             return ending

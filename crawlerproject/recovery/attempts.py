@@ -1,13 +1,13 @@
-"""All attempts recorded in a crawl's folders, captures and log lines, in the order in which they ended."""
+"""All attempts recorded in a crawl's folder, captures and log lines, in the order in which they ended."""
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from heapq import merge
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,15 @@ _FIELD = re.compile(r"(?m)^([A-Za-z-]+): *(.*?)\r?$")
 class Capture:
     """An archived answer, or what a browser made of one."""
 
-    filename: str
+    path: Path
     number: int  # of the file, in the order of writing
     member: Member  # response, revisit or conversion
     notes: dict[str, str] = field(default_factory=dict)  # of its metadata record, the last of each name
+
+    @property
+    def filename(self) -> str:
+        """Of the WARC."""
+        return self.path.name
 
     @property
     def place(self) -> Place:
@@ -129,19 +134,21 @@ class Attempt:
         return str(self.logged(logged) or "") if self.line is not None else self.noted(noted)
 
 
-def attempts(folders: Sequence[CrawlDir], progress: Progress) -> Iterator[Attempt]:
-    """The attempts in a crawl's folders, by time. ``progress`` is called with the bytes of WARC files read.
+def attempts(folders: Iterable[CrawlDir], progress: Progress) -> Iterator[Attempt]:
+    """The attempts of a crawl, in all of its folders. ``progress`` is called with the bytes of WARC files read."""
+    found: list[Iterator[Attempt]] = []
+    first = 0
+    for folder in folders:
+        warcs = in_order(folder.warc)
+        found.append(_of_folder(folder, dict(enumerate(warcs, first)), progress))
+        first += len(warcs)
+    return heapq.merge(*found, key=lambda attempt: attempt.ended_at) if len(found) > 1 else found[0]
 
-    Captures older than their folder's log come first of it. Log lines may refer to captures that are gone.
-    """
-    numbers = {path: number for number, path in enumerate(in_order([folder.warc for folder in folders]))}
-    return merge(*(_of_folder(folder, numbers, progress) for folder in folders), key=lambda attempt: attempt.ended_at)
 
-
-def _of_folder(folder: CrawlDir, numbered: Mapping[Path, int], progress: Progress) -> Iterator[Attempt]:
-    """``numbered``: all WARC files of the crawl, in the order of writing."""
-    numbers = {path.name: number for path, number in numbered.items() if path.parent == folder.warc}
-    captures, lines = _Captures(_walked(folder.warc, numbers, progress)), _Lines(read_log(folder.log))
+def _of_folder(folder: CrawlDir, warcs: dict[int, Path], progress: Progress) -> Iterator[Attempt]:
+    """Captures older than the log come first. Log lines may refer to captures that are gone."""
+    numbers = {path.name: number for number, path in warcs.items()}
+    captures, lines = _Captures(_walked(warcs, progress)), _Lines(read_log(folder.log))
     logged = (_place(line, numbers) for line in read_log(folder.log))
     began = next((place for place in logged if place is not None and place[0] != _GONE), _FIRST)
     yield from captures.before(began, lines)
@@ -158,10 +165,10 @@ def _of_folder(folder: CrawlDir, numbered: Mapping[Path, int], progress: Progres
     yield from captures.before(_END, lines)
 
 
-def in_order(folders: Sequence[Path]) -> list[Path]:
+def in_order(folder: Path) -> list[Path]:
     """The crawl's own closed WARC files, in the order of writing."""
     dated = []
-    for path in (path for folder in folders for path in folder.glob(f"*{WARC_SUFFIX}")):
+    for path in folder.glob(f"*{WARC_SUFFIX}"):
         first = first_member(path)
         if is_ours(first):
             assert first is not None
@@ -243,15 +250,15 @@ def _place(line: Line, numbers: dict[str, int]) -> Place | None:
     return numbers.get(name, _GONE), offset
 
 
-def _walked(folder: Path, numbers: Mapping[str, int], progress: Progress) -> Iterator[Capture]:
+def _walked(warcs: dict[int, Path], progress: Progress) -> Iterator[Capture]:
     """Whole captures and renders, up to the first flaw of each file."""
-    for name, number in numbers.items():
+    for number, path in warcs.items():
         found: Capture | None = None
-        for member in members(folder / name, 0, progress):
+        for member in members(path, 0, progress):
             if isinstance(member, Flaw):
                 break
             if member.kind in _ANSWERS:
-                found = Capture(name, number, member)
+                found = Capture(path, number, member)
             elif member.kind == "metadata" and found is not None:
                 found.notes = dict(_FIELD.findall(member.block.decode("utf-8", "replace")))
                 yield found

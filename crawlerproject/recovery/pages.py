@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawlerproject.frontier.learned.duplicates import Duplicate
@@ -20,7 +19,7 @@ from crawlerproject.stores.archive.warc_reader import member_at
 from crawlerproject.wire import Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from pathlib import Path
 
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
@@ -50,14 +49,12 @@ class Unreadable(Exception):
 class Answers:
     """Makes the endings of attempts."""
 
-    def __init__(self, settings: BaseSettings, folders: Sequence[Path], store: PlacedStore, reader: PageReader) -> None:
-        """``folders``: of the WARC files."""
-        self._folders = folders
+    def __init__(self, settings: BaseSettings, store: PlacedStore, reader: PageReader) -> None:
         self._store = store
         self._reader = reader
         self._max_bytes = settings.getint("FETCH_MAX_BYTES")
         self._outcomes = Outcomes(settings["CRAWLER_NAME"], sitemaps=settings.getbool("SITEMAPS"), signals=lambda _: ())
-        self._names: dict[int, str] = {}  # of the files that payloads are in
+        self._files: dict[int, Path] = {}  # that payloads are in
 
     async def page(self, lease: Lease, attempt: Attempt, renders: Renders) -> Ending:
         """The end of an attempt. Raises Unreadable."""
@@ -85,7 +82,7 @@ class Answers:
         member = capture.member
         digest = sha1_of(member.field("warc-payload-digest")) or payload_digest(member.payload)
         if member.kind == "response":
-            self._names[capture.number] = capture.filename
+            self._files[capture.number] = capture.path
             if self._store.payload(digest) is None:
                 self._store.keep_payload(digest, (capture.number, member.offset, member.length))
         identity, date = member.field("warc-record-id"), member.field("warc-date")
@@ -128,9 +125,7 @@ class Answers:
         if span is None:
             raise Unreadable("repeats a capture that is gone")
         number, offset, length = span
-        paths = (folder / self._names[number] for folder in self._folders)
-        path = next((path for path in paths if path.exists()), None)
-        found = None if path is None else member_at(path, offset, length)
+        found = member_at(self._files[number], offset, length)
         if not isinstance(found, Member):
             raise Unreadable("repeats a capture that is damaged")
         return found

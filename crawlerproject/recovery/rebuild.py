@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -17,6 +17,7 @@ from crawlerproject.config.crawl_file import CrawlFile, apply, read_crawl_file
 from crawlerproject.crawl.start.preflight import seeds_with_options
 from crawlerproject.crawl.start.resume import Resumed
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.known_seeds import KnownSeeds
@@ -27,8 +28,6 @@ from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seeds import Seeds
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.crawl_folders import Archives, archives_of
-from crawlerproject.stores.fleet_plan import alone, read_plan, write_plan
 from crawlerproject.stores.logs.request_log import day_of, log_files
 from crawlerproject.stores.protocols import (
     DUE_FACT,
@@ -39,7 +38,7 @@ from crawlerproject.stores.protocols import (
     Changes,
     QueuedPage,
 )
-from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish, move_aside, put_in_place
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, finish
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -58,33 +57,31 @@ class Rebuilt:
     pages: int = 0  # known: archived, or given up
     waiting: int = 0  # URLs that wait
     hosts: int = 0  # for which they wait
-    kept: Path | None = None  # where the old frontier is now
+    kept: list[Path] = field(default_factory=list)  # where old frontiers are now
     counts: Counter[str] = field(default_factory=Counter)  # of attempts, by what became of them
     missing: list[str] = field(default_factory=list)  # sentences
 
 
-def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Rebuilt:
-    """Make the frontier of the crawl in ``folder`` again. Its locks are held, and all of its WARC files are closed.
+def rebuild(settings: BaseSettings, folder: CrawlDir, folders: Sequence[CrawlDir], progress: Progress) -> Rebuilt:
+    """Make the frontier of the crawl in ``folder`` again. The folder's lock is held, and its WARC files are closed.
 
-    One that was divided among workers is made again as a whole, for one process; the next start divides it again.
-
+    ``folders``: all that have archives and logs of it. Whoever held its hosts, one process does then.
     ``progress`` is called with the bytes of WARC files read. Raises OperatorError when the crawl is unknown, and
     StorageError when the disk refuses; the old frontier is as it was then.
     """
     rebuilt = Rebuilt()
-    archives = archives_of(folder)
-    file = _file(archives)
+    file = _file(folder)
     apply(file, settings)
     seeds = _seeds(file, rebuilt)
     store = PlacedStore(folder.frontier_unfinished)
     try:
         logging.disable(logging.WARNING)  # warnings about hosts would be repeated
-        known = _known_seeds(archives, file, store, seeds)
+        known = _known_seeds(folders, file, store, seeds)
         include, exclude = (read(name, getattr(file, name)) for name in PATTERNS)
         patterns = Patterns(include, exclude, known.rules())
         crawl = Resumed(file.scope, known.hosts, patterns, Arguments(), continued=True, new_seeds=0)
-        replay = Replay(settings, archives, store, crawl)
-        asyncio.run(_replayed(replay, seeds.addresses, attempts(archives.folders, progress)))
+        replay = Replay(settings, folder, store, crawl)
+        asyncio.run(_replayed(replay, seeds.addresses, attempts(folders, progress)))
         store.apply(Changes(facts=[*known.facts(), (CLEAN_FACT, b"0")]))
         _sweep(store, rebuilt)
         store.sync()
@@ -92,23 +89,10 @@ def rebuild(settings: BaseSettings, folder: CrawlDir, progress: Progress) -> Reb
         logging.disable(logging.NOTSET)
         store.close()
     rebuilt.counts = replay.counts
-    _say_missing(archives, rebuilt)
+    _say_missing(folders, rebuilt)
     finish(folder)
-    _give_up_workers(folder, rebuilt)
-    rebuilt.kept = put_in_place(folder) or rebuilt.kept
+    rebuilt.kept = adopt_recovered(folder)
     return rebuilt
-
-
-def _give_up_workers(crawl: CrawlDir, rebuilt: Rebuilt) -> None:
-    """What is made again is one process's; the frontiers that workers had are kept aside."""
-    plan = read_plan(crawl)
-    if plan is None or plan.alone:
-        return
-    write_plan(crawl, alone(plan.partitions))  # from here on the new frontier counts, whole as it is
-    for folder in plan.folders(crawl):
-        if folder.has_frontier():
-            rebuilt.kept = move_aside(folder) or rebuilt.kept
-    rebuilt.missing.append("which worker held which hosts: scrapy fleet divides them again")
 
 
 async def _replayed(replay: Replay, seeds: list[Address], found: Iterator[Attempt]) -> None:
@@ -123,13 +107,12 @@ async def _replayed(replay: Replay, seeds: list[Address], found: Iterator[Attemp
     replay.commit()
 
 
-def _file(archives: Archives) -> CrawlFile:
+def _file(folder: CrawlDir) -> CrawlFile:
     """What the crawl is: by its file, or by the facts of its last start."""
-    folder = archives.crawl
     file = read_crawl_file(folder)
     if file is not None:
         return file
-    run = max((read_facts(each.run) for each in archives.folders), key=lambda facts: float(facts.get("started", 0.0)))
+    run = read_facts(folder.run)
     if not isinstance(run.get("settings"), dict):
         raise OperatorError(
             f"Nothing in {folder} says what this crawl was: write {folder.crawl_file} with seeds = […] and "
@@ -147,12 +130,12 @@ def _seeds(file: CrawlFile, rebuilt: Rebuilt) -> Seeds:
     return Seeds([], [], {})
 
 
-def _known_seeds(archives: Archives, file: CrawlFile, store: PlacedStore, seeds: Seeds) -> KnownSeeds:
+def _known_seeds(folders: Sequence[CrawlDir], file: CrawlFile, store: PlacedStore, seeds: Seeds) -> KnownSeeds:
     """The file's seeds, and where the scope hangs on them those that were added while the crawl ran."""
     known = KnownSeeds(store)
     known.take(seeds.addresses, seeds.addresses, seeds.options, file.scope)
     if file.scope != "any":
-        by_key = {address.key: address for address in _seeds_asked(attempts(archives.folders, _unheard))}
+        by_key = {address.key: address for address in _seeds_asked(attempts(folders, _unheard))}
         added = known.unknown(by_key.values())
         known.take(added, added, {}, file.scope)
     return known
@@ -204,12 +187,12 @@ def _remove(store: PlacedStore, host: Host, rows: list[QueuedPage]) -> None:
     store.apply(changes)
 
 
-def _say_missing(archives: Archives, rebuilt: Rebuilt) -> None:
+def _say_missing(folders: Sequence[CrawlDir], rebuilt: Rebuilt) -> None:
     """List what neither archive nor log holds."""
-    days = [day_of(log) for folder in archives.folders for log in log_files(folder.log)]
+    logs = [day_of(path) for folder in folders for path in log_files(folder.log)]
     missing, counts = rebuilt.missing, rebuilt.counts
-    if days:
-        missing.append(f"attempts without an answer before {min(days)}")
+    if logs:
+        missing.append(f"attempts without an answer before {min(logs)}")
     else:
         missing.append("attempts without an answer, and how quickly hosts answered: there is no request log")
     missing.append("subscriptions to hubs (WebSub)")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from crawlerproject.rules.archive.log_line import Attempt as LogAttempt
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.archive.archive import Written
-    from crawlerproject.stores.crawl_folders import Archives
+    from crawlerproject.stores.crawl_dir import CrawlDir
 
 logger = logging.getLogger(__name__)
 
@@ -90,16 +90,16 @@ class _Stats(Counter[str]):
 class Replay:
     """A crawl's frontier under reconstruction."""
 
-    def __init__(self, settings: BaseSettings, archives: Archives, store: PlacedStore, resumed: Resumed) -> None:
-        """``resumed`` is what ``crawl.toml`` has of the crawl."""
-        self.settings, self.archives, self.store = settings, archives, store
+    def __init__(self, settings: BaseSettings, folder: CrawlDir, store: PlacedStore, resumed: Resumed) -> None:
+        """``folder`` is the crawl's, ``resumed`` what ``crawl.toml`` has of it."""
+        self.settings, self.folder, self.store = settings, folder, store
         self._run = Run(_Stats(), never_crawl_of(self.settings), clock=lambda: self._now)
         self.counts = Counter[str]()  # what became of attempts
         self._resumed = resumed
         self._now = 0.0
         self._uncommitted = self._since_opened = 0
         self.reader = page_reader_of(settings, Unmarked(), self._run.stats)
-        self.answers = Answers(settings, [folder.warc for folder in archives.folders], store, self.reader)
+        self.answers = Answers(settings, store, self.reader)
 
     def begin(self, now: float, seeds: Iterable[Address]) -> None:
         """Open the frontier at the crawl's first moment, and give it the seeds."""
@@ -127,7 +127,7 @@ class Replay:
         traps = parts.traps_of(settings, store)
         gates = parts.gates_in(settings, store, self._resumed, self._run.never_crawl, traps)
         hosts = parts.hosts_of(settings, store, parts.Began(self._now, b"1"))
-        self.frontier = parts.frontier_of(settings, hosts, gates, self.archives.crawl.ranked_linked)
+        self.frontier = parts.frontier_of(settings, hosts, gates, self.folder.ranked_linked)
         totals = TotalsBook(store, self._run.tallies, self._now)
         learned = self._learned = parts.learned_of(settings, store, self.frontier, traps, totals)
         self._announcements = Announcements(store, self.frontier, learned.hosts.revisits, recrawl=False)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from dataclasses import dataclass
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from playwright.async_api import Error as PlaywrightError
@@ -20,6 +20,7 @@ from crawlerproject.render.memory_watch import browser_processes, end_oversized
 from crawlerproject.render.namespace import Launcher, NoNamespace
 from crawlerproject.render.playwright_handler import NotLoaded, PlaywrightHandler
 from crawlerproject.render.visit import PageVisit
+from crawlerproject.runtime.clock import stamp
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -97,7 +98,7 @@ class Browser:
         handler.visits[slot.name] = visit
         shown = False
         try:
-            visit.rendered.started_at = time()
+            visit.rendered.started_at = stamp()
             visit.time.begin()
             until = visit.time.now() + self._limits.timeout_seconds
             page = await visit.time.within(self._limits.timeout_seconds, self._load(handler, slot, visit, host))
@@ -114,7 +115,7 @@ class Browser:
             again = not alive or not visit.served
             raise RenderFailed(Reason.RENDER_FAILED, detail, visit.rendered, again=again) from error
         finally:
-            visit.rendered.ended_at = time()
+            visit.rendered.ended_at = stamp()
             handler.visits.pop(slot.name, None)
             await self._leave(handler, slot, shown=shown)
 

@@ -1,10 +1,19 @@
-"""Clocks that are never set: that leases are measured by, which runs on while the machine sleeps, and the crawl's."""
+"""Clocks that are never set: that leases are measured by, which runs on while the machine sleeps, and the crawl's.
+
+The crawl's clock stamps what is logged and archived and says when a pause is over. In a crawl of one process it is the
+machine's, as it was when the process began. Workers on several machines follow one clock, that of their store.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 _EPOCH = time.time() - time.monotonic()
+
+MOST_STEERING = 500e-6
+"""By so much the crawl's clock is slowed or hastened, at most: what adjtime(3) does on Linux, and more than a quartz
+drifts. Pauses in a fleet are longer by as much, so that none of them is cut."""
 
 
 def steady() -> float:
@@ -15,3 +24,43 @@ def steady() -> float:
 def since_boot() -> float:
     """Seconds since the machine started, sleep included."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class SteeredClock:
+    """Epoch seconds of another clock: taken over at once at a start, approached slowly afterwards. Never goes back."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic, epoch: float = _EPOCH) -> None:
+        """``epoch``: the time (epoch seconds) at which ``monotonic`` was 0."""
+        self._monotonic = monotonic
+        begun = monotonic()
+        self._line = (begun, epoch + begun, 0.0, 0.0)  # replaced as one: others read it meanwhile
+
+    def now(self) -> float:
+        """Epoch seconds."""
+        begun, base, rate, lasts = self._line
+        passed = self._monotonic() - begun
+        return base + passed + rate * (passed if passed < lasts else lasts)
+
+    def apart(self, epoch: float) -> float:
+        """By how much (seconds) this clock is ahead of one that showed ``epoch`` when ``monotonic`` was 0."""
+        return self.now() - epoch - self._monotonic()
+
+    def follow(self, epoch: float) -> None:
+        """Show what another clock does, from now on: nothing may wait by what this one has shown until now."""
+        begun = self._monotonic()
+        self._line = (begun, epoch + begun, 0.0, 0.0)
+
+    def steer(self, epoch: float, seconds: float) -> None:
+        """Come to what another clock shows within so many seconds, or as near to it as the most steering leads."""
+        rate = min(max(-self.apart(epoch) / seconds, -MOST_STEERING), MOST_STEERING)
+        base = self.now()
+        self._line = (self._monotonic(), base, rate, seconds)
+
+
+CRAWL = SteeredClock()
+"""The clock of this process's crawl."""
+
+
+def stamp() -> float:
+    """Epoch seconds by the crawl's clock, for what is logged and archived."""
+    return CRAWL.now()

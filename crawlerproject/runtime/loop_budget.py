@@ -25,6 +25,11 @@ class LoopBudget:
         self._until: float | None = None
         self._line: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for room."""
+        return len(self._line)
+
     def over(self) -> bool:
         """Whether enough was done in this turn of the loop."""
         if self._until is None:

@@ -254,7 +254,7 @@ def copy(crawls: Crawls, tmp_path: Path) -> CrawlDir:
 def test_while_hosts_move_that_is_said(copy: CrawlDir) -> None:
     """No folder has all of them then; what is archived is there."""
     copy.fleet_moving.mkdir()
-    for command in ("hosts", "status", "recover"):
+    for command in ("hosts", "status"):
         assert "are on their way to other workers" in ran(copy, command, status=2).stderr
     assert "There is no frontier to compare with" in ran(copy, "verify").stderr
 

@@ -6,17 +6,19 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from crawlerproject.crawl.dispatch import LeaseDispatch
+from crawlerproject.crawl.dispatch import Fetches, LeaseDispatch
 from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.errors import FetchError, FrontierDamaged, StorageError
 from crawlerproject.fetch.resolver import Resolved
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.middlewares.leased import lease_in, leased
 from crawlerproject.reasons import Reason
+from crawlerproject.runtime import send_window
+from crawlerproject.runtime.loop_budget import LoopBudget
 from tests.crawl.sessions import HOST, Bench, requests_of
 
 HOSTS = [f"http://h{number}.test/" for number in range(4)]
@@ -28,10 +30,11 @@ class Resolver:
     def __init__(self) -> None:
         self.dead: set[str] = set()
         self.asked: list[str] = []
+        self.known: set[str] = set()
 
-    def at_hand(self, name: str) -> bool:
-        """No answer is known."""
-        return False
+    def at_hand(self, name: str) -> Resolved | None:
+        """Its address if it is one of those that are ``known``."""
+        return Resolved((f"192.0.2.10{name[1]}",), 1e12) if name in self.known else None
 
     def room(self) -> int:
         """Any number of questions."""
@@ -72,13 +75,16 @@ class Out(Bench):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, FRONTIER_MAX_IN_FLIGHT=3)
         self.engine, self.resolver, self.under_way = Engine(), Resolver(), UnderWay()
+        self.unread = SimpleNamespace(waiting=0)
         self.add(*HOSTS)
         self.dispatch = self.made()
 
     def made(self) -> LeaseDispatch:
         """A dispatch of this session."""
-        parts: Any = (self.engine, self.resolver)
-        return LeaseDispatch(self.session, self.run, requests_of(self), self.under_way, *parts)
+        parts: Any = (self.engine, Fetches(*cast("Any", (self.resolver, (self.unread,)))))
+        dispatch = LeaseDispatch(self.session, self.run, requests_of(self), self.under_way, *parts)
+        dispatch._budget = LoopBudget(most_seconds=60.0)  # by the clock: a busy machine must not end a turn
+        return dispatch
 
     async def looked_up(self) -> None:
         """Let the names resolve."""
@@ -110,6 +116,43 @@ def test_a_name_is_looked_up_first_then_the_lease_leaves_by_next(out: Out) -> No
     assert exchange.lease.is_robots
     assert exchange.address.startswith("192.0.2.")
     assert out.under_way.by_host[exchange.lease.host.name] is exchange.lease
+
+
+def test_a_name_whose_address_is_at_hand_leaves_in_the_same_turn(out: Out) -> None:
+    """No task and no turn of the loop; and no more than may be under way, however many are free."""
+    out.resolver.known = {f"h{number}.test" for number in range(4)}
+
+    async def run() -> list[Any]:
+        return [out.dispatch.next() for _ in range(4)]
+
+    requests = asyncio.run(run())
+    assert [request is not None for request in requests] == [True, True, True, False]
+    assert out.frontier.state.leased == 3
+    assert out.resolver.asked == []
+
+
+def test_while_answers_wait_to_be_read_nothing_more_goes_out(out: Out, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that ended let the next one out; nothing is lost by it, and it is asked again soon."""
+    out.resolver.known = {f"h{number}.test" for number in range(4)}
+    monkeypatch.setattr(send_window, "_BEHIND", 1)
+    out.unread.waiting = 1
+
+    async def run() -> tuple[Any, Any]:
+        first, second = out.dispatch.next(), out.dispatch.next()
+        assert first is not None
+        assert second is None
+        at = out.engine.at[-1]
+        assert at is not None
+        assert 0.0 < at - out.run.now() <= 0.02
+        lease = lease_in(first)
+        assert lease is not None
+        out.frontier.put_back(lease, out.now)
+        out.unread.waiting = 0
+        return first, out.dispatch.next()
+
+    first, third = asyncio.run(run())
+    assert third is not None
+    assert third is not first
 
 
 def test_no_more_than_the_most_in_flight(out: Out) -> None:

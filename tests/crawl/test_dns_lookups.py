@@ -24,9 +24,11 @@ class Resolver:
         self.rooms = [100]
         self.error: FetchError | None = None
 
-    def at_hand(self, name: str) -> bool:
-        """Whether no question is needed."""
-        return name in self.known
+    def at_hand(self, name: str) -> Resolved | None:
+        """Its address, if no question is needed."""
+        if name in self.known and self.error is not None:
+            raise self.error
+        return Resolved(("192.0.2.1",), 2000.0) if name in self.known else None
 
     def room(self) -> int:
         """How many questions may be asked now."""
@@ -150,6 +152,17 @@ def test_an_answer_at_hand_waits_for_nothing(looking: Looking) -> None:
     looking.look_up(host("known.test"))
 
     assert [lease for lease, _ in looking.leases] == ["lease of known.test"]
+    assert looking.resolver.asked == []
+
+
+def test_a_failure_at_hand_is_the_hosts_turn_too(looking: Looking) -> None:
+    """It is told at once, and asked of nobody."""
+    looking.resolver.known, looking.resolver.error = {"dead.test"}, FetchError(Reason.DNS_NOT_FOUND, "no such name")
+    looking.lookups.begin(host("dead.test"))
+
+    assert looking.leases == [("lease of dead.test", looking.resolver.error)]
+    assert looking.frontier.found == [("dead.test", "unresolved:dead.test", 0.0)]
+    assert looking.resolver.asked == []
 
 
 def test_a_literal_address_is_asked_without_its_brackets(looking: Looking) -> None:
@@ -172,9 +185,10 @@ def test_at_the_end_nothing_is_asked_any_more(looking: Looking) -> None:
     """Neither those in line nor those under way."""
 
     async def run() -> None:
-        looking.resolver.known = {"now.test"}
+        looking.resolver.rooms = [1, 0]
         looking.lookups.begin(host("now.test"))
         looking.lookups.begin(host("later.test"))
+        await asyncio.sleep(0)
         looking.lookups.cancel()
         await asyncio.sleep(0.02)
         assert not looking.lookups

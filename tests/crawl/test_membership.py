@@ -27,11 +27,11 @@ class Fleet:
     def __init__(self) -> None:
         told = {"sure": 3, "asked": 1}
         links = SimpleNamespace(filter=SimpleNamespace(take_counts=lambda: told))
-        self.store = SimpleNamespace(links=links, reach=lambda: None, at_hand=lambda hosts: None)
+        self.store = SimpleNamespace(links=links, at_hand=lambda hosts: None)
         self.fleet = SimpleNamespace(worker="w1")
         self.exchange = SimpleNamespace(outbox=list[DiscoveredUrl](), changed=list[Any]())
         self.exchange.read = self.exchange.deliver = self.exchange.deliver_now = lambda *given: None
-        self.exchange.settle = self.close = lambda: None
+        self.exchange.settle = self.close = self.reach = lambda: None
         self.held = SimpleNamespace(may_ask=lambda host: host == "a.test", ask_until=lambda host: 77.0)
         self.counts: dict[str, int] = {}
         self.running_seconds = 60.0

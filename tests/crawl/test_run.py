@@ -8,6 +8,7 @@ import time
 import pytest
 
 from crawlerproject.crawl.run import Run
+from crawlerproject.runtime.clock import SteeredClock
 from crawlerproject.stores.operator_files.control import Pauses
 from tests.crawl.sessions import run_of
 
@@ -18,8 +19,10 @@ def run() -> Run:
     return run_of()
 
 
-def test_the_clock_is_the_machines_until_a_fleet_has_another(run: Run) -> None:
+def test_the_clock_is_the_machines_until_a_fleet_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fleet's workers count from the store's clock."""
+    monkeypatch.setattr("crawlerproject.crawl.run.CRAWL", SteeredClock())
+    run = run_of()
     assert run.now() == pytest.approx(time.time(), abs=2)
     run.follow(1_000_000.0 - time.monotonic())
     assert run.now() == pytest.approx(1_000_000.0, abs=2)

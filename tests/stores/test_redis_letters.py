@@ -29,7 +29,13 @@ class Worker:
         part = RedisFleet(store.link, store.crawl, store.worker, LEASE_MS)
         seconds = LEASE_MS / 1000
         self.fleet = Fleet(
-            self.ahead, part, folder / "life.json", lease_seconds=seconds, answer_seconds=1.0, rng=random.Random(1)
+            self.ahead,
+            part,
+            folder / "life.json",
+            lease_seconds=seconds,
+            answer_seconds=1.0,
+            most_apart_seconds=0.5,
+            rng=random.Random(1),
         )
         self.fleet.begin()
         self.bench = Bench(cast("Any", self.ahead), ownership=self.fleet.held)

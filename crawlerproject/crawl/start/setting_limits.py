@@ -56,6 +56,7 @@ _ABOVE_ZERO = frozenset(
         "READ_TIMEOUT_SECONDS",
         "COMMIT_SECONDS",
         "FLEET_LEASE_SECONDS",
+        "FLEET_MAX_DRIFT_SECONDS",
     }
 )
 _WORDS: dict[str, tuple[str, ...]] = {"NATIVE_READER": native.WANTED}

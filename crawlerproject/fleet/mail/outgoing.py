@@ -50,6 +50,8 @@ class Outgoing:
             found = self._messages.of(box, self._behind(box), self._sendable(box), room)
             del self._unsent[box]
             for number, packed in found:
+                if room <= 0:
+                    break
                 posts.append(Post(box, self._places.get(box, 0), number, packed))
                 self._places[box] = number
                 self._count(box, number, len(packed) + _OVERHEAD_BYTES)

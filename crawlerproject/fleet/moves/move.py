@@ -13,6 +13,7 @@ from crawlerproject.fleet.moves import crawl_facts, journal
 from crawlerproject.fleet.moves.archives import close_archive
 from crawlerproject.fleet.moves.copying import Copying, Progress, Say, clear, count_due
 from crawlerproject.fleet.moves.journal import Journal, Phase, Shift
+from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.fleet.moves.room import refuse_without_room
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
@@ -36,6 +37,7 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
     May be interrupted anywhere: called again, with whatever workers, it goes on. Raises OperatorError, before anything
     is touched where it can be known, and StorageError when the disk refuses later.
     """
+    adopt_recovered(crawl)
     if journal.under_way(crawl):
         say("Partitions were on their way to other workers when the last start ended: that is finished first")
         _finish(crawl, say)
@@ -64,6 +66,12 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
         say(f"Partitions move: {_held_by(before.workers)} held them, {_held_by(workers)} will")
         journal.begin(crawl, shift).close()
     return _finish(crawl, say)
+
+
+def finish(crawl: CrawlDir, say: Say) -> None:
+    """Bring a move that was begun to its end, if there is one; else as ``move``."""
+    if journal.under_way(crawl):
+        _finish(crawl, say)
 
 
 def is_alone(crawl: CrawlDir) -> bool:

@@ -14,7 +14,7 @@ from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, pack_open
-from crawlerproject.stores.logs.request_log import day_of, log_files, read_rows
+from crawlerproject.stores.logs.request_log import log_files, read_rows
 from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
 
 
@@ -54,13 +54,11 @@ class Discovery(NamedTuple):
     via: str = ""
 
 
-def places_of(log_folder: Path | Sequence[Path], urls: Iterable[str]) -> dict[str, Discovery]:
+def places_of(log_folder: Path, urls: Iterable[str]) -> dict[str, Discovery]:
     """How pages were found, by the request log; the newest days are read first, and no more than is needed."""
     places: dict[str, Discovery] = {}
     wanted = set(urls)
-    folders = [log_folder] if isinstance(log_folder, Path) else log_folder
-    newest_first = [path for folder in folders for path in reversed(log_files(folder))]
-    for path in sorted(newest_first, key=day_of, reverse=True):
+    for path in reversed(log_files(log_folder)):
         if not wanted:
             break
         with suppress(OSError, ValueError):  # what is not known of a page does not keep it from being fetched
@@ -78,12 +76,15 @@ Counted = Callable[[PageStore, Changes], None]
 class LostPages:
     """Queues pages again, as of ``now`` (epoch seconds), with what the log in ``log_folder`` tells of them.
 
-    It may be in several folders. A page that the log does not have is taken for a seed.
+    A page that no log has is taken for a seed.
     """
 
-    def __init__(self, store: PageStore, log_folder: Path | Sequence[Path], now: float, counted: Counted) -> None:
+    def __init__(
+        self, store: PageStore, log_folder: Path, now: float, counted: Counted, *, other_logs: Iterable[Path] = ()
+    ) -> None:
+        """``other_logs``: of former holders of the pages."""
         self._store = store
-        self._log_folder = log_folder
+        self._log_folders = [*other_logs, log_folder]
         self._now = now
         self._counted = counted
 
@@ -118,7 +119,9 @@ class LostPages:
         return self._queue({key: row.url for key, row in self._store.pages() if row.reason == Reason.POISON}, Changes())
 
     def _queue(self, pages: Mapping[bytes, str], changes: Changes) -> int:
-        places = places_of(self._log_folder, pages.values())
+        places: dict[str, Discovery] = {}
+        for folder in self._log_folders:
+            places |= places_of(folder, pages.values())
         arrival = int(self._now * 1_000_000)
         for number, (key, url) in enumerate(pages.items(), 1):
             host, place = parse(url).host, places.get(url, Discovery())

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.redis.client import make_client, make_cluster_client, without_password
+from crawlerproject.stores.redis.installing import missing_server
 from crawlerproject.stores.redis.scripts import Script
 
 # Redis 7.0 is the first with function-free script flags and listpacks that we measured with; Valkey 7.2 says 7.2.4.
@@ -40,7 +41,7 @@ class RedisLink:
                 client.close()
                 client = make_cluster_client(url)
         except (_redis_error(), OSError, ValueError) as error:
-            raise OperatorError(_opening(self.place, error)) from error
+            raise OperatorError(_opening(self.place, error, url)) from error
         self.round_trips = 0  # since the start, a pipeline as one
         self._client = client
 
@@ -114,14 +115,15 @@ def _check(place: str, client: Any, info: dict[str, Any]) -> None:
         raise OperatorError(f"{place} is a read-only replica; give STATE_URL the address of its master.")
 
 
-def _opening(place: str, error: Exception) -> str:
+def _opening(place: str, error: Exception, url: str) -> str:
     text = str(error)
     refused = ("AuthenticationError", "AuthorizationError")
     if type(error).__name__ in refused or "NOAUTH" in text or "WRONGPASS" in text:
         return f"{place} wants another password ({text}); write it into STATE_URL: redis://:PASSWORD@host:6379/0."
     if isinstance(error, ValueError):
         return f"STATE_URL {place} cannot be read ({text}); for example redis://localhost:6379/0."
-    return f"{place} cannot be used ({text}); start it or correct STATE_URL."
+    missing = missing_server(url) if type(error).__name__ == "ConnectionError" else ""
+    return f"{place} cannot be used ({text}); {missing or 'start it'} or correct STATE_URL."
 
 
 def _trouble(place: str, error: Exception) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from crawlerproject.errors import FrontierDamaged, OperatorError
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 # The secrets of hubs stand in it.
 _OWNERS = 0o700
@@ -42,10 +44,15 @@ def opening_error(folder: str, detail: str) -> OperatorError:
 
 def damaged(folder: str, detail: str) -> FrontierDamaged:
     """What to say of a frontier that cannot be read to its end."""
-    crawl, why = os.path.dirname(folder), " ".join(detail.split())
+    crawl, why = whole_crawl(Path(folder).parent), " ".join(detail.split())
     return FrontierDamaged(
         f"The frontier in {folder} is damaged ({why}); scrapy recover {crawl} makes it again from the archive."
     )
+
+
+def whole_crawl(folder: Path) -> Path:
+    """The folder of the crawl that ``folder`` is a worker's of, on one machine; else itself."""
+    return folder.parent if CrawlDir(folder.parent).fleet_plan.exists() else folder
 
 
 def other_version(folder: str, *, newer: bool) -> OperatorError:

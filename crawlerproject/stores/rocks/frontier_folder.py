@@ -15,7 +15,7 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder, unused
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.protocols import FactReader
-from crawlerproject.stores.rocks.folder import damaged
+from crawlerproject.stores.rocks.folder import damaged, whole_crawl
 from crawlerproject.stores.rocks.store import RocksStore
 
 CLEAN_FACT = "clean"
@@ -34,7 +34,7 @@ def put_in_place(folder: CrawlDir) -> Path | None:
     if not built.is_dir():
         return None
     try:
-        kept = move_aside(folder)
+        kept = moved_aside(folder)
         built.rename(frontier)
         sync_folder(folder)
     except OSError as error:
@@ -56,8 +56,9 @@ def refuse_gone(folder: CrawlDir) -> None:
     """Raise OperatorError for a folder with captures and without a frontier: a start would fetch all of it again."""
     if folder.has_frontier() or not folder.has_archive():
         return
+    whole = whole_crawl(folder)
     raise OperatorError(
-        f"The frontier in {folder} is gone, and {folder.warc} has what was crawled: scrapy recover {folder} makes "
+        f"The frontier in {folder} is gone, and {folder.warc} has what was crawled: scrapy recover {whole} makes "
         "it again from that; or set CRAWL_DIR to another folder."
     )
 
@@ -82,8 +83,8 @@ def never_begun(store: FactReader) -> bool:
     return all(store.fact(name) is None for name in (CLEAN_FACT, ARCHIVE_FACT, IMPORTED_FACT))
 
 
-def move_aside(folder: CrawlDir) -> Path | None:
-    """The old frontier keeps everything under another name; one that is empty goes."""
+def moved_aside(folder: CrawlDir) -> Path | None:
+    """The old frontier keeps everything under another name, which is given back; one that is empty goes. OSError."""
     frontier = folder.frontier
     if not frontier.exists():
         return None

@@ -52,17 +52,17 @@ class Workers:
         self._began: dict[str, int] = {}  # where in its output a worker's last start begins
         folder.mkdir(parents=True, exist_ok=True)
 
-    def start(self, *names: str, days_ahead: float = 0.0) -> None:
+    def start(self, *names: str, machine: str = "") -> None:
         """Start workers by name; one that was started before continues in its folder.
 
-        ``days_ahead``: their machines' clock is, as they see it.
+        ``machine``: what their machines' clock is, as ``tests.web.later`` takes it.
         """
         for name in names:
             settings = {**self.settings, "FLEET_WORKER": name}
             seeds, hosts = self.web.folder / "seeds.txt", self.web.folder / "hosts"
             command = crawl_command(seeds, self.folder, hosts, settings, self.scope)
-            if days_ahead:
-                later = ["-m", "tests.web.later", str(days_ahead)]
+            if machine:
+                later = ["-m", "tests.web.later", machine]
                 command = [command[0], *later, *command[command.index("crawl") :]]
             self._began[name] = len(self.output(name)) if name in self._outputs else 0
             if name not in self._outputs:

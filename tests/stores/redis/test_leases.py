@@ -175,7 +175,15 @@ def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, 
     def fleet(kind: type[RedisFleet], file: Path = life_file) -> Fleet:
         part = kind(store.link, store.crawl, "w", LEASE_MS)
         rng = random.Random(1)
-        return Fleet(BufferedStore(store), part, file, lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
+        return Fleet(
+            BufferedStore(store),
+            part,
+            file,
+            lease_seconds=LEASE_MS / 1000,
+            answer_seconds=1.0,
+            most_apart_seconds=0.5,
+            rng=rng,
+        )
 
     fleet(RedisFleet).begin()
     for _ in range(kills):
@@ -205,7 +213,15 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
     part = RedisFleet(link, "slow", "w", LEASE_MS)
     store = BufferedStore(RedisStore(link, "slow", "w", PARTITIONS))
     rng = random.Random(1)
-    fleet = Fleet(store, part, tmp_path / "w.json", lease_seconds=LEASE_MS / 1000, answer_seconds=1.0, rng=rng)
+    fleet = Fleet(
+        store,
+        part,
+        tmp_path / "w.json",
+        lease_seconds=LEASE_MS / 1000,
+        answer_seconds=1.0,
+        most_apart_seconds=0.01,
+        rng=rng,
+    )
     before = time.time() - time.monotonic()
 
     assert abs(fleet.begin() - before) < fleet.held.doubt_seconds < _LATE_SECONDS
