@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
 from crawlerproject.batch.commoncrawl_index import ForeignCapture
@@ -19,10 +19,19 @@ from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import http_date_text
 from crawlerproject.stores.atomic_files import replace_file
 from crawlerproject.stores.protocols import Changes, PageRecord
-from crawlerproject.stores.rocks.store import RocksStore
 
 _AT_A_TIME = 1000
 """Captures of one change of the store, and records of one WARC file."""
+
+
+class KnownPages(Protocol):
+    """Where pages become known: a frontier, or those of several workers."""
+
+    def page(self, key: bytes, host: str) -> PageRecord | None: ...
+
+    def apply(self, changes: Changes) -> None: ...
+
+    def sync(self) -> None: ...
 
 
 class Imported(NamedTuple):
@@ -36,7 +45,7 @@ class Imported(NamedTuple):
 
 def import_captures(
     captures: Iterable[ForeignCapture],
-    store: RocksStore,
+    store: KnownPages,
     records: Callable[[list[ForeignCapture]], tuple[list[tuple[bytes, Original]], list[str]]] | None,
 ) -> Imported:
     """Make captures known, the latest of each page; ``records`` brings their records into the archive."""
@@ -64,8 +73,8 @@ def import_captures(
     return Imported(pages, known, brought, tuple(refused))
 
 
-def _is_news(store: RocksStore, capture: ForeignCapture) -> bool:
-    record = store.page(capture.address.key)
+def _is_news(store: KnownPages, capture: ForeignCapture) -> bool:
+    record = store.page(capture.address.key, capture.address.host)
     return record is None or record.fetched_at < capture.fetched_at
 
 

@@ -13,6 +13,7 @@ from crawlerproject.inspection.operator_command import InspectCommand
 from crawlerproject.rules.readable import human_seconds
 from crawlerproject.rules.url.seed_rules import BadOption
 from crawlerproject.rules.url.seeds import Seeds, seeds_of
+from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.control import spool_seeds
 from crawlerproject.terminal import say, say_json
 
@@ -44,8 +45,12 @@ class Command(InspectCommand):
             if address.url not in refused
         ]
         spooled = spool_seeds(crawl.folder, wanted)  # it vanishes when the crawl has queued the seeds
-        waited = waited_for(lambda: not spooled.exists(), ORDER_SECONDS) if crawl.running else 0.0
-        taken = not spooled.exists()
+
+        def taken_in() -> bool:
+            return not any((folder.control / spooled.name).exists() for folder in _places(crawl))
+
+        waited = waited_for(taken_in, ORDER_SECONDS) if crawl.running else 0.0
+        taken = taken_in()
         if opts.json:
             say_json({"added": len(wanted), "refused": refused, "running": crawl.running, "taken_in": taken})
             return
@@ -58,6 +63,11 @@ class Command(InspectCommand):
             say(f"{what} added; the running crawl has not come to it yet, and will.")
         else:
             say(f"{what} added; the crawl does not run, its next start takes it in.")
+
+
+def _places(crawl: CrawlView) -> list[CrawlDir]:
+    """Where the seeds may wait: in the crawl's folder, then, in a fleet on one machine, with each worker."""
+    return [crawl.folder, *(worker.folder for worker in crawl.workers)]
 
 
 def _seeds(lines: list[str]) -> Seeds:

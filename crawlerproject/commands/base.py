@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.settings import BaseSettings
 
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import console, say
 
 if TYPE_CHECKING:
@@ -25,14 +26,20 @@ _LOOK_SECONDS = 0.1
 _LINE_SECONDS = 10.0
 
 
-def folder_of(args: list[str], settings: BaseSettings) -> CrawlDir:
-    """The crawl folder: the first argument, or CRAWL_DIR. Raises OperatorError when it holds no WARC file."""
-    folder = CrawlDir(args[0]) if args else crawl_folder(settings)
+def named_crawl(args: list[str], settings: BaseSettings) -> CrawlDir:
+    """The folder of a crawl, with those of its workers in it: the first argument, or CRAWL_DIR."""
+    return CrawlDir(args[0]) if args else whole_crawl(settings)
+
+
+def named_archives(args: list[str], settings: BaseSettings) -> Archives:
+    """What the crawl that is named has archived. Raises OperatorError when there is no WARC file."""
+    folder = named_crawl(args, settings)
     if not folder.is_dir():
         raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
-    if not folder.has_archive():
+    archives = archives_of(folder)
+    if not archives.has_archive():
         raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")
-    return folder
+    return archives
 
 
 def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:

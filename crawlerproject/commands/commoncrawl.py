@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import apply_of_folder
 from crawlerproject.config.identity import identity
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.archive import parquet_of
-from crawlerproject.stores.crawl_dir import take_lock
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.crawl_folders import refuse_moving
+from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.index.cdxj import CdxjFiles
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.rocks.frontier_folder import IMPORTED_FACT, open_frontier
+from crawlerproject.stores.rocks.held_stores import HeldStores
+from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.terminal import say
 
 
@@ -64,24 +69,32 @@ class Command(OperatorCommand):
         )
         apply_of_folder(self.settings)
         distant = Distant(opts.base, identity(self.settings).user_agent, opts.pause)
-        folder = crawl_folder(self.settings, "web")
-        lock = take_lock(folder)
-        folder.warc.mkdir(parents=True, exist_ok=True)
-        store = open_frontier(folder)
-        try:
+        folder = whole_crawl(self.settings)
+        with ExitStack() as held:
+            held.callback(os.close, take_lock(folder))
+            folder.warc.mkdir(parents=True, exist_ok=True)
+            store = _opened(folder, held)
             store.apply(Changes(facts=[(IMPORTED_FACT, b"1")]))
             records = None
             if opts.fetch_records:
                 records = Records(distant, folder.warc, CdxjFiles(folder.index, parquet_of(folder)).rebuild)
             captures = (capture for source in args for capture in read_captures(source, distant, wanted))
             done = import_captures(counted(captures, opts.limit), store, records)
-        finally:
-            store.close()
-            os.close(lock)
         for problem in done.refused:
             say(f"Refused: {problem}", error=True)
         say(f"{done.pages:,} pages are known now, {done.known:,} were before, {done.records:,} records taken")
         self.exitcode = 1 if done.refused else 0
+
+
+def _opened(folder: CrawlDir, held: ExitStack) -> RocksStore | HeldStores:
+    """The crawl's frontier, or those of its workers, whose folders are locked as well."""
+    refuse_moving(folder)
+    plan = read_plan(folder)
+    if plan is None or plan.alone:
+        return held.enter_context(closing(open_frontier(folder)))
+    for worker in plan.folders(folder):
+        held.callback(os.close, take_lock(worker))
+    return held.enter_context(closing(HeldStores(folder, plan)))
 
 
 def _day(text: str | None) -> float | None:

@@ -16,8 +16,8 @@ from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.batch.plans import plan_and_depth
 from crawlerproject.config.arguments import arguments_of
-from crawlerproject.config.crawl_dir import crawl_folder
-from crawlerproject.config.crawl_file import apply, apply_of_folder, differences, read_crawl_file, refuse_differences
+from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
+from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.promised_settings import keep_addon
 from crawlerproject.crawl.start.preflight import check, check_known, check_supervised, mode_and_budget, seeds_and_scope
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
@@ -183,7 +183,7 @@ class Command(ScrapyCrawl):
         try:
             check_scrapys(self.settings)
             folder = crawl_folder(self.settings, "web")
-            file, arguments = read_crawl_file(folder), arguments_of(dict(opts.spargs))
+            file, arguments = crawl_file_of(self.settings), arguments_of(dict(opts.spargs))
             apply(file, self.settings)
             if file is not None and "mode" not in opts.spargs:
                 opts.spargs.setdefault("seeds", file.seeds)
@@ -198,7 +198,7 @@ class Command(ScrapyCrawl):
             check(self.settings, folder)
             if file is not None:
                 found = differences(file, opts.spargs.get("scope"), self.settings, arguments)
-                refuse_differences(folder, found, opts.spargs.get("accept", ""))
+                refuse_differences(whole_crawl(self.settings), found, opts.spargs.get("accept", ""))
         except OperatorError as error:
             tell_refused(self.settings, crawl_folder(self.settings, "web"), str(error))
             raise UsageError(printable_line(str(error)), print_help=False) from None

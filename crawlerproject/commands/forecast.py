@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.pace import ip_seconds_of, preset_of
 from crawlerproject.crawl.start.preflight import check_known, seeds_and_scope
 from crawlerproject.errors import OperatorError
@@ -19,7 +18,6 @@ from crawlerproject.rules.politeness.pace_limits import Limits, Queue, limits
 from crawlerproject.rules.readable import counted, human_seconds
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
-from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say, say_json
 
 # Pages of each host for which the time is shown, beside the seeds alone.
@@ -168,12 +166,12 @@ class Command(InspectCommand):
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.recrawl_forecast import forecast, known_beliefs
 
-        folder = crawl_folder(self.settings, "web")
         check_known(self.settings)
-        with FrontierView(folder.frontier) as view:
-            pages, beliefs = known_beliefs(view, random.Random(1))
+        crawl = self.look()
+        with crawl.store() as store:
+            pages, beliefs = known_beliefs(store, random.Random(1))
         if not pages:
-            raise OperatorError(f"No page of {folder} was read yet; there is nothing to visit again.")
+            raise OperatorError(f"No page of {crawl.folder} was read yet; there is nothing to visit again.")
         rows = [forecast(beliefs, pages, budget) for budget in _budgets(pages, opts.budget)]
         if opts.json:
             say_json({"pages": pages, "budgets": [row._asdict() for row in rows]})

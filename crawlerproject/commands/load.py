@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.commands.base import Bytes
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.commands.base import Bytes, named_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
 
 
@@ -29,7 +27,7 @@ class Command(OperatorCommand):
         from crawlerproject.batch.fulltext import load
         from crawlerproject.batch.process import PAGES
 
-        folder = CrawlDir(args[0]) if args else crawl_folder(self.settings)
+        folder = named_crawl(args, self.settings)
         pages = folder.processed / PAGES
         if not any(pages.glob("*.parquet")):
             raise OperatorError(f"There is nothing to load in {pages}; run scrapy process first.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from crawlerproject.commands.why import found_of, lines, plain
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.logs.log_tail import last_of_host
 from crawlerproject.stores.logs.robots_copies import robots_versions
 from crawlerproject.terminal import json_text
@@ -62,21 +63,20 @@ def _why(settings: Settings, text: str) -> dict[str, Any]:
 def _host(settings: Settings, name: str) -> dict[str, Any]:
     if "/" in name:
         raise OperatorError("A host is a name, with its port when that is not the scheme's default.")
-    folder = CrawlDir(settings["CRAWL_DIR"])
+    folders = folders_of(CrawlDir(settings["CRAWL_DIR"]))
     name = name.lower()
-    rows = last_of_host(folder.log, name, _LAST_REQUESTS)
+    rows = [row for folder in folders for row in last_of_host(folder.log, name, _LAST_REQUESTS)]
+    rows = sorted(rows, key=lambda row: str(row.get("time")))[-_LAST_REQUESTS:]
     return {
         **_why(settings, name),
         "requests": [{field: row.get(field) for field in _FIELDS} for row in rows],
-        "robots": [
-            found for scheme in ("https", "http") if (found := _robots(folder.robots_copies, f"{scheme}://{name}"))
-        ],
+        "robots": [found for scheme in ("https", "http") if (found := _robots(folders, f"{scheme}://{name}"))],
     }
 
 
-def _robots(folder: Path, origin: str) -> dict[str, Any] | None:
+def _robots(folders: Sequence[CrawlDir], origin: str) -> dict[str, Any] | None:
     """The newest copy of an origin's robots.txt, its beginning."""
-    versions = robots_versions(folder, origin)
+    versions = sorted(version for folder in folders for version in robots_versions(folder.robots_copies, origin))
     if not versions:
         return None
     since, path = versions[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.commands.base import folder_of
+from crawlerproject.commands.base import named_archives
 from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.printable import printable_json
@@ -30,7 +30,7 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print, one line a capture."""
         url = one_argument(args, "one URL", "scrapy lookup https://example.org/")
-        captures = Captures(folder_of([], self.settings))
+        captures = Captures(named_archives([], self.settings).folders)
         found = captures.of_url(url)
         for name in captures.unindexed():
             say(f"{name} has no index and is left out; scrapy index makes it", error=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 from crawlerproject.batch.plans import write_plan
 from crawlerproject.crawl.start.preflight import seeds_and_scope
 from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.crawl_view import frontier_in
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.rocks.view import FrontierView
 from crawlerproject.terminal import say
 
 
@@ -54,7 +54,7 @@ def _addresses(opts: argparse.Namespace) -> Iterator[Address]:
     for seeds in opts.seeds:
         yield from seeds_and_scope(seeds, "any")[0]
     for folder in opts.known:
-        with FrontierView(folder.frontier) as view:
+        with frontier_in(folder) as view:
             for _, record in view.pages():
                 if record.status == 200:
                     yield from _parsed(record.url)

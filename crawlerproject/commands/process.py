@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.terminal import say
@@ -40,13 +40,13 @@ class Command(OperatorCommand):
 
         if opts.workers < 1:
             raise OperatorError(f"--workers is {opts.workers}; give 1 or more.")
-        folder = folder_of(args, self.settings)
-        warcs = folder.closed_warcs()
+        archives = named_archives(args, self.settings)
+        warcs = archives.closed_warcs()
         if not warcs:
-            raise OperatorError(f"{folder} has no closed WARC file yet; let the crawl end first.")
+            raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")
         with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
             wanted = Wanted(opts.wet, opts.wat)
-            outcomes = process_all(warcs, opts.out or folder.processed, wanted, opts.workers, progress.advance)
+            outcomes = process_all(warcs, opts.out or archives.crawl.processed, wanted, opts.workers, progress.advance)
         for outcome in outcomes:
             say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
         self.exitcode = 1 if any(outcome.problem for outcome in outcomes) else 0

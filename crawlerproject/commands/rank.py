@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.commands.base import Bytes
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.commands.base import Bytes, named_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.terminal import say
 
 
@@ -29,7 +27,7 @@ class Command(OperatorCommand):
         from crawlerproject.batch.process import LINKS, PAGES
         from crawlerproject.batch.rank import write_ranks
 
-        folder = CrawlDir(args[0]) if args else crawl_folder(self.settings)
+        folder = named_crawl(args, self.settings)
         processed = folder.processed
         files = list((processed / LINKS).glob("*.parquet"))
         if not files:

@@ -8,16 +8,16 @@ import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, folder_of
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.commands.base import Bytes, named_archives, named_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.fleet.moves.journal import under_way
 from crawlerproject.fleet.moves.move import finish
 from crawlerproject.fleet.moves.recovered import adopt_recovered
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.inspection.verification import Findings, Verification
+from crawlerproject.inspection.verification import Verification
 from crawlerproject.reports.warc_check import is_ours
+from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.lost_captures import LostCapture, LostPages
 from crawlerproject.stores.archive.recovery import recover
@@ -81,7 +81,8 @@ class Command(OperatorCommand):
             for each in {*folders} - {folder}:
                 locks.callback(os.close, take_lock(each))
             made = self._mended(folder, folders, damage)
-            found = self._verified(folder, folders)
+            with Bytes("Verifying", sum(map(_size, folders))) as progress:
+                found = Verification(folder, progress.advance).run()
         for problem in found.problems:
             say(f"Left as it is: {problem}", error=True)
         say(f"{folder}: {found.captures:,} captures in {found.files:,} WARC files are good")
@@ -89,7 +90,7 @@ class Command(OperatorCommand):
 
     def _folders(self, args: list[str]) -> tuple[CrawlDir, list[CrawlDir]]:
         """The crawl's folder, and all that have files of it. Raises OperatorError."""
-        given = CrawlDir(args[0]) if args else crawl_folder(self.settings)
+        given = named_crawl(args, self.settings)
         whole = CrawlDir(given.parent)
         if given.is_dir() and read_plan(whole) is not None and given in workers_of(whole):
             raise OperatorError(
@@ -97,7 +98,10 @@ class Command(OperatorCommand):
                 "mends all of it."
             )
         if not _is_local_fleets(given):
-            return (folder := folder_of(args, self.settings)), [folder]
+            archives = named_archives(args, self.settings)
+            if not given.has_archive() and (workers := list(filter(_is_workers, archives.folders))):
+                raise OperatorError(f"{given} is of a fleet in Redis: name the folder of one worker, as {workers[0]}.")
+            return given, [given]
         found = [folder for folder in folders_of(given) if folder.has_archive() or folder.has_frontier()]
         if not any(folder.has_archive() for folder in found):
             raise OperatorError(f"{given} holds no crawl: there is no WARC file in any of its folders.")
@@ -128,21 +132,8 @@ class Command(OperatorCommand):
             self._index(each)
         if damage:
             return self._rebuilt(folder, folders)
-        self._frontier(folders)
+        self._frontier(folder, folders)
         return True
-
-    def _verified(self, folder: CrawlDir, folders: list[CrawlDir]) -> Findings:
-        """Look again."""
-        found = Findings()
-        with Bytes("Verifying", sum(map(_size, folders))) as progress:
-            if folders == [folder]:
-                return Verification(folder, progress.advance).run()
-            for each in folders:
-                part = Verification(each, progress.advance).run_files()
-                found.problems += [f"{each.name}: {problem}" for problem in part.problems]
-                found.captures += part.captures
-                found.files += part.files
-        return found
 
     def _damage(self, folder: CrawlDir, *, again: bool) -> str:
         if again:
@@ -247,34 +238,33 @@ class Command(OperatorCommand):
                 index.rebuild(warc, progress.advance)
         index.catch_up(folder.warc)
 
-    def _frontier(self, folders: list[CrawlDir]) -> None:
+    def _frontier(self, crawl: CrawlDir, folders: list[CrawlDir]) -> None:
         """Queue the pages that a frontier takes for archived and that are archived nowhere."""
-        if not any(folder.has_frontier() for folder in folders):
+        holders = {folder: list[LostCapture]() for folder in folders if folder.has_frontier()}
+        if not holders:
             return
         with Bytes("Comparing", sum(map(_size, folders))) as progress:
-            looks = [Verification(folder, progress.advance) for folder in folders]
-            for look in looks:
-                look.run()
-        count = sum(self._fetched_again(look, looks) for look in looks if look.folder.has_frontier())
+            look = Verification(crawl, progress.advance)
+            look.run()
+        plan = read_plan(crawl) or alone(1)
+        for record in look.lost:
+            holders[CrawlDir(crawl / plan.holder(host_key(record.url)))].append(LostCapture(record.url, record.digest))
+        count = sum(_fetched_again(folder, lost, folders) for folder, lost in holders.items())
         if count:
             say(f"{count:,} pages whose captures are gone wait in the frontier again")
 
-    def _fetched_again(self, look: Verification, looks: list[Verification]) -> int:
-        folder, gone = look.folder, look.lost
-        others = [other for other in looks if other is not look]
-        for other in others:
-            gone = other.captured.missing(gone)
-        with closing(RocksStore(folder.frontier)) as store:
-            committed = unpack_open(store.fact(ARCHIVE_FACT))
-            # A mended file is closed, and its committed length means nothing any more.
-            closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
-            facts = [(ARCHIVE_FACT, b"")] if closed else []
-            lost = [LostCapture(record.url, record.digest) for record in gone]
-            logs = [other.folder.log for other in others]
-            pages = LostPages(store, folder.log, time.time(), count_rows, other_logs=logs)
-            count = pages.fetch_again(lost, facts)
-            store.sync()
-            return count
+
+def _fetched_again(folder: CrawlDir, lost: list[LostCapture], folders: list[CrawlDir]) -> int:
+    """How many pages of a holder of hosts wait again."""
+    with closing(RocksStore(folder.frontier)) as store:
+        committed = unpack_open(store.fact(ARCHIVE_FACT))
+        # A mended file is closed, and its committed length means nothing any more.
+        closed = committed is not None and not (folder.warc / f"{committed.filename}{OPEN_SUFFIX}").exists()
+        facts = [(ARCHIVE_FACT, b"")] if closed else []
+        logs = [other.log for other in folders if other != folder]
+        count = LostPages(store, folder.log, time.time(), count_rows, other_logs=logs).fetch_again(lost, facts)
+        store.sync()
+        return count
 
 
 def _files(folder: CrawlDir) -> list[Path]:

@@ -55,7 +55,7 @@ class Command(InspectCommand):
 def _frontier(crawl: CrawlView) -> tuple[dict[str, int], list[dict[str, Any]]]:
     with crawl.store() as store:
         states = outlook(host_rows(store.hosts(), crawl.now, crawl.leases())).hosts
-        return dict(states.most_common()), list(_traps(store))
+        return dict(states.most_common()), sorted(_traps(store), key=lambda trap: str(trap["host"]))
 
 
 def _traps(store: View) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crawlerproject.config.crawl_dir import crawl_folder
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -37,7 +37,7 @@ class Command(OperatorCommand):
             raise OperatorError('Give the words to search for, for example: scrapy search "robots exclusion"')
         if opts.limit < 1:
             raise OperatorError(f"--limit is {opts.limit}; give 1 or more.")
-        folder = opts.folder or crawl_folder(self.settings)
+        folder = opts.folder or whole_crawl(self.settings)
         hits = search(folder.search, " ".join(args), opts.limit)
         for hit in hits:
             if opts.json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands.shell import Command as ScrapyShell
 from scrapy.exceptions import UsageError
 
-from crawlerproject.commands.base import folder_of
+from crawlerproject.commands.base import named_archives
 from crawlerproject.commands.polite_command import PoliteCommandMixin
 from crawlerproject.inspection.archived_response import archived
 from crawlerproject.inspection.operator_command import one_argument, one_sentence
@@ -78,10 +78,10 @@ class Command(PoliteCommandMixin, ScrapyShell):
     def _take(self, url: str, at: str) -> bool:
         """Find the page in the archive, and say which capture it is."""
         assert self.settings is not None
-        folder = folder_of([], self.settings)
-        found = archived(folder, url, at)
+        archives = named_archives([], self.settings)
+        found = archived(archives.folders, url, at)
         if found is None:
-            say(f"There is no capture of {url} in {folder}.", error=True)
+            say(f"There is no capture of {url} in {archives.crawl}.", error=True)
             self.exitcode = 1
             return False
         how = ", as a browser showed it" if found.rendered else ""

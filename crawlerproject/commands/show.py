@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from crawlerproject.commands.base import folder_of
+from crawlerproject.commands.base import named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.inspection.operator_command import OperatorCommand, one_argument
@@ -36,7 +36,7 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print bytes."""
         url = one_argument(args, "one URL", "scrapy show https://example.org/")
-        captures = Captures(folder_of([], self.settings))
+        captures = Captures(named_archives([], self.settings).folders)
         found = captures.of_url(url)
         if not found:
             say(f"There is no capture of {url}.", error=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.verification import Verification, not_ours
 from crawlerproject.reports.warc_check import check_file, is_ours
@@ -34,8 +34,9 @@ class Command(OperatorCommand):
         if any(path.is_file() for path in paths):
             self._verify_files(paths)
             return
-        folder = folder_of(args, self.settings)
-        total = sum(path.stat().st_size for path in folder.warc.glob("*.warc.gz*") if path.suffix != ".torn")
+        archives = named_archives(args, self.settings)
+        folder = archives.crawl
+        total = sum(path.stat().st_size for path in (*archives.closed_warcs(), *archives.open_warcs()))
         with Bytes("Verifying", total) as progress:
             found = Verification(folder, progress.advance).run()
         self._say(found.problems, found.notes)

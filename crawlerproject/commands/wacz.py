@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from crawlerproject.commands.base import Bytes, folder_of
+from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.archive.wacz import write_wacz
@@ -30,13 +30,13 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Pack."""
-        folder = folder_of(args, self.settings)
-        warcs = folder.closed_warcs()
+        archives = named_archives(args, self.settings)
+        warcs = archives.closed_warcs()
         if not warcs:
-            raise OperatorError(f"{folder} has no closed WARC file yet.")
-        target = Path(opts.output or f"{folder.resolve().name}.wacz")
-        if folder.open_warcs():
+            raise OperatorError(f"{archives.crawl} has no closed WARC file yet.")
+        target = Path(opts.output or f"{archives.crawl.resolve().name}.wacz")
+        if archives.open_warcs():
             say("The WARC file that is still written is left out.", error=True)
         with Bytes("Packing", sum(warc.stat().st_size for warc in warcs)) as progress:
-            pages = write_wacz(target, warcs, folder.index, time.time(), progress.advance)
+            pages = write_wacz(target, warcs, time.time(), progress.advance)
         say(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")

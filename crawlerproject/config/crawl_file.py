@@ -7,10 +7,12 @@ of it must be accepted.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import default_settings
 
 from crawlerproject.config.arguments import EXCLUDE, INCLUDE, PATTERNS, Arguments, check_limits, written
-from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
 from crawlerproject.config.old_settings import take_old_names
 from crawlerproject.config.values import list_of_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.limits import LIMITS, amount
 from crawlerproject.settings import OURS, constant, renamed, user
-from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
+from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, storage_errors
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.operator_files.user_settings import ENVIRONMENT_PRIORITY
 
@@ -126,6 +128,32 @@ def read_crawl_file(folder: Path) -> CrawlFile | None:
     include, exclude = (written(name, data.get(name, [])) for name in PATTERNS)
     text = ",".join(seeds) if isinstance(seeds, list) else str(seeds)
     return CrawlFile(text, str(scope), dict(settings), include, exclude, limits)
+
+
+def crawl_file_of(settings: BaseSettings, spider_name: str = "web") -> CrawlFile | None:
+    """The file of the crawl that this process works on; several workers have one. Raises OperatorError."""
+    whole = read_crawl_file(whole_crawl(settings, spider_name))
+    # Earlier versions had one in the folder of each worker.
+    return read_crawl_file(crawl_folder(settings, spider_name)) if whole is None else whole
+
+
+def adopt_crawl_file(crawl: CrawlDir, worker: CrawlDir) -> None:
+    """Make the file that an earlier version kept in a worker's folder the crawl's. StorageError."""
+    if crawl != worker and worker.crawl_file.exists() and not crawl.crawl_file.exists():
+        replace_file(crawl.crawl_file, worker.crawl_file.read_bytes(), SECRET_FILE)
+
+
+@contextmanager
+def keeping_crawl_file(crawl: CrawlDir) -> Iterator[None]:
+    """Read, compare and write the file while no other worker of the crawl does. Waits for it; StorageError."""
+    with storage_errors(crawl):
+        descriptor = os.open(crawl, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with storage_errors(crawl):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_crawl_file(folder: Path, crawl: CrawlFile) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.crawl_file import adopt_crawl_file, keeping_crawl_file
 from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
@@ -92,7 +93,10 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     clean = store.fact(CLEAN_FACT)
     archive = parts.archive_of(settings, folder, store, run.now, member)
     totals = TotalsBook(store, run.tallies, run.now())
-    resumed = resume(folder, store, spider, continued=clean is not None)
+    crawl = whole_crawl(settings, spider.name)
+    with keeping_crawl_file(crawl):
+        adopt_crawl_file(crawl, folder)
+        resumed = resume(crawl, store, spider, continued=clean is not None)
     limits = CrawlLimits(limits_of(resumed.arguments.limits), totals, run, settings.getint("FRONTIER_MAX_IN_FLIGHT"))
     traps = parts.traps_of(settings, store)
     gates = parts.gates_in(settings, store, resumed, run.never_crawl, traps)

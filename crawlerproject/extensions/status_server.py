@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from scrapy.utils.asyncio import create_looping_call
 from twisted.web.server import Site
 
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions.http_listener import HttpListener
@@ -22,6 +24,7 @@ from crawlerproject.watch.pages import Bodiless, Pages, Served, Unfit, json_page
 from crawlerproject.watch.questions import Questions
 from crawlerproject.watch.survey import FIRST_ROWS, ORDERS
 from crawlerproject.watch.surveyor import Surveyor
+from crawlerproject.watch.whole import Beside, of_all
 
 logger = logging.getLogger(__name__)
 
@@ -47,14 +50,16 @@ class StatusServer(HttpListener):
             return None
         self._scheduler: FrontierScheduler = scheduler
         crawl, settings = scheduler.crawl, self._crawler.settings
+        whole = whole_crawl(settings, self._crawler.spider.name if self._crawler.spider is not None else "web")
+        self._beside = Beside(whole, crawl.folder)
         run = read_facts(crawl.folder.run)
         self._run = {
-            "folder": str(crawl.folder),
+            "folder": str(whole),
             "spider": run.get("spider", ""),
             "pid": run.get("pid"),
             "started": run.get("started"),
         }
-        asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(crawl.folder.absolute())}
+        asked = {name: settings[name] for name in OURS} | {"CRAWL_DIR": str(whole.absolute())}
         self._questions = Questions(asked)
         self._surveyor = Surveyor(scheduler)
         self._hour = read_last_hour(read_facts(crawl.folder.last_hour), crawl.run.now())
@@ -65,7 +70,7 @@ class StatusServer(HttpListener):
             "hosts.json": json_page(self._hosts),
             "host.json": json_question(lambda asked: self._questions.ask("host", one(asked, "name"))),
             "why.json": json_question(lambda asked: self._questions.ask("why", one(asked, "q"))),
-            "status.json": json_page(lambda _: self._status()),
+            "status.json": json_page(lambda _: self._counted()),
             "metrics": Served("text/plain; version=0.0.4; charset=utf-8", answer=lambda _: text()),
         }
         pages = Pages(served, _OWN_NAMES | {self._address})
@@ -93,9 +98,13 @@ class StatusServer(HttpListener):
         return extension.last if extension is not None else {}
 
     def _counted(self) -> Mapping[str, Any]:
-        """The status, with what the whole crawl has done."""
+        """The status, with what the whole crawl has done, by all of its workers on this machine."""
         status = self._status()
-        return status and {**status, "totals": self._scheduler.crawl.session.learned.totals.now()._asdict()}
+        if not status:
+            return {}
+        own = {**status, "totals": self._scheduler.crawl.session.learned.totals.now()._asdict()}
+        others = self._beside.statuses(time.monotonic())
+        return of_all(own, others) if others else own
 
     def _live(self, asked: Mapping[str, str]) -> dict[str, Any]:
         rows = self._hour.since(_moment(asked.get("since", "")), self._scheduler.crawl.run.now())
@@ -108,7 +117,7 @@ class StatusServer(HttpListener):
         return host_table(self._surveyor.last, order, FIRST_ROWS)
 
     def _add_row(self) -> None:
-        crawl, status = self._scheduler.crawl, self._status()
+        crawl, status = self._scheduler.crawl, self._counted()
         if not status or crawl.run.closed:
             return
         progress = status["progress"]
@@ -118,8 +127,10 @@ class StatusServer(HttpListener):
             progress["hosts_in_flight"],
             status["machine"]["rss_bytes"],
         )
-        done = crawl.run.tallies
-        self._hour.add(crawl.run.now(), Totals(done.pages, done.bytes, done.errors), levels)
+        done, others = crawl.run.tallies, [one["progress"] for one in self._beside.statuses(time.monotonic())]
+        own = Totals(done.pages, done.bytes, done.errors)
+        totals = (own[at] + sum(one[name] for one in others) for at, name in enumerate(Totals._fields))
+        self._hour.add(crawl.run.now(), Totals(*totals), levels)
 
     def _keep(self) -> None:
         crawl = self._scheduler.crawl

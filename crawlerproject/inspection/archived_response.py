@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request
@@ -74,13 +74,13 @@ def archived_response(url: str, wire: Wire, max_bytes: int, original: Member | N
     return response_of(url, wire, pairs, max_bytes)
 
 
-def archived(folder: CrawlDir, url: str, at: str = "") -> Archived | None:
+def archived(folders: Sequence[CrawlDir], url: str, at: str = "") -> Archived | None:
     """What a crawl's spider saw of a page last, or nearest to ``at`` (UTC digits from the year on); None: nothing.
 
-    Where a browser was sent the page, that is what the browser made of it. Raises OperatorError when ``url`` or ``at``
-    is none, and when the archive does not have what its index names.
+    The crawl's archives are in ``folders``. Where a browser was sent the page, that is what the browser made of it.
+    Raises OperatorError when ``url`` or ``at`` is none, and when the archive does not have what its index names.
     """
-    captures = Captures(folder)
+    captures = Captures(folders)
     found = captures.of_url(url)
     found = [capture for capture in found if capture.row.url == url] or found
     if not found:
@@ -92,7 +92,7 @@ def archived(folder: CrawlDir, url: str, at: str = "") -> Archived | None:
     if original is not None and member.field("warc-profile") == NOT_MODIFIED:
         member, original, since = original, None, date
         date = member.field("warc-date")
-    if (render := _render(folder, chosen, found)) is not None:
+    if (render := _render(folders, chosen, found)) is not None:
         shown = rendered_response(chosen.row.url, render)
         return Archived(_asked(shown, render), render.field("warc-date"), True)
     shown = archived_response(chosen.row.url, archived_wire(member, original), _MAX_BODY_BYTES, original)
@@ -121,18 +121,18 @@ def _original(captures: Captures, revisit: Member) -> Member:
     return captures.record(original)
 
 
-def _render(folder: CrawlDir, chosen: IndexedCapture, all_of_them: list[IndexedCapture]) -> Member | None:
+def _render(folders: Sequence[CrawlDir], chosen: IndexedCapture, all_of_them: list[IndexedCapture]) -> Member | None:
     """What a browser made of a capture, before there was another; the request log knows where that is."""
     later = [found.row.timestamp for found in all_of_them if found.row.timestamp > chosen.row.timestamp]
     since, until = _iso(chosen.row.timestamp), _iso(min(later)) if later else ""
-    for line in attempts(folder.log, url=chosen.row.url, since=since, until=until):
+    for line in attempts([folder.log for folder in folders], url=chosen.row.url, since=since, until=until):
         if line["rendered"] and line["warc"]:
-            return _record(folder.warc, line)
+            return _record(folders, line)
     return None
 
 
-def _record(folder: Path, line: dict[str, Any]) -> Member | None:
-    for path in (folder / line["warc"], folder / f"{line['warc']}{OPEN_SUFFIX}"):
+def _record(folders: Sequence[CrawlDir], line: dict[str, Any]) -> Member | None:
+    for path in (folder.warc / f"{line['warc']}{suffix}" for folder in folders for suffix in ("", OPEN_SUFFIX)):
         if path.exists():
             member = member_at(path, line["offset"], line["length"])
             return member if isinstance(member, Member) and member.kind == "conversion" else None

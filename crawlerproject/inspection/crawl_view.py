@@ -29,7 +29,7 @@ from crawlerproject.rules.url.globs import globs
 from crawlerproject.rules.url.scope import Patterns
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.crawl_folders import folders_of, refuse_moving
 from crawlerproject.stores.fleet_plan import FleetPlan, read_plan
 from crawlerproject.stores.operator_files.control import Pauses, read_pauses
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
@@ -38,7 +38,8 @@ from crawlerproject.stores.redis.view import RedisView
 from crawlerproject.stores.rocks.fleet_view import FleetView
 from crawlerproject.stores.rocks.view import FrontierView
 
-View = FrontierView | FleetView | RedisView
+LocalView = FrontierView | FleetView
+View = LocalView | RedisView
 
 _CMDLINE = SETTINGS_PRIORITIES["cmdline"]
 # Settings that name a file of the operator's: relative to where the crawl was started.
@@ -87,11 +88,9 @@ class CrawlView:
 
     def store(self) -> View:
         """The frontier as of its last commit; close it."""
-        if self.plan is not None:
-            return FleetView(self.folder, self.plan, COMBINED)
-        if shared(self.settings):
+        if self.plan is None and shared(self.settings):
             return RedisView(str(self.settings["STATE_URL"]), str(self.settings["FLEET_CRAWL"]))
-        return FrontierView(self.folder.frontier)
+        return frontier_in(self.folder)
 
     def workers_elsewhere(self) -> list[str]:
         """Workers of this crawl that are at work and have no folder here."""
@@ -174,6 +173,18 @@ class CrawlView:
                     value = str(Path(self.run.get("cwd", "."), value))
                 merged.set(name, value, "cmdline")
         return merged
+
+
+def frontier_in(crawl: CrawlDir, *, at_once: bool = False) -> LocalView:
+    """The frontier of a crawl on this machine, be it one process's or divided among workers; close it.
+
+    ``at_once``: as of one moment, also for what is read of it much later. Raises OperatorError.
+    """
+    refuse_moving(crawl)
+    plan = read_plan(crawl)
+    if plan is None or plan.alone:
+        return FrontierView(crawl.frontier)
+    return FleetView(crawl, plan, COMBINED, at_once=at_once)
 
 
 def _is_anothers(folder: CrawlDir) -> bool:

@@ -12,21 +12,24 @@ import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.inspection.crawl_view import LocalView, frontier_in
 from crawlerproject.reports.warc_check import FileReport, check_file, is_ours
 from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.archive.warc_records import digest_text
+from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.fleet_plan import ALONE
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
-from crawlerproject.stores.index.parquet import ParquetFiles
 from crawlerproject.stores.protocols import PageRecord
-from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.rocks.fleet_view import FleetView
 
 _TOO_MANY_REQUESTS, _SERVER_ERRORS = 429, 500  # RFC 6585 4, RFC 9110 15.6
 _AT_A_TIME = 4096  # rows compared with one call
@@ -76,62 +79,59 @@ def _digest(record: PageRecord) -> str:
 
 
 class Verification:
-    """One look at a crawl folder; ``progress`` hears of the bytes of WARC files read."""
+    """One look at a crawl, in all of its folders; ``progress`` hears of the bytes of WARC files read."""
 
-    def __init__(self, folder: CrawlDir, progress: Progress) -> None:
-        self.folder = folder
+    def __init__(self, crawl: CrawlDir, progress: Progress) -> None:
         self.found = Findings()
         self.captured = Captured()
         self.lost: list[PageRecord] = []  # of the frontier, without a capture
+        self._crawl = crawl
+        self._folders = folders_of(crawl)
         self._progress = progress
-        self._parquet: ParquetFiles = parquet_of(folder)
         self._unknown: list[str] = []  # archived pages that the frontier does not know
 
     def run(self) -> Findings:
         """Check everything."""
-        warcs = self.folder.warc
         # Before the frontier is opened: whatever was closed by now is committed there.
-        closed = sorted(warcs.glob(f"*{WARC_SUFFIX}"))
+        closed = {folder: folder.closed_warcs() for folder in self._folders}
         try:
-            view = FrontierView(self.folder.frontier)
+            view = frontier_in(self._crawl, at_once=any(folder.locked() for folder in self._folders))
         except OperatorError:
             self.found.notes.append("There is no frontier to compare with; only WARC files and index are checked")
-            self._files(closed, None, None)
+            for folder in self._folders:
+                self._files(folder, closed[folder], None, None)
         else:
             with view:
-                self._files(closed, unpack_open(view.fact(ARCHIVE_FACT)), view)
+                for folder in self._folders:
+                    self._files(folder, closed[folder], self._committed(view, folder), view)
                 self._pages(view)
-        self._left_over(closed)
+        for folder in self._folders:
+            self._left_over(folder, closed[folder])
         return self.found
 
-    def run_files(self) -> Findings:
-        """Check all but the frontier: of a part of a crawl, whose pages may be archived in another."""
-        closed = sorted(self.folder.warc.glob(f"*{WARC_SUFFIX}"))
-        committed = None
-        if self.folder.has_frontier():
-            with FrontierView(self.folder.frontier) as view:
-                committed = unpack_open(view.fact(ARCHIVE_FACT))
-        self._files(closed, committed, None)
-        self._left_over(closed)
-        return self.found
+    def _committed(self, view: LocalView, folder: CrawlDir) -> OpenFile | None:
+        """What the holder of a frontier has committed of its open file; a former holder has none open."""
+        if isinstance(view, FleetView):
+            return unpack_open(view.fact_of(ALONE if folder == self._crawl else folder.name, ARCHIVE_FACT))
+        return unpack_open(view.fact(ARCHIVE_FACT)) if folder == self._crawl else None
 
-    def _files(self, closed: list[Path], committed: OpenFile | None, view: FrontierView | None) -> None:
+    def _files(self, folder: CrawlDir, closed: list[Path], committed: OpenFile | None, view: LocalView | None) -> None:
         for path in closed:
             self._closed(path, committed, view)
-        warcs = self.folder.warc
-        if committed is not None and committed.filename not in {path.name for path in closed}:
-            # Still open, or closed since the frontier was opened.
-            paths = (warcs / f"{committed.filename}{OPEN_SUFFIX}", warcs / committed.filename)
-            there = next((path for path in paths if path.exists()), None)
-            if there is None:
-                self.found.problems.append(f"{committed.filename} is missing; {committed.length} bytes were committed")
-                return
-            self._one(there, view, committed.length)
-            if (after := there.stat().st_size - committed.length) > 0:
-                what = f"{there.name} goes on for {after:,} bytes after its last commit"
-                self.found.notes.append(f"{what}; after a crash the next start cuts them off and fetches again")
+        if committed is None or committed.filename in {path.name for path in closed}:
+            return
+        # Still open, or closed since the frontier was opened.
+        paths = (folder.warc / f"{committed.filename}{OPEN_SUFFIX}", folder.warc / committed.filename)
+        there = next((path for path in paths if path.exists()), None)
+        if there is None:
+            self.found.problems.append(f"{committed.filename} is missing; {committed.length} bytes were committed")
+            return
+        self._one(there, view, committed.length)
+        if (after := there.stat().st_size - committed.length) > 0:
+            what = f"{there.name} goes on for {after:,} bytes after its last commit"
+            self.found.notes.append(f"{what}; after a crash the next start cuts them off and fetches again")
 
-    def _closed(self, path: Path, committed: OpenFile | None, view: FrontierView | None) -> None:
+    def _closed(self, path: Path, committed: OpenFile | None, view: LocalView | None) -> None:
         report, rows = self._one(path, view, None)
         if committed is not None and committed.filename == path.name and report.file_bytes < committed.length:
             self.found.problems.append(
@@ -140,7 +140,7 @@ class Verification:
         self._cdxj(path, rows)
         self._parquet_parts(path, rows)
 
-    def _one(self, path: Path, view: FrontierView | None, until: int | None) -> tuple[FileReport, list[CdxjEntry]]:
+    def _one(self, path: Path, view: LocalView | None, until: int | None) -> tuple[FileReport, list[CdxjEntry]]:
         """Read one file; its captures go into ``captured`` and, for the index, into the rows."""
         rows: list[CdxjEntry] = []
         ours = is_ours(first_member(path))
@@ -170,20 +170,21 @@ class Verification:
         found.captures += len(rows)
         return report, rows
 
-    def _ask(self, view: FrontierView, keys: dict[bytes, str], decided: dict[bytes, str]) -> None:
+    def _ask(self, view: LocalView, keys: dict[bytes, str], decided: dict[bytes, str]) -> None:
         keys |= decided
-        known = view.known(list(keys))
+        hosts = [host_key(url) for url in keys.values()]
+        known = view.known(list(keys), hosts)
         self._unknown += [
             url
-            for (key, url), is_known in zip(keys.items(), known, strict=True)
-            if not is_known or (key in decided and view.page(key) is None)
+            for (key, url), host, is_known in zip(keys.items(), hosts, known, strict=True)
+            if not is_known or (key in decided and view.page(key, host) is None)
         ]
         keys.clear()
         decided.clear()
 
     def _cdxj(self, warc: Path, rows: list[CdxjEntry]) -> None:
         stem = warc.name.removesuffix(WARC_SUFFIX)
-        index = self.folder.index / f"{stem}.cdxj"
+        index = _folder_of(warc).index / f"{stem}.cdxj"
         if not index.exists():
             if index.with_name(f"{stem}{JOURNAL_SUFFIX}").exists():
                 self.found.notes.append(f"{warc.name} is not indexed yet; the crawl, or its next start, does it")
@@ -201,11 +202,13 @@ class Verification:
     def _parquet_parts(self, warc: Path, rows: list[CdxjEntry]) -> None:
         from crawlerproject.stores.index.parquet_tables import read_part  # Arrow: not before it is needed
 
-        if not (self.folder.index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():
+        folder = _folder_of(warc)
+        if not (folder.index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj").exists():
             return  # it is written before that file: said already
-        due = self._parquet.build(warc.name, first_member(warc), rows)
-        for path in sorted({*due, *self._parquet.parts_of(warc.name)}):
-            name = path.relative_to(self.folder)
+        parquet = parquet_of(folder)
+        due = parquet.build(warc.name, first_member(warc), rows)
+        for path in sorted({*due, *parquet.parts_of(warc.name)}):
+            name = path.relative_to(folder)
             try:
                 good = path in due and path.exists() and read_part(path).equals(due[path])
             except StorageError as error:
@@ -215,7 +218,7 @@ class Verification:
                 what = "does not agree with" if path in due and path.exists() else "is missing or none of"
                 self.found.problems.append(f"{name} {what} {warc.name}; scrapy index makes it again")
 
-    def _pages(self, view: FrontierView) -> None:
+    def _pages(self, view: LocalView) -> None:
         batch: list[PageRecord] = []
         missing: list[PageRecord] = []
         for _, record in view.pages():
@@ -232,16 +235,20 @@ class Verification:
         unknown = "archived pages are not known to the frontier (scrapy recover --frontier makes it again)"
         _say(self.found.problems, unknown, self._unknown)
 
-    def _left_over(self, closed: list[Path]) -> None:
+    def _left_over(self, folder: CrawlDir, closed: list[Path]) -> None:
         """Indexes without a file, and what earlier recoveries kept."""
-        index = self.folder.index
+        index = folder.index
         named = {f"{path.name.removesuffix('.cdxj')}{WARC_SUFFIX}" for path in index.glob("*.cdxj")}
-        for name in sorted((named | set(self._parquet.filenames())) - {path.name for path in closed}):
-            if not (self.folder.warc / name).exists():
+        for name in sorted((named | set(parquet_of(folder).filenames())) - {path.name for path in closed}):
+            if not (folder.warc / name).exists():
                 self.found.problems.append(f"The index names {name}, which is missing")
-        torn = [path.stat().st_size for path in torn_files(self.folder)]
+        torn = [path.stat().st_size for path in torn_files(folder)]
         if torn:
             self.found.notes.append(f"{len(torn)} .torn files keep {sum(torn):,} bytes that were cut off")
+
+
+def _folder_of(warc: Path) -> CrawlDir:
+    return CrawlDir(warc.parent.parent)
 
 
 def not_ours(path: Path) -> str:

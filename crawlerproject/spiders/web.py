@@ -14,8 +14,7 @@ from scrapy.utils.log import failure_to_exc_info
 from scrapy.utils.misc import arg_to_iter
 
 from crawlerproject.config.arguments import arguments_of
-from crawlerproject.config.crawl_dir import crawl_folder
-from crawlerproject.config.crawl_file import apply, read_crawl_file
+from crawlerproject.config.crawl_file import apply, crawl_file_of
 from crawlerproject.config.promised_settings import keep_addon, keep_whole
 from crawlerproject.config.unused_settings import warn_unused
 from crawlerproject.config.values import let_in_flight
@@ -102,7 +101,7 @@ class WebSpider(Spider):
         addons = settings.getdict("ADDONS")
         super().update_settings(settings)
         keep_addon(settings, addons)
-        apply(read_crawl_file(crawl_folder(settings, cls.name)), settings)
+        apply(crawl_file_of(settings, cls.name), settings)
         let_in_flight(settings)
         keep_whole(settings)
 

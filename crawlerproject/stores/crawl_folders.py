@@ -6,6 +6,10 @@ files in folders in which nothing runs any more.
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import NamedTuple
+
+from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import ALONE, read_plan
 
@@ -21,6 +25,43 @@ def workers_of(crawl: CrawlDir) -> list[CrawlDir]:
         return [folder for folder in started if folder.worker.exists()]
     planned = [] if plan is None else [CrawlDir(crawl / name) for name in plan.workers if name != ALONE]
     return sorted({*started, *(folder for folder in planned if folder.is_dir())})
+
+
+class Archives(NamedTuple):
+    """What a crawl has archived, wherever that lies. What is made of all of it goes into the crawl's own folder."""
+
+    crawl: CrawlDir
+    folders: list[CrawlDir]  # every one with something of the crawl, its own first
+
+    def closed_warcs(self) -> list[Path]:
+        """The WARC files that are not written any more, folder by folder in the order of writing."""
+        return [warc for folder in self.folders for warc in folder.closed_warcs()]
+
+    def open_warcs(self) -> list[Path]:
+        """Those that are being written, or that a process left open when it died."""
+        return [warc for folder in self.folders for warc in folder.open_warcs()]
+
+    def has_archive(self) -> bool:
+        """Whether something was ever archived."""
+        return any(folder.has_archive() for folder in self.folders)
+
+    def to_lock(self) -> list[CrawlDir]:
+        """Whose locks keep every process of the crawl away."""
+        return list(dict.fromkeys([self.crawl, *self.folders]))
+
+
+def refuse_moving(crawl: CrawlDir) -> None:
+    """Raise OperatorError while hosts are on their way from worker to worker: no folder has all of them then."""
+    if crawl.fleet_moving.is_dir():
+        raise OperatorError(
+            f"The hosts of the crawl in {crawl} are on their way to other workers; look again when scrapy fleet, or "
+            "scrapy crawl, has begun to crawl (the same command finishes a move that was interrupted)."
+        )
+
+
+def archives_of(crawl: CrawlDir) -> Archives:
+    """Of the crawl in this folder. Raises OperatorError."""
+    return Archives(crawl, folders_of(crawl))
 
 
 def folders_of(crawl: CrawlDir) -> list[CrawlDir]:

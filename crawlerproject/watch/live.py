@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,11 +53,13 @@ def errors_by_reason(stats: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def hosts_by_state(status: Mapping[str, Any], surveyed: Surveyed | None) -> dict[str, int]:
-    """In memory as they were surveyed; on disk with work; given up or held, which may have left memory."""
-    hosts = dict(surveyed.hosts) if surveyed is not None else {}
+    """In memory as surveyed, in that of other workers as these say; on disk with work; given up or held, which may have
+    left memory.
+    """
+    hosts = Counter(surveyed.hosts if surveyed is not None else {}) + Counter(status.get("hosts_beside", {}))
     apart = {"on-disk": status["progress"].get("hosts_on_disk", 0), "parked": status["given_up_hosts"]}
     apart |= status.get("held_hosts", {})
-    return hosts | {state: max(count, hosts.get(state, 0)) for state, count in apart.items() if count}
+    return dict(hosts) | {state: max(count, hosts.get(state, 0)) for state, count in apart.items() if count}
 
 
 def host_table(surveyed: Surveyed | None, order: str, most: int) -> dict[str, Any]:

@@ -7,7 +7,6 @@ hold the same, so that a command has the same to say of them.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.rules.url.hosts import host_key
+from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir, read_facts, write_facts
 from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out, write_plan
 from crawlerproject.stores.host_facts import host_of_fact
@@ -30,7 +30,9 @@ SITES = ("ant.test", "bee.test", "cat.test", "dog.test", "eel.test", "fox.test")
 PAUSED = "fox.test"
 PAGES = 6  # of each site
 # Of a WARC file: so small that there are several for each folder.
-WARC_BYTES = 4_000
+WARC_BYTES = 9_000
+# Which file is open, and how many hosts wait in the list of those that are due: of the frontier as it was.
+_OF_A_FOLDER = frozenset({ARCHIVE_FACT, DUE_FACT})
 
 
 class Crawls(NamedTuple):
@@ -64,6 +66,8 @@ def made(web: Arena) -> Crawls:
         _divide_frontier(folder, CrawlDir(fleet / worker), plan, worker)
     write_plan(again, alone(PARTITIONS))
     shutil.copytree(folder.frontier, again.frontier)
+    with closing(RocksStore(again.frontier)) as store:
+        store.apply(Changes(facts=[(ARCHIVE_FACT, b"")]))
     for name in (folder.run, folder.status):
         shutil.copy(name, again)
     return Crawls(folder, fleet, again, web.port)
@@ -108,22 +112,23 @@ def _divide_frontier(source: CrawlDir, into: CrawlDir, plan: FleetPlan, worker: 
                 pages=[row for row in view.pages() if its(host_key(row[1].url))],
                 hosts=hosts,
                 robots=[(origin, packed) for origin in origins if (packed := view.robots(origin))],
-                facts=[(name, value) for name, value in view.facts("") if name != DUE_FACT and its_fact(name)],
+                facts=[(name, value) for name, value in view.facts("") if name not in _OF_A_FOLDER and its_fact(name)],
             )
         )
         store.sync()
 
 
 def _divide_files(source: CrawlDir, into: CrawlDir, plan: FleetPlan) -> None:
-    """The first WARC and the first lines are of the time before there were workers; whose the others are is chance."""
+    """As after partitions have moved: what is archived, and its lines, lie where they were made, in any folder."""
     folders = [into, *(CrawlDir(into / worker) for worker in WORKERS)]
     for folder in folders:
         for part in (folder.warc, folder.index, folder.log):
             part.mkdir(parents=True)
     warcs = source.closed_warcs()
     assert len(warcs) > len(folders), f"{len(warcs)} WARC files are too few to be divided"
-    for number, warc in enumerate(warcs):
-        _copy_warc(source, folders[number % len(folders)], warc)
+    made_in = {warc.name: folders[number % len(folders)] for number, warc in enumerate(warcs)}
+    for warc in warcs:
+        _copy_warc(source, made_in[warc.name], warc)
     for worker in WORKERS:
         _say(source, CrawlDir(into / worker))
     shutil.copytree(source.control, into.control)
@@ -132,15 +137,11 @@ def _divide_files(source: CrawlDir, into: CrawlDir, plan: FleetPlan) -> None:
     shutil.copytree(source.robots_copies, folders[1].robots_copies)
     for log in source.log.glob("requests-*.jsonl"):
         lines = log.read_bytes().splitlines(keepends=True)
-        first = len(lines) // 4
-        _write(into.log / log.name, lines[:first])
-        for worker in WORKERS:
-            its = (line for line in lines[first:] if plan.holder(orjson.loads(line)["host"]) == worker)
-            _write(CrawlDir(into / worker).log / log.name, its)
-
-
-def _write(path: Path, lines: Iterable[bytes]) -> None:
-    path.write_bytes(b"".join(lines))
+        for line in lines:
+            row = orjson.loads(line)
+            folder = made_in.get(row["warc"]) or CrawlDir(into / plan.holder(row["host"]))
+            with (folder.log / log.name).open("ab") as file:
+                file.write(line)
 
 
 def _copy_warc(source: CrawlDir, into: CrawlDir, warc: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from crawlerproject.commands.base import Bytes, folder_of, waited_for
+from crawlerproject.commands.base import Bytes, named_archives, waited_for
 from crawlerproject.errors import OperatorError
 
 SETTINGS = {"STATE_URL": "rocksdb:"}
@@ -18,12 +18,13 @@ def test_the_folder_is_the_argument_or_crawl_dir(tmp_path: Path) -> None:
     """And it must hold an archive."""
     given = Settings({**SETTINGS, "CRAWL_DIR": str(tmp_path)})
     with pytest.raises(OperatorError, match=r"holds no crawl: there is no WARC file in .*/warc"):
-        folder_of([], given)
+        named_archives([], given)
     (tmp_path / "warc").mkdir()
     (tmp_path / "warc" / "a.warc.gz.open").touch()
-    assert folder_of([], given) == folder_of([str(tmp_path)], Settings({**SETTINGS, "CRAWL_DIR": ""})) == tmp_path
+    elsewhere = Settings({**SETTINGS, "CRAWL_DIR": ""})
+    assert named_archives([], given) == named_archives([str(tmp_path)], elsewhere) == (tmp_path, [tmp_path])
     with pytest.raises(OperatorError, match=r"There is no folder .*nowhere; name a crawl's folder, or set CRAWL_DIR"):
-        folder_of([str(tmp_path / "nowhere")], given)
+        named_archives([str(tmp_path / "nowhere")], given)
 
 
 def test_waiting_ends_when_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def states(folder: Path, urls: list[str]) -> dict[str, str]:
     waiting = {row.url for host in store.hosts_with_work() for row in store.head(host, 1000)}
     originals = {url: store.page(parse(url).key) for url in urls}
     store.close()
-    captures = Captures(folder)
+    captures = Captures([folder])
     found = {}
     for url in urls:
         archived, queued = len(captures.of_url(url)), url in waiting
@@ -166,8 +166,8 @@ def test_a_worker_that_never_comes_back(tmp_path: Path) -> None:
     assert f"{committed.filename} is closed: {committed.length:,} bytes" in done.stdout
     assert [path.name for path in (folder / "warc").iterdir()] == [committed.filename]
     assert len(list((folder / "torn").iterdir())) == 1
-    assert [len(Captures(folder).of_url(url)) for url in URLS] == [1, 1, 1]
-    assert Captures(folder).of_url("http://uncommitted.example.com/") == []
+    assert [len(Captures([folder]).of_url(url)) for url in URLS] == [1, 1, 1]
+    assert Captures([folder]).of_url("http://uncommitted.example.com/") == []
     assert again.stdout == f"{folder}: 3 captures in 1 WARC files are good\n"
     back = archive_of(folder)
     assert back.messages == []

@@ -129,6 +129,6 @@ def everything(folder: Path, urls: list[str]) -> set[str]:
     store.close()
     assert waiting | decided == set(urls)
     assert not waiting & decided
-    captures = Captures(folder)
+    captures = Captures([folder])
     assert all(len(captures.of_url(url)) <= 1 for url in urls[::7])
     return waiting

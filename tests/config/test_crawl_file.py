@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,18 @@ from crawlerproject.config.crawl_file import (
     DECISIVE,
     CrawlFile,
     accepted_names,
+    adopt_crawl_file,
     apply,
+    crawl_file_of,
     differences,
+    keeping_crawl_file,
     kept_settings,
     read_crawl_file,
     refuse_differences,
     refuse_unknown,
     write_crawl_file,
 )
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -156,3 +161,33 @@ def test_what_decides_is_ours() -> None:
     assert set(DECISIVE) <= set(OURS)
     assert {name for name in OURS if name.startswith("SCOPE_")} <= set(DECISIVE)
     assert all(f"`{name}`" in documented for name in DECISIVE)
+
+
+def test_several_workers_have_one_file(tmp_path: Path) -> None:
+    """The crawl's; that of a worker counts as long as there is no other, as an earlier version left it."""
+    given = settings(CRAWL_DIR=str(tmp_path), STATE_URL="redis://localhost/0", FLEET_WORKER="w-1")
+    crawl, worker = CrawlDir(tmp_path), CrawlDir(tmp_path / "w-1")
+    worker.mkdir()
+    adopt_crawl_file(crawl, worker)
+    assert crawl_file_of(given) is None
+    write_crawl_file(worker, CrawlFile("http://a.test/", "host"))
+    assert crawl_file_of(given) == CrawlFile("http://a.test/", "host")
+
+    adopt_crawl_file(crawl, worker)
+    write_crawl_file(worker, CrawlFile("http://b.test/", "any"))
+    adopt_crawl_file(crawl, worker)
+
+    assert crawl_file_of(given) == read_crawl_file(crawl) == CrawlFile("http://a.test/", "host")
+    assert crawl.crawl_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_workers_that_start_together_keep_the_file_one_after_the_other(tmp_path: Path) -> None:
+    """They write beside it first, under one name."""
+    crawl = CrawlDir(tmp_path)
+    other = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    with keeping_crawl_file(crawl), pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is let go
+    os.close(other)
+    with pytest.raises(StorageError, match="cannot write"), keeping_crawl_file(CrawlDir(tmp_path / "nowhere")):
+        raise AssertionError

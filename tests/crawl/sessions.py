@@ -99,7 +99,8 @@ class Bench:
         self.stats = Stats()
         self.store = store or FullStore()
         self.folder = CrawlDir(folder)
-        self.settings = settings_of(**{name: value for name, value in given.items() if name.isupper()})
+        own = {name: value for name, value in given.items() if name.isupper()}
+        self.settings = settings_of(**{"CRAWL_DIR": str(folder), **own})
         arguments = {name: value for name, value in given.items() if not name.isupper()}
         self.spider = spider_of(self.settings, **arguments)
         self.run = Run(self.stats, never_crawl_of(self.settings), clock=lambda: self.now)

@@ -217,7 +217,7 @@ def _plan(path: Path) -> None:
 def _wacz(path: Path) -> None:
     folder = archive(path.parent)
     scrapy("index", str(folder))
-    write_wacz(path, sorted((folder / "warc").iterdir()), folder / "index", 1.7e9, lambda done: None)
+    write_wacz(path, sorted((folder / "warc").iterdir()), 1.7e9, lambda done: None)
     assert zipfile.is_zipfile(path)
 
 

@@ -38,7 +38,7 @@ def test_the_body_is_decoded_and_the_headers_are_those_received(tmp_path: Path) 
     made.write(exchange(packed, sent, chunked=True), Context(URL))
     made.close()
 
-    found = archived(CrawlDir(tmp_path), URL)
+    found = archived([CrawlDir(tmp_path)], URL)
 
     assert found is not None
     shown = found.response
@@ -63,8 +63,8 @@ def test_the_newest_or_the_nearest_capture(tmp_path: Path) -> None:
     made.write(silent, Context(URL), original=original._replace(profile=NOT_MODIFIED))
     made.flush()  # and still open
 
-    newest, repeated = archived(CrawlDir(tmp_path), URL), archived(CrawlDir(tmp_path), URL, "20260923")
-    oldest, other = archived(CrawlDir(tmp_path), URL, "2020"), archived(CrawlDir(tmp_path), URL, "2026-09-22")
+    newest, repeated = archived([CrawlDir(tmp_path)], URL), archived([CrawlDir(tmp_path)], URL, "20260923")
+    oldest, other = archived([CrawlDir(tmp_path)], URL, "2020"), archived([CrawlDir(tmp_path)], URL, "2026-09-22")
 
     assert newest is not None
     assert (newest.response.status, newest.response.body, newest.date) == (200, PAGE, first.date)
@@ -89,7 +89,7 @@ def test_what_a_browser_made_of_the_page_is_what_the_spider_saw(tmp_path: Path) 
     made.attempt(Attempt(*times, URL, Reason.RENDERED, rendered=True, **place), times[1])
     made.close()
 
-    newest, before = archived(CrawlDir(tmp_path), URL), archived(CrawlDir(tmp_path), URL, "20260921")
+    newest, before = archived([CrawlDir(tmp_path)], URL), archived([CrawlDir(tmp_path)], URL, "20260921")
 
     assert newest is not None
     assert (newest.rendered, newest.response.body, newest.response.flags) == (True, b"<p>by a script", ["rendered"])
@@ -101,8 +101,8 @@ def test_a_page_that_is_not_archived(tmp_path: Path) -> None:
     """None for a URL without captures; an error for what is no URL or no time."""
     folder = archive(tmp_path)
 
-    assert archived(CrawlDir(folder), "http://elsewhere.example/") is None
+    assert archived([CrawlDir(folder)], "http://elsewhere.example/") is None
     with pytest.raises(OperatorError, match="no http or https URL"):
-        archived(CrawlDir(folder), "ftp://a.example.com/")
+        archived([CrawlDir(folder)], "ftp://a.example.com/")
     with pytest.raises(OperatorError, match="no time"):
-        archived(CrawlDir(folder), URL, "yesterday")
+        archived([CrawlDir(folder)], URL, "yesterday")

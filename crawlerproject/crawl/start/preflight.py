@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from crawlerproject.config.chromium import find_chromium
-from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_unknown
 from crawlerproject.config.fleet import LOCAL, answer_seconds, local, one_of_several, shared, worker_name
 from crawlerproject.config.identity import identity
@@ -29,6 +29,7 @@ from crawlerproject.rules.url.seeds import Seeds, seeds_of
 from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.view import RedisView
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
@@ -104,8 +105,9 @@ def check_known(settings: BaseSettings) -> None:
     if shared(settings):
         with RedisView(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
             return
-    folder = crawl_folder(settings)
-    if is_alone(folder) and not folder.has_frontier():
+    folder = whole_crawl(settings)
+    plan = read_plan(folder)
+    if not any(place.has_frontier() for place in ([folder] if plan is None else plan.folders(folder))):
         raise OperatorError(f"There is no crawl in {folder} to come back to; crawl first, or set CRAWL_DIR to one.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -30,11 +30,10 @@ class IndexedCapture(NamedTuple):
 
 
 class Captures:
-    """Answers from the indexes in ``folder/index``; reads a WARC only for ``record``."""
+    """Answers from the indexes in the ``folders`` of one crawl; reads a WARC only for ``record``."""
 
-    def __init__(self, folder: Path) -> None:
-        self._warcs = CrawlDir(folder).warc
-        self._index = CrawlDir(folder).index
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = [CrawlDir(folder) for folder in folders]
 
     def of_url(self, url: str) -> list[IndexedCapture]:
         """All captures whose key is that of ``url`` (scheme, www. and the order of the query do not matter), by time.
@@ -44,11 +43,11 @@ class Captures:
         key, host = _key_and_host(url)
         found: dict[tuple[str, int], IndexedCapture] = {}
         # Journals first: one that is closed meanwhile is then found among the closed ones.
-        for journal in sorted(self._index.glob(f"*{JOURNAL_SUFFIX}")):
+        for journal in self._all(JOURNAL_SUFFIX):
             filename = f"{journal.name.removesuffix(JOURNAL_SUFFIX)}{WARC_SUFFIX}"
             for row in _journal_rows(journal, key, host):
                 found[filename, row.offset] = IndexedCapture(filename, row)
-        for index in sorted(self._index.glob(f"*{CDXJ_SUFFIX}")):
+        for index in self._all(CDXJ_SUFFIX):
             for line in lines_of_key(index, key):
                 if (parsed := cdxj.parse(line)) is not None:
                     found[parsed[1], parsed[0].offset] = IndexedCapture(parsed[1], parsed[0])
@@ -56,26 +55,33 @@ class Captures:
 
     def unindexed(self) -> list[str]:
         """Closed WARC files that no index covers."""
-        names = {path.name.removesuffix(CDXJ_SUFFIX) for path in self._index.glob(f"*{CDXJ_SUFFIX}")}
-        names |= {path.name.removesuffix(JOURNAL_SUFFIX) for path in self._index.glob(f"*{JOURNAL_SUFFIX}")}
-        closed = sorted(path.name for path in self._warcs.glob(f"*{WARC_SUFFIX}"))
+        suffixes = (CDXJ_SUFFIX, JOURNAL_SUFFIX)
+        names = {path.name.removesuffix(suffix) for suffix in suffixes for path in self._all(suffix)}
+        closed = sorted(path.name for folder in self._folders for path in folder.closed_warcs())
         return [name for name in closed if name.removesuffix(WARC_SUFFIX) not in names]
 
     def record(self, capture: IndexedCapture) -> Member:
         """The response or revisit record itself. Raises OperatorError when the index does not tell the truth."""
-        path = self._warcs / capture.filename
-        if not path.exists():
-            path = path.with_name(f"{path.name}{OPEN_SUFFIX}")
+        path = self._path(capture.filename)
         where = f"{capture.filename} at byte {capture.row.offset}"
         try:
             member = member_at(path, capture.row.offset, capture.row.length)
         except FileNotFoundError:
-            raise OperatorError(f"The index names {capture.filename}, which is missing in {self._warcs}.") from None
+            raise OperatorError(f"The index names {capture.filename}, which is missing in {path.parent}.") from None
         if isinstance(member, Flaw):
             raise OperatorError(f"There is no good record in {where} ({member.what}); scrapy verify says more.")
         if member.field("warc-target-uri").strip("<>") != capture.row.url:
             raise OperatorError(f"The index names {capture.row.url} in {where}, but another record is there.")
         return member
+
+    def _all(self, suffix: str) -> list[Path]:
+        return sorted(path for folder in self._folders for path in folder.index.glob(f"*{suffix}"))
+
+    def _path(self, filename: str) -> Path:
+        """Where a WARC file is, or would be."""
+        names = (filename, f"{filename}{OPEN_SUFFIX}")
+        paths = [folder.warc / name for folder in self._folders for name in names]
+        return next((path for path in paths if path.exists()), paths[0])
 
     def original(self, revisit: Member) -> IndexedCapture | None:
         """The capture whose body a revisit stands for; None when this archive does not have it."""

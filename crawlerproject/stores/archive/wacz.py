@@ -24,7 +24,7 @@ from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
 from crawlerproject.stores.archive.warc_reader import Progress
 from crawlerproject.stores.atomic_files import new_file, sync_folder
-from crawlerproject.stores.crawl_dir import WARC_SUFFIX
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024
@@ -118,17 +118,17 @@ class WaczWriter:
                 self._progress(len(chunk))
 
 
-def write_wacz(target: Path, warcs: Sequence[Path], index_folder: Path, created: float, progress: Progress) -> int:
-    """Pack closed WARC files with their index into ``target``; how many pages it lists.
+def write_wacz(target: Path, warcs: Sequence[Path], created: float, progress: Progress) -> int:
+    """Pack closed WARC files with their index, which is beside them, into ``target``; how many pages it lists.
 
     Raises OperatorError when the target exists or a file has no index. A crash leaves no half file under that name.
     """
     if target.exists():
         raise OperatorError(f"{target} exists already; remove it, or name another file with -o.")
-    indexes = [index_folder / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj" for warc in warcs]
-    missing = [index.name for index in indexes if not index.exists()]
+    indexes = [CrawlDir(warc.parent.parent).index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj" for warc in warcs]
+    missing = [index for index in indexes if not index.exists()]
     if missing:
-        raise OperatorError(f"{missing[0]} is missing in {index_folder}; scrapy index makes it.")
+        raise OperatorError(f"{missing[0].name} is missing in {missing[0].parent}; scrapy index makes it.")
     part = target.with_name(f"{target.name}.part")
     try:
         with new_file(part) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:

@@ -28,11 +28,15 @@ class FleetView:
     next. What a folder has of another's hosts, as one that was left while hosts moved, does not count.
     """
 
-    def __init__(self, crawl: CrawlDir, plan: FleetPlan, combined: Mapping[str, Combine]) -> None:
+    def __init__(
+        self, crawl: CrawlDir, plan: FleetPlan, combined: Mapping[str, Combine], *, at_once: bool = False
+    ) -> None:
         """``combined``: how crawl-wide facts are made one; any other is that of the first worker that has it.
+        ``at_once``: all frontiers are opened now and stay open, so that all answers are of the same moment.
 
         Raises OperatorError when no worker has a frontier.
         """
+        self._kept_open = len(plan.workers) if at_once else KEPT_OPEN
         self._plan = plan
         self._combined = combined
         # A worker that never began has none, and nothing to say.
@@ -42,6 +46,8 @@ class FleetView:
         self._facts: dict[str, bytes | None] = {}
         if not self._folders:
             raise OperatorError(f"No worker of the crawl in {crawl} has a frontier yet; start it, or set CRAWL_DIR.")
+        for worker in self._folders if at_once else ():
+            self._of(worker)
 
     def __enter__(self) -> Self:
         return self
@@ -125,6 +131,8 @@ class FleetView:
         folder = self._folders.get(worker)
         if folder is None:
             return None
+        if worker in self._open:
+            return self._open[worker].fact(name)
         with closing(open_facts(str(folder.frontier))) as facts:
             value: bytes | None = facts.get(name.encode())
             return value
@@ -141,12 +149,15 @@ class FleetView:
     def _of(self, worker: str) -> FrontierView:
         view = self._open.pop(worker, None) or FrontierView(self._folders[worker].frontier)
         self._open[worker] = view  # the last one used is the last
-        if len(self._open) > KEPT_OPEN:
+        if len(self._open) > self._kept_open:
             self._open.pop(next(iter(self._open))).__exit__()
         return view
 
     def _each(self) -> Iterator[tuple[str, FrontierView]]:
-        """One after the other, each open only while it is read."""
+        """One after the other, each open only while it is read, unless it is anyhow."""
         for worker, folder in self._folders.items():
+            if self._kept_open >= len(self._plan.workers):
+                yield worker, self._of(worker)
+                continue
             with FrontierView(folder.frontier) as view:
                 yield worker, view

@@ -171,7 +171,7 @@ def test_pywb_replays_the_same_bytes(pywb: tuple[str, int], crawled: Path, ours:
 
 def stored_body(crawled: Path, line: Line) -> bytes:
     """The body as it lies in the WARC; of a revisit, that of the capture it refers to."""
-    captures = Captures(crawled)
+    captures = Captures([crawled])
     (found,) = [
         each
         for each in captures.of_url(line.url)

@@ -58,6 +58,8 @@ def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
     assert "Traceback" not in said
     for name in ("w-1", "w-2"):
         assert not list((crawl / name / "warc").glob("*.open"))
+        assert not (crawl / name / "crawl.toml").exists()
+    assert "seeds.txt" in (crawl / "crawl.toml").read_text()  # one for all
 
 
 def one_worker(folder: Path, state_url: str, *more: str) -> subprocess.CompletedProcess[str]:

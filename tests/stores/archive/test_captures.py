@@ -46,7 +46,7 @@ def test_all_captures_of_a_url_by_time(tmp_path: Path, closed: bool) -> None:
             writing.warc.close()
     writing.index.flush()
 
-    captures = Captures(tmp_path)
+    captures = Captures([tmp_path])
     found = captures.of_url("https://a.example/x?a=1&b=2")
 
     assert [capture.row.timestamp for capture in found] == ["20260921141320", "20260921141500"]
@@ -83,7 +83,7 @@ def test_the_body_of_a_revisit(tmp_path: Path) -> None:
     writing.add("http://a.example/2", STARTED_AT + 90, Original(first, "http://a.example/", "2020-01-01T00:00:00Z"))
     writing.add("http://a.example/3", STARTED_AT + 90, Original(first, "http://elsewhere.example/", date))
     writing.warc.close()
-    captures = Captures(tmp_path)
+    captures = Captures([tmp_path])
 
     def original_of(url: str) -> IndexedCapture | None:
         return captures.original(captures.record(captures.of_url(url)[-1]))
@@ -100,7 +100,7 @@ def test_nearest(tmp_path: Path) -> None:
     for later in (0, 86400, 10 * 86400):
         writing.add("http://a.example/", STARTED_AT + later)
     writing.warc.close()
-    found = Captures(tmp_path).of_url("http://a.example/")
+    found = Captures([tmp_path]).of_url("http://a.example/")
 
     assert nearest(found, "2026") is found[2]
     assert nearest(found, "2020") is found[0]
@@ -117,7 +117,7 @@ def test_an_index_that_is_wrong(tmp_path: Path) -> None:
     writing.add("http://a.example/")
     writing.add("http://b.example/")
     name = writing.warc.close()
-    captures = Captures(tmp_path)
+    captures = Captures([tmp_path])
     (a,), (b,) = captures.of_url("http://a.example/"), captures.of_url("http://b.example/")
 
     with pytest.raises(OperatorError, match="another record is there"):

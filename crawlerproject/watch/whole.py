@@ -1,0 +1,97 @@
+"""What all workers of a crawl on this machine say, as the status of one: for the page of the worker that shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crawlerproject.inspection.worker_folders import workers_below
+from crawlerproject.stores.crawl_dir import CrawlDir
+
+Status = Mapping[str, Any]
+
+_SUMS = ("pages_per_second", "bytes_per_second", "max_in_flight", "given_up_hosts", "short_pauses")
+_MOST = ("cpu_share", "lag_seconds")  # of loads the heaviest counts
+_COUNTED = ("stats", "statuses", "held_hosts")
+_CLASSES = ("first_byte_seconds", "pause_excess_seconds")
+_SUMS_OF_PROGRESS = (
+    *("pages", "bytes", "errors", "queued_urls"),
+    *(f"hosts_{state}" for state in ("in_flight", "ready", "waiting", "resting", "on_disk", "in_line", "looked_up")),
+)
+# What a host in the memory of another worker does, in the words of a survey.
+_STATES = {
+    "hosts_in_flight": "in-flight",
+    "hosts_ready": "free",
+    "hosts_waiting": "waiting",
+    "hosts_resting": "resting",
+}
+_LOOK_SECONDS = 1.0
+"""Statuses are written once a second."""
+
+
+class Beside:
+    """The other workers at work, as they have said last. A look reads a file of some kilobytes of each."""
+
+    def __init__(self, crawl: CrawlDir, own: CrawlDir) -> None:
+        self._crawl = crawl
+        self._own = own
+        self._seen: list[Status] = []
+        self._next_look = 0.0
+
+    def statuses(self, now: float) -> list[Status]:
+        """None in a crawl of one process; ``now`` in monotonic seconds."""
+        if self._crawl == self._own:
+            return []
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            others = [worker for worker in workers_below(self._crawl) if worker.folder.name != self._own.name]
+            self._seen = [worker.status for worker in others if worker.running]
+        return self._seen
+
+
+def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:
+    """One status of all: what was done is summed up; what has no sum is this worker's own word."""
+    every = [own, *others]
+    whole = dict(own)
+    whole |= {name: sum(status[name] for status in every) for name in _SUMS}
+    whole |= {name: max(status[name] for status in every) for name in _MOST}
+    whole |= {name: _added([status[name] for status in every]) for name in _COUNTED}
+    whole |= {name: _classes([status[name] for status in every]) for name in _CLASSES}
+    totals = [status["totals"] for status in every]
+    whole["totals"] = {name: sum(one[name] for one in totals) for name in ("pages", "bytes", "errors")}
+    whole["totals"]["since"] = min(one["since"] for one in totals)
+    whole["progress"] = _progress([status["progress"] for status in every])
+    whole["machine"] = own["machine"] | {"rss_bytes": sum(status["machine"]["rss_bytes"] for status in every)}
+    whole["leases"] = [lease for status in every for lease in status["leases"]]
+    whole["hosts_beside"] = {
+        state: sum(status["progress"][name] for status in others) for name, state in _STATES.items()
+    }
+    return whole
+
+
+def _added(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    counts: Counter[str] = Counter()
+    for one in every:
+        counts.update(one)
+    return dict(counts)
+
+
+def _progress(every: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    whole = {**every[0], **{name: sum(one[name] for one in every) for name in _SUMS_OF_PROGRESS}}
+    ceilings = _known(every, "ceiling_per_second")
+    return whole | {
+        "next_free_seconds": min(_known(every, "next_free_seconds"), default=None),
+        "eta_seconds": max(_known(every, "eta_seconds"), default=None),
+        "ceiling_per_second": sum(ceilings) if ceilings else None,
+        "paused": next((one["paused"] for one in every if one["paused"]), ""),
+    }
+
+
+def _known(every: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    return [one[name] for one in every if one[name] is not None]
+
+
+def _classes(every: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    counts = [sum(counts) for counts in zip(*(one["counts"] for one in every), strict=True)]
+    return {"bounds": every[0]["bounds"], "counts": counts, "sum": sum(one["sum"] for one in every)}
