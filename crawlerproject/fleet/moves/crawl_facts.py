@@ -69,10 +69,6 @@ def _sum(kept: list[bytes]) -> bytes:
     return b"%d" % sum(map(int, kept))
 
 
-def _lists(kept: list[bytes]) -> bytes:
-    return orjson.dumps([item for one in kept for item in orjson.loads(one)])
-
-
 def _subscriptions(kept: list[bytes]) -> bytes:
     """Lists that begin with the topic."""
     rows = [row for one in reversed(kept) for row in orjson.loads(one)]
@@ -92,7 +88,7 @@ RULES = {
     **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
-    "texts": Rule(Goes.ONE, _lists),  # fleet/text_questions.py
+    "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local_content.py)
     "websub": Rule(Goes.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(Goes.FIRST, COMBINED[HUBS_FACT], b"{}"),
     LETTERS_FACT: Rule(Goes.OWN),  # ``letters``
