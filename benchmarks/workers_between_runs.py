@@ -73,6 +73,8 @@ def _end(process: Process, *, kill: bool) -> None:
         process.terminate()
         process.wait(_SECONDS)
         return
+    if process.poll() is not None:  # it had no more to do
+        return
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     process.kill()
     for pid in children:
