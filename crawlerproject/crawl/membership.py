@@ -230,6 +230,7 @@ class Member:
         for how, count in fleet.store.links.filter.take_counts().items():
             run.stats.inc_value(f"links/{how}", count)
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
+        fleet.paused = run.halted
         choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
         await fleet.turn(frontier, learned, idle=idle() and not choosing)
         if self._sums is not None:

@@ -42,7 +42,7 @@ class LocalHosts:
         return partition_of(host, self._of) in self.partitions
 
     def may_ask(self, host: str) -> bool:
-        """Whether the host is ours: then no other worker asks it in this run."""
+        """Hosts of ours no other worker asks in this run; the clocks of others are elsewhere."""
         return self.mine(host)
 
     def crowded(self) -> bool:
