@@ -1,4 +1,4 @@
-# make crawl   crawls (without SEEDS: the synthetic web that ships with the project)
+# make crawl   crawls (without SEEDS: the synthetic web that ships with the project; WORKERS=2 uses two cores)
 # make test    checks and tests, all of them
 # make hunt    the laws that the tests know, on new random examples (ARGS goes to pytest)
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
@@ -26,9 +26,10 @@ APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive
 TEST_PACKAGES := debian-handbook redis-server
 
 SEEDS ?=
+WORKERS ?=
 ARGS ?=
 TARGET ?= local
-export SEEDS # through the environment: URLs hold characters that a shell would read
+export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
 .PHONY: help crawl test hunt check format deploy packages browser bench native fuzz
 .DEFAULT_GOAL := help

@@ -1,8 +1,9 @@
 """What ``make crawl`` runs: a crawl, then ten lines on it and three that tell where to look.
 
 SEEDS in the environment (a file, or URLs separated by commas) is crawled for real; without it the
-synthetic web that ships with the project is started on loopback and crawled. The arguments are passed
-to ``scrapy crawl``, whose exit status is passed back. Ctrl-C reaches Scrapy once for each time it is
+synthetic web that ships with the project is started on loopback and crawled. WORKERS in the environment
+makes it a crawl of so many workers: ``scrapy fleet`` in place of ``scrapy crawl``. The arguments are passed
+to Scrapy, whose exit status is passed back. Ctrl-C reaches Scrapy once for each time it is
 pressed: the first ends the crawl in good order, the second at once.
 """
 
@@ -126,8 +127,10 @@ def wait_ready(server: subprocess.Popen[bytes], ready: Path) -> None:
 
 
 def run_scrapy(seeds: str, settings: dict[str, str], extra: Sequence[str]) -> int:
-    """Run ``scrapy crawl`` and give back its exit status, as a shell would."""
-    command = [sys.executable, "-m", "scrapy", "crawl", SPIDER, "-a", f"seeds={seeds}"]
+    """Run the crawl and give back its exit status, as a shell would."""
+    workers = os.environ.get("WORKERS", "").strip()
+    kind = ["fleet", "--workers", workers] if workers else ["crawl", SPIDER]
+    command = [sys.executable, "-m", "scrapy", *kind, "-a", f"seeds={seeds}"]
     for name, value in settings.items():
         command += ["-s", f"{name}={value}"]
     # A process group of its own, so that a terminal's Ctrl-C comes to us alone and we hand on exactly one.
@@ -165,7 +168,7 @@ def crawl_dir(extra: Sequence[str], default: Path) -> Path:
 
 def report(folder: Path, *, summed_up: bool = False) -> None:
     """Say what was done, unless the crawl has, and where to look; nothing when the crawl never started."""
-    if not (folder / "log").is_dir():
+    if not any(folder.glob("log")) and not any(folder.glob("*/log")):
         return
     from crawlerproject.reports.summary import summarise
     from crawlerproject.rules.printable import printable_line

@@ -19,9 +19,10 @@ from crawlerproject.config.arguments import arguments_of
 from crawlerproject.config.crawl_dir import crawl_folder, whole_crawl
 from crawlerproject.config.crawl_file import apply, apply_of_folder, crawl_file_of, differences, refuse_differences
 from crawlerproject.config.promised_settings import keep_addon
-from crawlerproject.crawl.start.preflight import check, check_known, mode_and_budget, seeds_and_scope
+from crawlerproject.crawl.start.preflight import check, check_known, check_supervised, mode_and_budget, seeds_and_scope
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.fleet.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.refused import tell_refused
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
@@ -35,6 +36,8 @@ _EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
 _ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"})
+# A worker ended in good order since its supervisor died: the same command continues (sysexits.h: EX_TEMPFAIL).
+_EXIT_UNSUPERVISED = 75
 
 
 def log_refusal(settings: BaseSettings, sentence: str) -> None:
@@ -107,6 +110,7 @@ class Command(ScrapyCrawl):
         try:
             super().process_options(args, opts)
             if args == ["web"]:
+                self._check_supervised()
                 self._check(opts)
             elif args == ["plan"]:
                 self._check_plan(opts)
@@ -122,8 +126,11 @@ class Command(ScrapyCrawl):
         """Crawl, and set the exit status."""
         super().run(args, opts)
         stats = self._ours.stats if self._ours is not None else None
-        if stats is not None and stats.get_value("finish_reason") in _ERROR_REASONS:
+        reason = stats.get_value("finish_reason") if stats is not None else None
+        if reason in _ERROR_REASONS:
             self.exitcode = _EXIT_STOPPED_BY_ERRORS
+        elif reason == SUPERVISOR_GONE:
+            self.exitcode = _EXIT_UNSUPERVISED
         if self._ours is not None and self._ours.refused:
             self.exitcode = _EXIT_REFUSED
 
@@ -152,6 +159,13 @@ class Command(ScrapyCrawl):
                 raise OperatorError(f"There is no spider {name!r}; there are {', '.join(spiders)}.")
             check_scrapys(self.settings)
             check_values(self.settings)
+        except OperatorError as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
+
+    def _check_supervised(self) -> None:
+        assert self.settings is not None
+        try:
+            check_supervised(self.settings)
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
 

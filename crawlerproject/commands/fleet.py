@@ -7,14 +7,20 @@ import os
 import socket
 import sys
 import uuid
+from collections.abc import Sequence
 
 from scrapy.exceptions import UsageError
 from scrapy.utils.log import configure_logging
 
 from crawlerproject.commands.crawl import Command as CrawlCommand
 from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.config.fleet import LOCAL, shared
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.fleet.local_fleet import LocalFleet
+from crawlerproject.fleet.local_start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import Supervisor, Worker
-from crawlerproject.stores.redis.client import SCHEMES
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.stores.crawl_dir import CrawlDir
 
 
 class Command(CrawlCommand):
@@ -28,20 +34,28 @@ class Command(CrawlCommand):
         return "-a seeds=FILE --workers N [options]"
 
     def short_desc(self) -> str:
-        return "Run several workers on one crawl; needs STATE_URL=redis://…"
+        return "Run several workers on one crawl, on every core of this machine or on a Redis"
 
     def long_desc(self) -> str:
         return (
             "Starts N workers of the web spider on this machine, starts again those that die, and ends when the crawl "
-            "is done. Ctrl-C once lets every worker finish what is on its way. The output of each is in "
-            "CRAWL_DIR/NAME.log. Example: scrapy fleet -a seeds=seeds.txt --workers 4 -s STATE_URL=redis://localhost/0"
+            "is done. Each has its share of the hosts, and a frontier of its own in CRAWL_DIR/NAME; with "
+            "STATE_URL=redis://… they share a frontier in Redis, with workers of other machines. Ctrl-C once lets "
+            "every worker finish what is on its way. The output of each is in CRAWL_DIR/NAME.log. "
+            "Example: scrapy fleet -a seeds=seeds.txt --workers 2"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        workers = os.cpu_count() or 1
-        parser.add_argument("--workers", type=int, default=workers, metavar="N", help=f"default: {workers}, one a CPU")
-        parser.add_argument("--name", default="", help="names are NAME-1, NAME-2 …; default: the machine's name")
+        cores = os.cpu_count() or 1
+        parser.add_argument(
+            "--workers", type=int, metavar="N", help=f"default: as many as before, or {cores}, one a CPU"
+        )
+        parser.add_argument(
+            "--name",
+            default="",
+            help=f"names are NAME-1, NAME-2 …; default: {LOCAL_NAME}, with Redis the machine's name",
+        )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the workers would refuse, once and before they start."""
@@ -49,33 +63,61 @@ class Command(CrawlCommand):
         super().process_options(args, opts)
         if args:
             raise UsageError("scrapy fleet runs the web spider: give its arguments with -a", print_help=False)
-        if opts.workers < 1:
+        if opts.workers is not None and opts.workers < 1:
             raise UsageError("--workers must be at least 1.", print_help=False)
-        if not str(self.settings["STATE_URL"]).startswith(SCHEMES):
+        if shared(self.settings):
+            self._check_as(_names(opts.name or socket.gethostname(), opts.workers), opts)
+        elif not str(self.settings["STATE_URL"]).startswith("rocksdb:"):
             raise UsageError(
-                f"STATE_URL is {self.settings['STATE_URL']}: several workers need a frontier that they can share; "
-                "use -s STATE_URL=redis://host:6379/0.",
-                print_help=False,
+                f"STATE_URL is {self.settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.", print_help=False
             )
-        self.settings.set("FLEET_WORKER", self._names(opts)[0], priority="cmdline")
-        self._check(opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Until the crawl is done or was stopped."""
         assert self.settings is not None
         configure_logging(self.settings)
         folder = whole_crawl(self.settings)
-        workers = [Worker(name, self._command(name, opts), folder / f"{name}.log") for name in self._names(opts)]
-        self.exitcode = Supervisor(workers).run()
+        if shared(self.settings):
+            names = _names(opts.name or socket.gethostname(), opts.workers)
+            self.exitcode = Supervisor([self._worker(folder, name, opts) for name in names]).run()
+            return
+        try:
+            with WholeCrawl(folder) as whole:
+                self._run_local(whole, opts)
+        except (OperatorError, StorageError) as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
 
-    def _names(self, opts: argparse.Namespace) -> list[str]:
-        name = opts.name or socket.gethostname()
-        return [f"{name}-{number}" for number in range(1, opts.workers + 1)]
+    def _run_local(self, whole: WholeCrawl, opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        self.settings.set("STATE_URL", LOCAL, priority="cmdline")
+        plan = whole.plan(opts.name, opts.workers, self.settings.getint("FLEET_PARTITIONS"))
+        self._check_as(plan.workers, opts)
+        service = LocalFleet(
+            whole.folder,
+            plan.workers,
+            rest_seconds=self.settings.getfloat("PACE_IP_SECONDS"),
+            say_seconds=self.settings.getfloat("PROGRESS_LOG_SECONDS"),
+            is_new=whole.is_new,
+        )
+        workers = [self._worker(whole.folder, name, opts, whole.lock) for name in plan.workers]
+        self.exitcode = Supervisor(workers, service).run()
 
-    def _command(self, name: str, opts: argparse.Namespace) -> list[str]:
+    def _check_as(self, names: Sequence[str], opts: argparse.Namespace) -> None:
+        """Check what the first of them would."""
+        assert self.settings is not None
+        self.settings.set("FLEET_WORKER", names[0], priority="cmdline")
+        self._check(opts)
+
+    def _worker(self, folder: CrawlDir, name: str, opts: argparse.Namespace, *inherits: int) -> Worker:
         assert self.settings is not None
         given = [part for key, value in opts.spargs.items() for part in ("-a", f"{key}={value}")]
         given += [part for pair in opts.set for part in ("-s", pair)]
-        run = str(self.settings["FLEET_RUN"] or self._run)
-        own = ["-s", f"FLEET_WORKER={name}", "-s", f"FLEET_RUN={run}"]
-        return [sys.executable, "-m", "scrapy", "crawl", "web", *given, *own]
+        given += (
+            ["-s", f"STATE_URL={LOCAL}"] if inherits else ["-s", f"FLEET_RUN={self.settings['FLEET_RUN'] or self._run}"]
+        )
+        command = [sys.executable, "-m", "scrapy", "crawl", "web", *given, "-s", f"FLEET_WORKER={name}"]
+        return Worker(name, command, folder / f"{name}.log", inherits)
+
+
+def _names(prefix: str, workers: int | None) -> list[str]:
+    return [f"{prefix}-{number}" for number in range(1, (workers or os.cpu_count() or 1) + 1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawlerproject.config.fleet import shared, worker_name
+from crawlerproject.config.fleet import one_of_several, worker_name
 from crawlerproject.stores.crawl_dir import CrawlDir
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ def whole_crawl(settings: BaseSettings, spider_name: str = "web") -> CrawlDir:
 def crawl_folder(settings: BaseSettings, spider_name: str = "web") -> CrawlDir:
     """The folder that this process writes into: of several workers each has one of its own."""
     folder = whole_crawl(settings, spider_name)
-    return CrawlDir(folder / worker_name(settings)) if shared(settings) else folder
+    return CrawlDir(folder / worker_name(settings)) if one_of_several(settings) else folder

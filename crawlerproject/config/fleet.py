@@ -1,4 +1,11 @@
-"""Whether a crawl has several workers, and what the settings say of this one."""
+"""Which kind of crawl the settings make, and what they say of this process among those of its crawl.
+
+| kind | STATE_URL | its folder | the frontier |
+|---|---|---|---|
+| alone | ``rocksdb:`` | CRAWL_DIR | in its folder |
+| local fleet | ``rocksdb:fleet``, set by ``scrapy fleet`` | CRAWL_DIR/FLEET_WORKER | in its folder: its own hosts |
+| fleet in Redis | ``redis://…`` and its like | CRAWL_DIR/FLEET_WORKER | in Redis: the hosts of all workers |
+"""
 
 from __future__ import annotations
 
@@ -10,10 +17,23 @@ from crawlerproject.stores.redis.client import SCHEMES
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+LOCAL = "rocksdb:fleet"
+"""STATE_URL of a worker whose supervisor is ``scrapy fleet`` on the same machine."""
+
 
 def shared(settings: BaseSettings) -> bool:
-    """Whether the frontier is in Redis and may have several workers."""
+    """Whether the frontier is in Redis, where several workers share it."""
     return str(settings["STATE_URL"]).startswith(SCHEMES)
+
+
+def local(settings: BaseSettings) -> bool:
+    """Whether this is a worker with a frontier of its own, beside others on this machine."""
+    return str(settings["STATE_URL"]) == LOCAL
+
+
+def one_of_several(settings: BaseSettings) -> bool:
+    """Whether this is a worker of a fleet of either kind, with a folder of its own in the crawl's."""
+    return shared(settings) or local(settings)
 
 
 def worker_name(settings: BaseSettings) -> str:

@@ -26,7 +26,7 @@ from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.learned.subscriptions import Subscriptions
+from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership import Store
+    from crawlerproject.crawl.membership import Membership, Store
     from crawlerproject.crawl.progress.totals import TotalsBook
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.gates import Gates, NeverCrawl
@@ -60,23 +60,23 @@ logger = logging.getLogger(__name__)
 
 
 def archive_of(
-    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], *, alone: bool
+    settings: BaseSettings, folder: CrawlDir, store: Store, clock: Callable[[], float], member: Membership
 ) -> Archive:
-    """The archive, cut back to the last commit; what had to be repaired is logged, and queued again when ``alone``."""
+    """The archive, cut back to the last commit; what had to be repaired is logged, of an own frontier queued again."""
     archive = Archive(
         folder,
         unpack_open(store.fact(ARCHIVE_FACT)),
         WarcSeries(
             prefix=settings["WARC_PREFIX"],
             # Workers on one machine have names of their own, so that their files can be put into one folder.
-            host_name=socket.gethostname() if alone else worker_name(settings),
+            host_name=socket.gethostname() if member.all_hosts else worker_name(settings),
             max_bytes=settings.getint("WARC_MAX_BYTES"),
             description=_description(settings, folder.resolve().name),
         ),
         keep_days=settings.getint("LOG_KEEP_DAYS"),
         clock=clock,
-        # In a fleet the pages may be another worker's: what is lost is reported, and not queued again.
-        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if alone else None,
+        # In Redis the pages may be another worker's: what is lost is reported, and not queued again.
+        lost=LostPages(store, folder.log, clock(), count_rows).rows_lost if member.own_frontier else None,
     )
     for message in archive.messages:
         logger.warning(message)
@@ -208,10 +208,14 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
     )
 
 
-def subscriptions_of(settings: BaseSettings, store: FrontierStore, frontier: Frontier) -> Subscriptions | None:
+def subscriptions_of(
+    settings: BaseSettings, member: Membership, frontier: Frontier
+) -> Subscriptions | RemoteSubscriptions | None:
     """The subscriptions to hubs; None unless hubs can reach this crawl."""
     port = settings.getint("WEBSUB_PORT")
     if not port:
         return None
+    if (write := member.hubs()) is not None:
+        return RemoteSubscriptions(frontier, write)
     here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
-    return Subscriptions(store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
+    return Subscriptions(member.store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlerproject.config.crawl_dir import crawl_folder
-from crawlerproject.config.fleet import shared
+from crawlerproject.config.fleet import local, one_of_several, shared
 from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
@@ -50,12 +50,16 @@ class Crawl:
         check_settings(settings)  # the crawl command has done so; another project's may not have
         self._lock = take_lock(self.folder)
         try:
-            of_all = self.folder.parent if shared(settings) else self.folder  # a fleet's workers share one
-            if not shared(settings):
+            several = one_of_several(settings)
+            of_all = self.folder.parent if several else self.folder  # a fleet's workers share one
+            if not several:
                 move(self.folder, [ALONE], logger.info, settings.getint("FLEET_PARTITIONS"))
-            self.control = Control(of_all)
+            # Of a local fleet each has the crawl's seeds in its own frontier; the supervisor hands them on.
+            self.control = Control(of_all, self.folder if local(settings) else None)
             # Of others, and of those whose hosts this process has by now.
             siblings = [folder for folder in of_all.iterdir() if folder.is_dir()]
+            if local(settings):
+                siblings.append(of_all)
             self.poison = Poison(self.folder, time.time(), siblings=siblings)
             self.reader = page_reader_of(settings, self.poison, crawler.stats)
             self.session: Session = self._opened()

@@ -33,7 +33,7 @@ class Intake:
     @property
     def waits_for_store(self) -> bool:
         """Whether to queue a URL takes time, since its host and its key are looked up at once."""
-        return self._member.alone
+        return self._member.own_frontier
 
     def add(self, found: Iterable[DiscoveredUrl]) -> int:
         """Queue the links of one page as one batch; how many were new (in a fleet none yet)."""

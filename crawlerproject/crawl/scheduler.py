@@ -17,7 +17,7 @@ from crawlerproject.crawl.engine import Engine
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests
-from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages, revisit_policy
+from crawlerproject.crawl.start.bootstrap import queue_revisits, read_letters, read_messages, revisit_policy
 from crawlerproject.crawl.start.loader import QueueLoader
 from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
@@ -79,9 +79,10 @@ class FrontierScheduler:
         self._begin_session(spider)
         session = crawl.session
         self._loader = QueueLoader(self._engine, session.frontier, self.wake, self._log_queued)
-        if session.member.alone:
+        if session.member.own_frontier:
             self._loader.begin()
-            read_messages(session.store, session.frontier, crawl.run.now())
+            read = read_messages if session.member.all_hosts else read_letters
+            read(session.store, session.frontier, crawl.run.now())
 
     def begin_anew(self) -> bool:
         """Replace the session once none of its leases is under way; whether that is done. Blocking.
@@ -122,9 +123,9 @@ class FrontierScheduler:
     def add_revisits(self, budget: int | None) -> int | None:
         """Queue known pages that are worth another visit; how many. None: a member does so by and by."""
         crawl = self.crawl
-        if not crawl.session.member.alone:
+        if not crawl.session.member.own_frontier:
             return None
-        policy = revisit_policy(self._crawler.settings, budget)
+        policy = revisit_policy(self._crawler.settings, crawl.session.member.part_of(budget))
         queued = queue_revisits(crawl.session, policy, crawl.run.now())
         self.wake()
         return queued
@@ -145,6 +146,8 @@ class FrontierScheduler:
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
         frontier, run = self.crawl.session.frontier, self.crawl.run
+        if self.websub.awaited:
+            return False  # a push may bring work
         if self._others or self._dispatch or run.halted or frontier.state.leased or frontier.hosts.loading:
             return False
         if frontier.hosts.waiting_urls <= 0:

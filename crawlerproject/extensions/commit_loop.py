@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
+from crawlerproject.fleet.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.runtime.clock import steady
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class CommitLoop(CrawlTask):
     async def tick(self, scheduler: FrontierScheduler) -> bool:
         """One commit when it is due, or when very much has ended; what stops it pauses or ends the crawl."""
         run = scheduler.crawl.run
+        if forsaken := scheduler.crawl.session.member.forsaken:
+            logger.error("The crawl ends: %s; what is on its way ends, and the same command continues.", forsaken)
+            self.close_crawl(SUPERVISOR_GONE)
+            return False
         if self._clock() < self._not_before and (run.halted or not self._much_ended(scheduler)):
             return True
         going_on = await self._try(scheduler, run)
@@ -72,6 +77,8 @@ class CommitLoop(CrawlTask):
             return False
         except StorageError as error:
             run.pause(str(error))
+            session = scheduler.crawl.session
+            session.member.stuck(session.frontier, run)
         except Exception:
             # Ours. Without commits nothing that is fetched would ever count: stop, and recover at the next start.
             logger.exception("the commit failed; the crawl stops")
@@ -85,8 +92,9 @@ class CommitLoop(CrawlTask):
             if run.closed or (run.lost and not scheduler.begin_anew()):
                 return
             if run.paused:  # where that cannot be done the crawl stays paused
+                crawl.session.member.mend()
                 await asyncio.to_thread(crawl.session.member.reach)
             if crawl.check_room():
                 scheduler.resume()
-            if await crawl.session.commits.commit(scheduler.idle):
+            if await crawl.session.commits.commit(lambda: scheduler.idle() and not crawl.control.added()):
                 scheduler.resume()

@@ -3,43 +3,80 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 
 from crawlerproject.errors import FetchError, StorageError
+from crawlerproject.fleet.questions import ADDRESSES
+from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.fleet.worker import Fleet
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.stores.protocols import FLAG_RECRAWL
 
-# An address that is another's now, or of which Redis says nothing, is asked about again after so long at least (ours).
+# An address that is another's now, or of which nothing is known, is asked about again after so long at least (ours).
 _AGAIN_SECONDS = 0.25
+LOCAL_GAP_SECONDS = 0.02
+"""Between two questions to a supervisor. A busy worker asks about some ten addresses with each, at a tenth of what ten
+questions cost; one that asks seldom does not wait."""
 
 Waiting = tuple[Lease, FetchError | None]
+Mark = tuple[str, str]
+"""An address, and what its reservation is known by."""
+Reserve = Callable[[Sequence[Lease], Sequence[Mark]], Awaitable[list[float]]]
+"""Asks for the addresses of leases and gives others back: for each lease 0.0, or after how many seconds to try again.
+Raises StorageError."""
+
+
+def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reserve:
+    """Those of a fleet in Redis. A worker that dies holds an address for ``hold_seconds``: no request takes longer."""
+    store, hold_ms, rest_ms = fleet.store, int(hold_seconds * 1000), int(rest_seconds * 1000)
+
+    def ask(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
+        # What the end of a request will ask about its hosts needs no answer from Redis then.
+        hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
+        again = [(lease.row.key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
+        store.at_hand(hosts, again)
+        return fleet.fleet.addresses([(lease.address, lease.mark) for lease in leases], rested, hold_ms, rest_ms)
+
+    async def reserve(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
+        return await asyncio.to_thread(ask, leases, rested)
+
+    return reserve
+
+
+def of_supervisor(link: SupervisorLink) -> Reserve:
+    """Those of a local fleet, which a worker holds for as long as its connection lives."""
+
+    async def reserve(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
+        wanted, given_back = [lease.address for lease in leases], [address for address, _ in rested]
+        waits: list[float] = await link.ask(ADDRESSES, wanted, given_back)
+        return waits
+
+    return reserve
 
 
 class IpReservations:
-    """Batches requests: all that come up while a call is under way go with the next round trip."""
+    """Batches requests: all that come up while a call is under way go with the next."""
 
     def __init__(
         self,
-        fleet: Fleet,
+        reserve: Reserve,
         *,
-        hold_seconds: float,
         rest_seconds: float,
         granted: Callable[[Lease, FetchError | None], None],
         refused: Callable[[Lease, float], None],
         failed: Callable[[StorageError], None],
+        worker: str = "",
+        gap_seconds: float = 0.0,
     ) -> None:
-        """``hold_seconds``: no request takes longer; a worker that dies holds an address for as long.
-
-        ``refused(lease, seconds)``: it is to be tried again after so long.
-        """
-        self._fleet, self._store = fleet.fleet, fleet.store
-        self._hold_ms = int(hold_seconds * 1000)
-        self._rest_seconds = rest_seconds
+        """``refused(lease, seconds)``: it is to be tried again after so long. ``gap_seconds`` between two calls."""
+        self._reserve, self._worker = reserve, worker
         self._again_seconds = max(rest_seconds, _AGAIN_SECONDS)
         self._granted, self._refused, self._failed = granted, refused, failed
+        self._gap_seconds = gap_seconds
+        self._called_at = 0.0  # monotonic
         self._wanted: list[Waiting] = []
-        self._rested: list[tuple[str, str]] = []
+        self._rested: list[Mark] = []
         self._task: asyncio.Task[None] | None = None
         self._number = 0
 
@@ -51,7 +88,7 @@ class IpReservations:
     def want(self, lease: Lease, error: FetchError | None = None) -> None:
         """Reserve the lease's address, sometime soon."""
         self._number += 1
-        lease.mark = f"{self._fleet.worker}:{self._number}"
+        lease.mark = f"{self._worker}:{self._number}"
         self._wanted.append((lease, error))
         self._start()
 
@@ -74,23 +111,18 @@ class IpReservations:
     async def _run(self) -> None:
         try:
             while self._wanted or self._rested:
+                if (gap := self._called_at + self._gap_seconds - time.monotonic()) > 0:
+                    await asyncio.sleep(gap)
                 await self._once()
         finally:
             self._task = None
 
-    def _reserve(self, leases: Sequence[Lease], rested: Sequence[tuple[str, str]]) -> list[float]:
-        # What the end of a request will ask about its hosts needs no answer from Redis then.
-        hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
-        again = [(lease.row.key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
-        self._store.at_hand(hosts, again)
-        marks = [(lease.address, lease.mark) for lease in leases]
-        return self._fleet.addresses(marks, rested, self._hold_ms, int(self._rest_seconds * 1000))
-
     async def _once(self) -> None:
         wanted, self._wanted = self._wanted, []
         rested, self._rested = self._rested, []
+        self._called_at = time.monotonic()
         try:
-            waits = await asyncio.to_thread(self._reserve, [lease for lease, _ in wanted], rested)
+            waits = await self._reserve([lease for lease, _ in wanted], rested)
         except StorageError as error:
             self._failed(error)
             waits = [self._again_seconds] * len(wanted)  # unknown owner: wait and ask again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import signal
@@ -9,8 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import IO
+from typing import IO, Protocol
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +27,12 @@ _EXIT_USAGE = 2
 class Worker:
     """One worker and its processes, one after the other."""
 
-    def __init__(self, name: str, command: Sequence[str], output: Path) -> None:
+    def __init__(self, name: str, command: Sequence[str], output: Path, inherits: Sequence[int] = ()) -> None:
+        """``inherits``: descriptors of ours that its processes keep open as long as they live."""
         self.name = name
         self.command = command
         self.output = output
+        self.inherits = inherits
         self.process: subprocess.Popen[bytes] | None = None
         self.start_at = 0.0  # monotonic
         self.wait_seconds = _FIRST_WAIT_SECONDS
@@ -41,33 +43,66 @@ class Worker:
         """Start in a session of its own: a terminal's Ctrl-C reaches the worker once, passed on by the supervisor."""
         self.started_at = time.monotonic()
         self.process = subprocess.Popen(
-            self.command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, stdin=subprocess.DEVNULL
+            self.command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            pass_fds=self.inherits,
         )
         logger.info("%s runs (process %d, output in %s)", self.name, self.process.pid, self.output)
+
+
+class Service(Protocol):
+    """What a supervisor does for its workers beside keeping them running."""
+
+    async def begin(self, workers: Sequence[Worker]) -> None:
+        """Before the first worker starts."""
+
+    def look(self) -> None:
+        """A few times a second."""
+
+    def ended(self, worker: str) -> None:
+        """The worker is not started again."""
+
+    def close(self) -> None:
+        """All workers have ended."""
 
 
 class Supervisor:
     """Runs workers until all have ended by themselves, or were asked to."""
 
-    def __init__(self, workers: Sequence[Worker], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        workers: Sequence[Worker],
+        service: Service | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.workers = workers
+        self._service = service
         self._clock = clock
         self._stopping = False
 
     def run(self) -> int:
         """Until every worker has ended; the worst of their exit statuses that was not mended by a new start."""
-        before = {number: signal.signal(number, self._pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+        return asyncio.run(self._run())
+
+    async def _run(self) -> int:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._pass_on, number)
         status = 0
-        try:
-            with contextlib.ExitStack() as stack:
-                outputs = {worker.name: stack.enter_context(worker.output.open("ab")) for worker in self.workers}
-                while not all(worker.done for worker in self.workers):
-                    for worker in self.workers:
-                        status = max(status, self._look(worker, outputs[worker.name]))
-                    time.sleep(_LOOK_SECONDS)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with contextlib.ExitStack() as stack:
+            outputs = {worker.name: stack.enter_context(worker.output.open("ab")) for worker in self.workers}
+            if self._service is not None:
+                stack.callback(self._service.close)
+                await self._service.begin(self.workers)
+            while not all(worker.done for worker in self.workers):
+                for worker in self.workers:
+                    status = max(status, self._look(worker, outputs[worker.name]))
+                if self._service is not None:
+                    self._service.look()
+                await asyncio.sleep(_LOOK_SECONDS)
         return status
 
     def _look(self, worker: Worker, output: IO[bytes]) -> int:
@@ -76,7 +111,7 @@ class Supervisor:
             return 0
         if worker.process is None:
             if self._stopping:
-                worker.done = True
+                self._done(worker)
             elif now >= worker.start_at:
                 worker.start(output)
             return 0
@@ -85,7 +120,7 @@ class Supervisor:
             return 0
         worker.process = None
         if status == 0 or self._stopping or status == _EXIT_USAGE:
-            worker.done = True
+            self._done(worker)
             level = logging.INFO if status == 0 else logging.ERROR
             logger.log(level, "%s has ended with status %d", worker.name, status)
             return abs(status)
@@ -99,7 +134,12 @@ class Supervisor:
         worker.wait_seconds = min(2 * worker.wait_seconds, _LONGEST_WAIT_SECONDS)
         return 0
 
-    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+    def _done(self, worker: Worker) -> None:
+        worker.done = True
+        if self._service is not None:
+            self._service.ended(worker.name)
+
+    def _pass_on(self, number: int) -> None:
         self._stopping = True
         for worker in self.workers:
             if worker.process is not None and worker.process.poll() is None:

@@ -72,7 +72,7 @@ def test_seeds_wake_the_crawl(into: In, caplog: pytest.LogCaptureFixture) -> Non
 def test_in_a_fleet_all_of_it_goes_out_first(into: In, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of it was new is not known here, and records of pages are other workers'."""
     out: list[DiscoveredUrl] = []
-    monkeypatch.setattr(into.member, "alone", False)
+    monkeypatch.setattr(into.member, "own_frontier", False)
 
     def take(found: Iterable[DiscoveredUrl], frontier: object, now: float) -> int:
         out.extend(found)

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl import membership
-from crawlerproject.crawl.membership import Member, Solo, membership_of
-from crawlerproject.errors import StorageError
+from crawlerproject.crawl.membership import Local, LocalPlace, Member, Solo, membership_of
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.fleet.local_counts import Counts
+from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.protocols import FLAG_SEED
 from crawlerproject.stores.redis.rounds import Round, Wanted
 from tests.crawl.sessions import HOST, Bench, settings_of
 
@@ -144,6 +147,154 @@ def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.M
 
     assert isinstance(alone, Solo)
     assert isinstance(worker, Member)
-    assert (alone.alone, worker.alone) == (True, False)
+    assert (alone.own_frontier, alone.all_hosts) == (True, True)
+    assert (worker.own_frontier, worker.all_hosts) == (False, False)
     assert followed == [5000.0]
     assert bench.run.round == 1
+
+
+class Post:
+    """As ``Mailbox``, with its answers in the test's hand."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any]] = []
+        self.hosts = SimpleNamespace(
+            mine=lambda host: host == "a.test", send=lambda host, message: self.sent.append((host, message))
+        )
+        self.exchange = SimpleNamespace(moved=False, take=self._take, read=self._read)
+        self.exchange.deliver = self.exchange.deliver_now = self.exchange.settle = lambda *given: None
+        self.taken: list[str] = []
+        self.log: list[str] = []
+        self.quiet = True
+
+    def _take(self, found: list[DiscoveredUrl], frontier: Any, now: float) -> int:
+        self.taken += [item.address.host for item in found]
+        return len(found)
+
+    async def _read(self, frontier: Any, clock: Any) -> None:
+        self.log.append("read")
+
+    async def start(self) -> None:
+        """Once."""
+        self.log.append("start")
+
+    def synced(self) -> None:
+        """After each commit."""
+        self.log.append("synced")
+
+    def unread(self) -> list[str]:
+        """By whom."""
+        return ["worker-2"]
+
+    def close(self) -> None:
+        """At the end."""
+        self.log.append("close")
+
+
+class Reports:
+    """As ``LocalWorker``."""
+
+    def __init__(self) -> None:
+        self.link = SimpleNamespace(gone="")
+        self.done = False
+        self.said: list[tuple[list[str], Counts, bool]] = []
+        self.closed = False
+
+    def report(self, unread: list[str], counts: Counts, *, quiet: bool) -> None:
+        """To the supervisor."""
+        self.said.append((unread, counts, quiet))
+
+    def close(self) -> None:
+        """The connection."""
+        self.closed = True
+
+
+def local(bench: Bench, **settings: Any) -> tuple[Local, Any, Any]:
+    """A worker of a local fleet, its reports and its post."""
+    reports: Any = Reports()
+    post: Any = Post()
+    store: Any = bench.store
+    store.mend = lambda: None
+    return Local(reports, store, post, settings_of(**settings), LocalPlace(0, 2, 0)), reports, post
+
+
+def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:
+    """Every worker is given them; what a seed leads to is sent."""
+    worker, _, post = local(bench)
+    others = "http://other.test"
+    found = [seed_found(parse(url)) for url in (HOST, others)]
+    redirected = DiscoveredUrl(parse("http://third.test"), 0, "R", others, 1, FLAG_SEED)
+    linked = DiscoveredUrl(parse(others), 1, "L", HOST, 10)
+
+    assert worker.take([*found, redirected, linked], bench.frontier, bench.now) == 3
+    assert post.taken == ["a.test", "third.test", "other.test"]
+
+
+def test_a_local_worker_hands_on_what_is_announced_of_others(bench: Bench) -> None:
+    """What is said of its own pages it judges at once."""
+    worker, _, post = local(bench)
+    pages = [(parse(url), 7.0) for url in (f"{HOST}/1", "http://b.test/1", "http://b.test/2", "http://c.test/1")]
+
+    assert worker.changed(pages, bench.frontier, bench.now) == 0  # it is not known
+    assert [(host, len(message.pages)) for host, message in post.sent] == [("b.test", 2), ("c.test", 1)]
+
+
+def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
+    """The first worker has one more where it cannot be shared."""
+    worker, _, _ = local(bench)
+    assert (worker.part_of(7), worker.part_of(None), bench.member.part_of(7)) == (4, None, 7)
+
+
+def test_a_local_workers_turn(bench: Bench) -> None:
+    """What is durable is sent; the supervisor hears what was done, and whether anything is left."""
+    worker, reports, post = local(bench)
+    bench.run.tallies.pages = 9
+    turns = []
+    for moved, quiet, idle in ((False, True, True), (True, True, True), (False, False, True), (False, True, False)):
+        post.exchange.moved, post.quiet = moved, quiet
+        turns.append(asyncio.run(worker.turn(bench.frontier, bench.session.learned.hosts, bench.run, lambda: idle)))  # noqa: B023
+    worker.stuck(bench.frontier, bench.run)
+
+    assert turns == [True] * 4
+    assert [quiet for _, _, quiet in reports.said] == [True, False, False, False, False]
+    assert {(tuple(unread), counts.pages) for unread, counts, _ in reports.said} == {(("worker-2",), 9)}
+    assert post.log == ["synced"] * 4
+
+
+def test_a_local_worker_listens_from_its_first_commit_on(bench: Bench) -> None:
+    """And reads before each."""
+    worker, _, post = local(bench)
+
+    async def read() -> None:
+        for _ in range(2):
+            await worker.read(bench.frontier, lambda: bench.now)
+
+    asyncio.run(read())
+    assert post.log == ["start", "read", "read"]
+
+
+def test_a_local_worker_ends_with_all_or_without_its_supervisor(bench: Bench) -> None:
+    """Not when it is idle itself."""
+    worker, reports, post = local(bench)
+    assert not worker.finished(lambda: True)
+    assert [worker.forsaken] == [""]
+    reports.done, reports.link.gone = True, "the supervisor is gone"
+    assert worker.finished(lambda: False)
+    assert [worker.forsaken] == ["the supervisor is gone"]
+    worker.close()
+    assert (post.log, reports.closed) == (["close"], True)
+
+
+def test_a_local_worker_reserves_addresses_where_they_are_paced(bench: Bench) -> None:
+    """At its supervisor."""
+    ends: Any = SimpleNamespace(granted=lambda *given: None, refused=lambda *given: None)
+    assert local(bench, PACE_PER_IP=False)[0].reservations(bench.run, ends) is None
+    assert isinstance(local(bench, PACE_PER_IP=True)[0].reservations(bench.run, ends), IpReservations)
+
+
+def test_a_local_worker_without_a_supervisor(bench: Bench) -> None:
+    """One sentence, and its store is not opened."""
+    settings = settings_of(STATE_URL="rocksdb:fleet", FLEET_WORKER="worker-1")
+    with pytest.raises(OperatorError, match="the same scrapy fleet continues"):
+        membership_of(settings, CrawlDir(bench.folder / "worker-1"), bench.run)
+    assert not (bench.folder / "worker-1").exists()

@@ -6,8 +6,12 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from crawlerproject.errors import StorageError
 from crawlerproject.extensions import commit_loop
 from crawlerproject.extensions.commit_loop import CommitLoop
+from crawlerproject.fleet.supervisor_link import SUPERVISOR_GONE
 
 
 class _Crawler:
@@ -25,10 +29,19 @@ class _Crawl:
         self.run = SimpleNamespace(closed=False, lost="", paused="", halted="")
         self.committing = asyncio.Lock()
         frontier = SimpleNamespace(state=self.state)
-        self.session = SimpleNamespace(frontier=frontier, commits=SimpleNamespace(commit=self._commit))
+        self.stuck = 0
+        self.member = SimpleNamespace(forsaken="", mend=lambda: None, reach=lambda: None, stuck=self._stuck)
+        self.trouble = ""
+        commits = SimpleNamespace(commit=self._commit)
+        self.session = SimpleNamespace(frontier=frontier, commits=commits, member=self.member)
         self.crawl = self
 
+    def _stuck(self, frontier: Any, run: Any) -> None:
+        self.stuck += 1
+
     async def _commit(self, idle: Any) -> bool:
+        if self.trouble:
+            raise StorageError(self.trouble)
         self.commits += 1
         return False
 
@@ -70,3 +83,33 @@ def test_commits_when_the_interval_is_over_and_sooner_when_very_much_has_ended()
 
     assert commit_loop._MOST_AT_A_TIME == 500
     assert asyncio.run(ticks()) == [0, 0, 1, 1, 2, 3]
+
+
+def test_a_worker_whose_supervisor_died_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, whatever else it waits for: it may be paused, and its next commit may be far off."""
+    crawler: Any = _Crawler()
+    loop, crawl = CommitLoop(crawler, 1.0, lambda: 100.0), _Crawl()
+    loop.engine_started()
+    closed: list[str] = []
+    monkeypatch.setattr(loop, "close_crawl", closed.append)
+    scheduler: Any = crawl
+    crawl.run.halted = "paused"
+    crawl.member.forsaken = "the supervisor is gone"
+
+    assert asyncio.run(loop.tick(scheduler)) is False
+    assert closed == [SUPERVISOR_GONE]
+    assert crawl.commits == 0
+
+
+def test_a_commit_that_cannot_be_made_pauses_the_crawl_and_is_reported() -> None:
+    """Others may wait to hear of this worker."""
+    crawler: Any = _Crawler()
+    loop, crawl = CommitLoop(crawler, 0.0, lambda: 100.0), _Crawl()
+    loop.engine_started()
+    paused: list[str] = []
+    crawl.run.pause, crawl.run.halted = paused.append, "paused"
+    crawl.trouble = "no room"
+    scheduler: Any = crawl
+
+    assert asyncio.run(loop.tick(scheduler))
+    assert (paused, crawl.stuck, crawl.commits) == (["no room"], 1, 0)

@@ -43,8 +43,8 @@ class Commits:
         if run.lost:
             return False
         changes, facts = self.begin()
-        if member.alone and not (changes or frontier.state.refused.counts):
-            return False
+        if member.own_frontier and not (changes or frontier.state.refused.counts):
+            return await member.turn(frontier, self._learned.hosts, run, idle)
         try:
             await asyncio.to_thread(self._archive.sync)
             await member.deliver(frontier, run.now)

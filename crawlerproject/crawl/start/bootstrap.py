@@ -30,13 +30,13 @@ _REVISITS_AT_A_TIME = 1000
 
 def read_messages(store: FrontierStore, frontier: Frontier, now: float) -> None:
     """Read what workers had written to each other and not read, when this process was given all that they held."""
-    _read_letters(store, frontier, now)
+    read_letters(store, frontier, now)
     if isinstance(store, MessageStore):
         for box in store.messages.boxes():
             _read_box(store, box, frontier, now)
 
 
-def _read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
+def read_letters(store: FrontierStore, frontier: Frontier, now: float) -> None:
     """Those of a fleet in Redis, whose frontier was copied to this disk."""
     for partition in range(int(store.fact(LETTERS_FACT) or 0)):
         name = f"{LETTERS_FACT}/{partition}"

@@ -14,7 +14,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from crawlerproject.config.chromium import find_chromium
 from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.crawl_file import refuse_bad_user_settings, refuse_unknown
-from crawlerproject.config.fleet import answer_seconds, shared, worker_name
+from crawlerproject.config.fleet import LOCAL, answer_seconds, local, one_of_several, shared, worker_name
 from crawlerproject.config.identity import identity
 from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.config.values import list_of
@@ -26,6 +26,7 @@ from crawlerproject.hooks.delivery import hook_of
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.seed_rules import SCOPES, BadOption
 from crawlerproject.rules.url.seeds import Seeds, seeds_of
+from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import read_plan
@@ -140,14 +141,29 @@ def _seed_lines(seeds: str) -> tuple[str, Iterable[str]]:
 def check(settings: BaseSettings, folder: CrawlDir) -> None:
     """Refuse a crawl that cannot go well. Raises OperatorError."""
     check_settings(settings)
-    fleet = shared(settings)
-    folder.make(within=folder.parent if fleet else None)
+    folder.make(within=folder.parent if one_of_several(settings) else None)
     lock = take_lock(folder)
     try:
-        if not fleet and is_alone(folder):  # else several workers' frontiers are opened when they are made one
+        if local(settings) or (
+            not shared(settings) and is_alone(folder)
+        ):  # else they are opened when they are made one
             open_frontier(folder).close()
     finally:
         os.close(lock)
+
+
+def check_supervised(settings: BaseSettings) -> None:
+    """Refuse a local fleet's worker that was started by hand: no supervisor is there. Raises OperatorError."""
+    if not local(settings):
+        return
+    folder = whole_crawl(settings)
+    try:
+        connected(folder.supervisor_socket).close()
+    except OSError as error:
+        raise OperatorError(
+            f"STATE_URL={LOCAL} is for workers that scrapy fleet starts, and none is at work in {folder}; run "
+            "scrapy fleet -a seeds=… --workers N, or scrapy crawl without that setting."
+        ) from error
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -176,6 +192,8 @@ def check_settings(settings: BaseSettings) -> None:
         )
     if shared(settings):
         _check_fleet(settings)
+    elif local(settings):
+        _check_local(settings)
     elif not str(settings["STATE_URL"]).startswith("rocksdb:"):
         raise OperatorError(f"STATE_URL is {settings['STATE_URL']!r}; use rocksdb: or redis://host:6379/0.")
     if settings["RENDER"] not in RENDER_MODES:
@@ -202,6 +220,15 @@ def _check_fleet(settings: BaseSettings) -> None:
         if not _NAME.fullmatch(str(value)):
             raise OperatorError(f"{name} is {value!r}; use letters, digits, dots, dashes and underscores.")
     RedisLink(settings["STATE_URL"]).close()
+
+
+def _check_local(settings: BaseSettings) -> None:
+    """The name is one that ``scrapy fleet`` gives."""
+    if not _NAME.fullmatch(str(settings["FLEET_WORKER"])):
+        raise OperatorError(
+            f"STATE_URL={LOCAL} is for workers that scrapy fleet starts, and FLEET_WORKER is "
+            f"{settings['FLEET_WORKER']!r}; run scrapy fleet -a seeds=… --workers N."
+        )
 
 
 def _only_own(settings: BaseSettings) -> bool:

@@ -11,7 +11,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,8 +38,10 @@ class Pauses:
 class Control:
     """The running crawl's view of the folder; one ``stat`` when nothing has changed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, added_in: Path | None = None) -> None:
+        """``added_in``: where its seeds come, when that is not ``folder`` (``hand_on``)."""
         self.folder = CrawlDir(folder).control
+        self._added_in = CrawlDir(added_in or folder).control
         self._stamp: tuple[int, int] | None = None
 
     @property
@@ -66,7 +68,7 @@ class Control:
 
     def added(self) -> list[Path]:
         """Lists of seeds that are not queued yet, oldest first."""
-        return sorted(self.folder.glob(_ADDED)) if self.folder.is_dir() else []
+        return sorted(self._added_in.glob(_ADDED)) if self._added_in.is_dir() else []
 
 
 def read_pauses(folder: Path) -> Pauses:
@@ -96,6 +98,19 @@ def spool_seeds(folder: Path, lines: list[str]) -> Path:
         path = control / f"add-{time.time_ns():020d}-{secrets.token_hex(4)}.txt"
         replace_file(path, ("\n".join(lines) + "\n").encode(), SECRET_FILE)
         return path
+
+
+def hand_on(folder: CrawlDir, workers: Sequence[CrawlDir]) -> None:
+    """Give seeds that were added to the crawl in ``folder`` to each of its workers, durably. OSError, StorageError.
+
+    A list leaves the crawl's folder once every worker has it; after a crash in between a worker may have it twice.
+    """
+    for path in Control(folder).added():
+        lines = path.read_bytes()
+        for worker in workers:
+            worker.control.mkdir(mode=_SECRET_FOLDER, parents=True, exist_ok=True)
+            replace_file(worker.control / path.name, lines, SECRET_FILE)
+        path.unlink()
 
 
 @contextmanager

@@ -129,7 +129,7 @@ def test_a_fleets_part_of_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
     """Read before, deliver within, settle and take a turn after: in this order, and hosts may have come then."""
     done: list[str] = []
     member: Any = bench.member
-    member.alone = False
+    member.own_frontier = member.all_hosts = False
 
     def note(name: str, answer: bool | None = None) -> Any:
         async def call(*given: object) -> bool | None:

@@ -62,18 +62,6 @@ def test_workers_are_kept_running_and_stopped_together(tmp_path: Path) -> None:
     assert "seeds.txt" in (crawl / "crawl.toml").read_text()  # one for all
 
 
-def test_a_frontier_on_disk_cannot_be_shared(tmp_path: Path) -> None:
-    """One sentence, before any worker starts."""
-    (tmp_path / "hosts").write_text("127.0.0.1 a.test\n")
-    command = fleet_command(Path("http://a.test/"), tmp_path / "crawl", tmp_path / "hosts", {})
-
-    refused = zygote.run(command)
-
-    assert refused.returncode == 2
-    assert "use -s STATE_URL=redis://" in refused.stderr + refused.stdout
-    assert "Traceback" not in refused.stderr
-
-
 def one_worker(folder: Path, state_url: str, *more: str) -> subprocess.CompletedProcess[str]:
     """Start a worker called w and wait for its end."""
     (folder / "hosts").write_text("127.0.0.1 a.test\n")

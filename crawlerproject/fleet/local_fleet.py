@@ -1,0 +1,166 @@
+"""What the supervisor of a local fleet does for its workers: IP addresses, the agreed end, orders, progress."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.fleet.address_table import AddressTable
+from crawlerproject.fleet.agreement import Agreement, WorkerReport
+from crawlerproject.fleet.local_content import LocalContent
+from crawlerproject.fleet.local_counts import Counts
+from crawlerproject.fleet.questions import ADDRESSES, REPORT, QuestionServer
+from crawlerproject.fleet.supervisor import Worker
+from crawlerproject.rules.readable import counted, human_bytes
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.operator_files.control import Control, hand_on
+
+logger = logging.getLogger(__name__)
+
+_SUMS = ("pages", "bytes", "errors", "queued_urls")
+# Between two looks for seeds that were added from outside.
+_ORDERS_SECONDS = 0.5
+
+
+class LocalFleet:
+    """The supervisor's side, for one event loop. ``clock`` gives seconds and never goes back."""
+
+    def __init__(
+        self,
+        folder: CrawlDir,
+        workers: Sequence[str],
+        *,
+        rest_seconds: float,
+        say_seconds: float,
+        is_new: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``rest_seconds``: of an IP address. ``say_seconds``: between two lines on progress; 0: none.
+
+        Unless the crawl ``is_new`` every address rests once from now on.
+        """
+        self._folder = folder
+        self._control = Control(folder)
+        self._clock = clock
+        self._rest_seconds = rest_seconds
+        self._is_new = is_new
+        self._say_seconds = say_seconds
+        self._agreement = Agreement(workers)
+        self._counts = dict.fromkeys(workers, Counts())
+        self._before = dict.fromkeys(workers, Counts())  # of processes of this run that have ended
+        self._said_at = self._looked_at = 0.0
+        self._said_pages = 0
+        self._processes: dict[str, Worker] = {}
+        self._addresses: AddressTable
+        self._content: LocalContent | None = None
+        self.server = QuestionServer(self._came, self._went)
+        self.server.answers |= {ADDRESSES: self._answer_addresses, REPORT: self._answer_report}
+
+    async def begin(self, workers: Sequence[Worker]) -> None:
+        """Listen. Raises OperatorError."""
+        now = self._clock()
+        self._addresses = AddressTable(self._rest_seconds, 0.0 if self._is_new else now + self._rest_seconds)
+        self._said_at = now
+        self._processes = {worker.name: worker for worker in workers}
+        self._content = LocalContent(self._folder, list(self._processes), self._clock)
+        self.server.answers |= self._content.answers
+        try:
+            await self.server.serve(self._folder.supervisor_socket)
+        except OSError as error:
+            raise OperatorError(
+                f"{self._folder.supervisor_socket} cannot be made ({error.strerror}); set CRAWL_DIR to a folder on a "
+                "disk of this machine."
+            ) from error
+
+    def look(self) -> None:
+        """Hand on orders, say how it goes."""
+        now = self._clock()
+        if now - self._looked_at >= _ORDERS_SECONDS:
+            self._looked_at = now
+            self._hand_on()
+        if self._say_seconds and now - self._said_at >= self._say_seconds:
+            self._say(now)
+
+    def ended(self, worker: str) -> None:
+        """The worker is not started again in this run."""
+        self._agreement.gone(worker, ended=True)
+        if self._content is not None:
+            self._content.ended(worker)
+
+    def close(self) -> None:
+        """Say what all did."""
+        self.server.close()
+        if self._content is not None:
+            self._content.close()
+        self._folder.supervisor_socket.unlink(missing_ok=True)
+        done = self._sums()
+        shares = ", ".join(f"{name} {counts.pages:,}" for name, counts in self._each().items())
+        logger.info(
+            "%s: %s (%s), %s, %s", "The crawl is done" if self._agreement.done else "This run has ended",
+            counted(done.pages, "page"), shares, human_bytes(done.bytes), counted(done.errors, "error"),
+        )  # fmt: skip
+        if done.queued_urls:
+            logger.info("Left for another start: %s. The same command continues.", counted(done.queued_urls, "URL"))
+
+    # --- workers ----------------------------------------------------------------------------------
+
+    def _came(self, name: str, pid: int) -> str:
+        worker = self._processes.get(name)
+        if worker is None:
+            return f"{name!r} is none of its workers ({', '.join(self._processes)})"
+        if worker.process is None or worker.process.pid != pid:
+            return f"it starts {name} itself"
+        self._agreement.back(name)
+        return ""
+
+    def _went(self, name: str) -> None:
+        self._addresses.gone(name, self._clock())
+        self._agreement.gone(name)
+        self._before[name] = self._each()[name]
+        self._counts[name] = Counts()
+
+    def _answer_addresses(self, worker: str, wanted: list[str], rested: list[str]) -> list[float]:
+        now, table = self._clock(), self._addresses
+        for address in rested:
+            table.rest(worker, address, now)
+        return [table.reserve(worker, address, now) for address in wanted]
+
+    def _answer_report(self, worker: str, quiet: bool, activity: int, unread: list[str], counts: list[Any]) -> bool:
+        before, now = self._counts[worker], Counts(*counts)
+        self._counts[worker] = now
+        if now.paused and not before.paused:
+            logger.warning("%s pauses: %s; the others go on.", worker, now.paused)
+        return self._agreement.report(worker, WorkerReport(quiet and not self._control.added(), activity, unread))
+
+    # --- the operator's ---------------------------------------------------------------------------
+
+    def _hand_on(self) -> None:
+        try:
+            hand_on(self._folder, [CrawlDir(self._folder / name) for name in self._processes])
+        except (OSError, StorageError) as error:  # they stay where they are until the next look
+            logger.warning("Added seeds wait: %s", error)
+
+    # --- progress ---------------------------------------------------------------------------------
+
+    def _each(self) -> dict[str, Counts]:
+        """By worker, over its processes of this run."""
+        return {name: now.after(self._before[name]) for name, now in self._counts.items()}
+
+    def _sums(self) -> Counts:
+        each = self._each().values()
+        return Counts(
+            *(sum(getattr(one, name) for one in each) for name in ("pages", "bytes", "errors", "queued_urls"))
+        )
+
+    def _say(self, now: float) -> None:
+        done = self._sums()
+        rate = (done.pages - self._said_pages) / (now - self._said_at)
+        self._said_at, self._said_pages = now, done.pages
+        logger.info(
+            "%s · %.1f pages/s · %s · %s · %s queued · %d of %d workers at work",
+            counted(done.pages, "page"), rate, human_bytes(done.bytes), counted(done.errors, "error"),
+            f"{done.queued_urls:,}", len(self.server.connected), len(self._processes),
+        )  # fmt: skip

@@ -1,0 +1,117 @@
+"""A local worker's connection to its supervisor: it asks, and knows when the supervisor is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.fleet.questions import HELLO, Lines, packed
+from crawlerproject.runtime.unix_sockets import connected
+
+SUPERVISOR_GONE = "supervisor_gone"
+"""Why a crawl closed whose supervisor died."""
+# For the answer to the first question; a supervisor that was stopped (SIGSTOP) answers when it goes on.
+_HELLO_SECONDS = 60.0
+_READ_BYTES = 65_536
+
+
+class SupervisorLink:
+    """Questions from one event loop; the first of them attaches the connection to it."""
+
+    def __init__(self, path: Path, worker: str) -> None:
+        """Connect and say hello. Blocking. Raises OperatorError: there is no supervisor, or it wants no such worker."""
+        self.gone = ""  # why nothing can be asked any more; "" while the supervisor is there
+        self._lines = Lines()
+        self._number = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._unsent = b""
+        try:
+            self._socket = connected(path, _HELLO_SECONDS)
+            self._hello(worker)
+        except OSError as error:
+            raise OperatorError(f"{path} does not answer ({error}); the same scrapy fleet continues.") from error
+
+    def _hello(self, worker: str) -> None:
+        self._socket.sendall(packed([0, HELLO, worker]))
+        said: list[Any] = []
+        while not said:
+            data = self._socket.recv(_READ_BYTES)
+            if not data:
+                raise ConnectionResetError("the supervisor has ended")
+            said = self._lines(data)
+        _, answer = said[0]
+        if answer is not True:
+            self._socket.close()
+            raise OperatorError(f"The supervisor refuses this worker: {answer}.")
+        self._socket.setblocking(False)
+
+    async def ask(self, name: str, *said: Any) -> Any:
+        """The answer to a question. Raises StorageError when the supervisor is gone, or goes meanwhile."""
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+            loop.add_reader(self._socket, self._read)
+        if self.gone:
+            raise StorageError(self.gone)
+        self._number += 1
+        line = packed([self._number, name, *said])
+        answer = self._waiting[self._number] = loop.create_future()
+        self._send(line)
+        return await answer
+
+    def close(self) -> None:
+        """Ask no more; harmless when done twice."""
+        self._end("the connection to the supervisor is closed")
+
+    def _send(self, data: bytes) -> None:
+        assert self._loop is not None
+        if self._unsent:
+            self._unsent += data
+            return
+        self._unsent = data
+        self._write()
+        if self._unsent:
+            self._loop.add_writer(self._socket, self._write)
+
+    def _write(self) -> None:
+        assert self._loop is not None
+        try:
+            self._unsent = self._unsent[self._socket.send(self._unsent) :]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._end(f"the supervisor is gone ({error.strerror})")
+            return
+        if not self._unsent:
+            self._loop.remove_writer(self._socket)
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._end("the supervisor is gone")
+            return
+        for number, answer in self._lines(data):
+            waiting = self._waiting.pop(number)
+            if not waiting.done():  # who asked may have been cancelled
+                waiting.set_result(answer)
+
+    def _end(self, why: str) -> None:
+        if self.gone:
+            return
+        self.gone = why
+        if self._loop is not None:
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+        self._socket.close()
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(StorageError(why))
+        self._waiting.clear()

@@ -1,0 +1,136 @@
+"""Two workers without a server, killed and stopped, and their supervisor too: to the web one crawler, one archive."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from crawlerproject.reports.warc_check import check_file
+from tests.crawls.fleet.local_fleets import LocalFleetRun, local_fleet
+from tests.web import zygote
+from tests.web.judge import judge_folder, read_captures, read_visits
+from tests.web.running import RunningWeb, synthetic_web
+from tests.web.waiting import wait_until
+
+_SEED = 4  # of the moments between events
+# A file may not grow beyond this until the limit is lifted: the kernel then refuses writes as a full disk does.
+_SMALL_FILE_BYTES = 20_000
+
+
+class Crawled(NamedTuple):
+    """A finished crawl."""
+
+    web: RunningWeb
+    fleet: LocalFleetRun
+
+
+def disturb(fleet: LocalFleetRun) -> None:
+    """Everything that goes wrong, in an order that makes each of it count; the moments are by chance."""
+    chance = random.Random(_SEED)
+
+    def soon() -> None:
+        time.sleep(chance.uniform(0.1, 0.6))
+
+    one, two = fleet.names
+    for name in fleet.names:
+        fleet.until_archiving(name)
+    limited = fleet.pid(two)
+    resource.prlimit(limited, resource.RLIMIT_FSIZE, (_SMALL_FILE_BYTES, resource.RLIM_INFINITY))
+    fleet.until_said(two, "The crawl pauses:")
+    fleet.kill(one)
+    fleet.until_said(one, "Spider opened", 2)
+    resource.prlimit(limited, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    fleet.until_said(two, "The crawl goes on")
+    fleet.supervisor.send_signal(signal.SIGSTOP)
+    soon()
+    fleet.supervisor.send_signal(signal.SIGCONT)
+    soon()
+    os.kill(fleet.pid(two), signal.SIGSTOP)
+    stopped = fleet.pid(two)
+    soon()
+    fleet.kill_supervisor()
+    fleet.until_said(one, "Spider closed (supervisor_gone)")
+    fleet.start()
+    wait_until(lambda: f"Waiting for workers of an earlier start to end: {two}" in fleet.said(), log=fleet.log)
+    os.kill(stopped, signal.SIGCONT)
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    """The crawl that all tests here look at."""
+    folder = tmp_path_factory.mktemp("local-fleet")
+    with synthetic_web(folder / "web") as web, local_fleet(web, folder / "crawl") as fleet:
+        disturb(fleet)
+        assert fleet.wait() == 0, fleet.said()[-3000:]
+        yield Crawled(web, fleet)
+
+
+def folders(crawled: Crawled) -> list[Path]:
+    """Of the workers."""
+    return [crawled.fleet.folder / name for name in crawled.fleet.names]
+
+
+def test_nothing_is_missing_twice_or_too_soon(crawled: Crawled) -> None:
+    """The archive holds every page once; every pause was kept per host and per IP address."""
+    verdict = judge_folder(
+        crawled.web.folder, None, workers=folders(crawled), host_seconds=0.25, ip_seconds=0.5, log=False
+    )
+
+    assert verdict.faults == []
+
+
+def test_each_worker_had_its_share(crawled: Crawled) -> None:
+    """Each archived the hosts that the plan gives it, in files that are whole."""
+    hosts = [{url.split("/")[2] for url in read_captures(folder / "warc")} for folder in folders(crawled)]
+    assert all(len(names) > 5 for names in hosts)
+    assert not hosts[0] & hosts[1]
+    for folder in folders(crawled):
+        for path in (folder / "warc").iterdir():
+            assert path.name.endswith(".warc.gz")
+            assert check_file(path).flaws == []
+
+
+def test_one_audit_covers_all_workers(crawled: Crawled) -> None:
+    """No pause of any host or address was cut short, whichever worker asked."""
+    command = [sys.executable, "-m", "scrapy", "audit", "--json", str(crawled.fleet.folder)]
+    done = zygote.run(command)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["requests"] >= len(read_visits(crawled.web.folder / "server.jsonl")) * 0.9
+
+
+def test_pages_are_asked_again_only_where_a_worker_lost_them(crawled: Crawled) -> None:
+    """Most pages were asked once: a kill costs what was not committed, not more; a stop costs nothing."""
+    asked: dict[tuple[str, str], int] = {}
+    for visit in read_visits(crawled.web.folder / "server.jsonl"):
+        if visit.status == 200:
+            asked[visit.host, visit.path] = asked.get((visit.host, visit.path), 0) + 1
+
+    assert max(asked.values()) <= 3
+    assert sum(count - 1 for count in asked.values()) < 0.15 * len(asked)
+
+
+def test_what_happened_is_said(crawled: Crawled) -> None:
+    """In sentences, where the operator looks; the guard above the network had nothing to refuse."""
+    fleet, said = crawled.fleet, crawled.fleet.said()
+    assert "it is started again in 1 s" in said
+    assert "worker-2 pauses: " in said
+    assert "The crawl is done: " in said
+    for name in fleet.names:
+        output = fleet.output(name)
+        assert "The crawl ends: the supervisor is gone" in output
+        assert "Spider closed (finished)" in output
+        assert "guard_refused" not in output
+        assert "Traceback" not in output
+    assert "Traceback" not in said
+    assert not fleet.folder.joinpath("supervisor.sock").exists()
