@@ -2,7 +2,8 @@
 
 import os as _os
 import sys as _sys
-from pathlib import Path as _Path
+from importlib.machinery import PathFinder as _PathFinder
+from importlib.util import find_spec as _find_spec
 from typing import Any as _Any
 
 from crawlerproject.rules.url.filetypes import SKIP_EXTENSIONS as _SKIP_EXTENSIONS
@@ -144,8 +145,11 @@ NEWSPIDER_MODULE = "crawlerproject.spiders"
 def commands_module(arguments: list[str]) -> str:
     """Where Scrapy finds the command that its arguments name: it imports all of a package's to find one (0.1 s)."""
     name = next((argument for argument in arguments[1:] if not argument.startswith("-")), "")
-    alone = name.isidentifier() and (_Path(__file__).parent / "commands" / f"{name}.py").exists()
-    return f"crawlerproject.commands.{name}" if alone else "crawlerproject.commands"
+    package = "crawlerproject.commands"
+    found = _find_spec(package)  # the package itself is not imported for it
+    alone = f"{package}.{name}"
+    known = name.isidentifier() and found and _PathFinder.find_spec(alone, found.submodule_search_locations)
+    return alone if known else package
 
 
 COMMANDS_MODULE = commands_module(_sys.argv)
