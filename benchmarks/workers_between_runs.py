@@ -45,7 +45,8 @@ def run(web: RunningWeb, crawl: CrawlDir, path: list[int], *, kill: bool) -> Ver
     log, served = crawl.with_suffix(".log"), web.folder / "server.jsonl"
     verdict = Verdict()
     with log.open("wb") as output:
-        for place, workers in enumerate(path):
+        # After so many deaths in a row a host may be left alone until another start.
+        for place, workers in enumerate([*path, path[-1]] if kill else path):
             began = read_pages(served)
             process = start(command(web, crawl, workers), output)
             if place + 1 < len(path):
