@@ -20,7 +20,8 @@ settings.load_profile("suite")
 
 # Files that take longest, by the wall clock: begun first, so that none of them is the tail of the suite.
 LONGEST = (
-    "scrapyd/test_scrapyd", "crawls/test_render", "commands/test_state", "crawls/test_full_disk", "test_addon",
+    "scrapyd/test_scrapyd", "crawls/test_coming_back", "crawls/test_render", "commands/test_state",
+    "crawls/test_full_disk", "test_addon",
     "commands/test_looking", "crawls/operator/test_limits", "crawls/operator/test_orders", "crawls/test_small_web",
     "crawls/operator/test_stop", "crawls/test_kills", "crawls/fleet/test_kills", "commands/test_report",
     "batch/test_steps", "rules/test_linear_patterns",

@@ -1,5 +1,5 @@
-"""What a crawl has imported at its first request and at its end: every command, since Scrapy does, and nothing that it
-may not need.
+"""What a crawl has imported at its first request and at its end: every command, as where a program calls Scrapy, and
+nothing that it may not need.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject.settings import commands_module
 from tests.web.running import IDENTITY, PROJECT
 from tests.web.zygote import direct
 
@@ -96,3 +97,11 @@ def test_a_start_imports_nothing_heavy(loaded: dict[str, set[str]]) -> None:
 def test_nor_does_an_ordinary_crawl(loaded: dict[str, set[str]]) -> None:
     """Only its index needs something."""
     assert loaded["end"] & HEAVY <= AT_THE_END
+
+
+def test_only_the_command_that_is_asked_for_is_imported() -> None:
+    """Scrapy imports all of a package's commands to find one; without one, or with another's, it lists them all."""
+    assert commands_module(["scrapy", "crawl", "web"]) == "crawlerproject.commands.crawl"
+    assert commands_module(["scrapy", "--nolog", "why", "http://a.test/"]) == "crawlerproject.commands.why"
+    for others in ([], ["list"], ["-h"], ["no such"], ["../settings"], ["genspider", "crawl"]):
+        assert commands_module(["scrapy", *others]) == "crawlerproject.commands"

@@ -9,11 +9,14 @@ from urllib.parse import urlsplit
 from scrapy.settings import BaseSettings
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.fleet.moves.move import is_alone, move
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.stores.copy.compare import Copied, RedisCrawl
 from crawlerproject.stores.copy.to_redis import to_redis
 from crawlerproject.stores.copy.to_rocks import to_rocks
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
+from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.fleet_plan import ALONE
 from crawlerproject.stores.redis.client import SCHEMES, without_password
 from crawlerproject.terminal import say
 
@@ -28,7 +31,8 @@ class Command(OperatorCommand):
     details = (
         "One of FROM and TO is a crawl's folder, the other a Redis (the crawl is called FLEET_CRAWL there). An "
         "interrupted copy goes on with the same command; at the end everything is counted on both sides and some "
-        f"pages and hosts are compared. WARC files and logs stay where they are. Example: {_EXAMPLE}"
+        "pages and hosts are compared. What several workers on one machine hold is brought together first. WARC files "
+        f"and logs stay where they are. Example: {_EXAMPLE}"
     )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -48,18 +52,20 @@ def _is_redis(place: str) -> bool:
 
 def _into_redis(settings: BaseSettings, args: list[str]) -> Copied:
     folder = CrawlDir(args[1])
-    if not folder.has_frontier():
+    if not folder.is_dir() or (is_alone(folder) and not folder.has_frontier()):
         raise OperatorError(f"There is no frontier in {folder}; name a crawl's folder.")
     lock = take_lock(folder)
     try:
+        # What workers on this machine hold is first brought together; messages keep their partitions' numbers.
+        partitions = move(folder, [ALONE], _say, settings.getint("FLEET_PARTITIONS")).partitions
         if left := next(iter(folder.open_warcs()), None):
             raise OperatorError(
                 f"The crawl in {folder} did not end in good order ({left.name} is open); start it and stop it (Ctrl-C)."
             )
-        run = folder.run
-        stamp = f"{folder.resolve()} {run.stat().st_mtime_ns if run.exists() else 0}"
-        numbers = settings.getint("FLEET_PARTITIONS"), settings.getint("NEAR_DUPLICATE_MAX_PAGES")
-        target = RedisCrawl(args[2], str(settings["FLEET_CRAWL"]), *numbers)
+        started = [each.run.stat().st_mtime_ns for each in folders_of(folder) if each.run.exists()]
+        stamp = f"{folder.resolve()} {max(started, default=0)}"
+        most_texts = settings.getint("NEAR_DUPLICATE_MAX_PAGES")
+        target = RedisCrawl(args[2], str(settings["FLEET_CRAWL"]), partitions, most_texts)
         return to_redis(folder.frontier, stamp, target, _say)
     finally:
         os.close(lock)
@@ -69,6 +75,8 @@ def _into_folder(settings: BaseSettings, args: list[str]) -> Copied:
     folder = CrawlDir(args[2])
     lock = take_lock(folder)
     try:
+        if not is_alone(folder):
+            raise OperatorError(f"There is a crawl of several workers in {folder} already; choose another folder.")
         return to_rocks(RedisCrawl(args[1], str(settings["FLEET_CRAWL"])), folder.frontier, _say)
     finally:
         os.close(lock)

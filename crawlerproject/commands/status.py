@@ -27,10 +27,14 @@ _SILENT_SECONDS = 60.0
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
-    arguments = "[--json]"
+    arguments = "[--json | --metrics]"
     summary = "How the crawl stands, what it is bound by, and an honest ETA"
 
     example = "scrapy status"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--metrics", action="store_true", help="of all workers, as Prometheus reads them")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
@@ -45,6 +49,10 @@ class Command(InspectCommand):
         facts |= worker_facts(crawl, workers) if crawl.plan is None else local_facts(crawl, crawl.plan)
         if opts.json:
             say_json(facts)
+        elif opts.metrics:
+            from crawlerproject.reports.metrics import worker_metrics  # Scrapy imports every command at each start
+
+            say(*worker_metrics(facts).splitlines())
         else:
             say(*status_lines(crawl, ahead, facts))
 
@@ -98,10 +106,17 @@ def worker_facts(crawl: CrawlView, workers: Sequence[ActiveWorker]) -> dict[str,
             "here": worker.name in here,
             "partitions": worker.info.get("partitions", 0),
             "reported_seconds_ago": round(worker.seconds_ago, 1),
+            "machine": worker.info.get("machine", ""),
+            "pages": worker.info.get("pages", 0),
+            "pages_per_second": worker.info.get("pages_per_second", 0.0),
+            "paused": worker.info.get("paused", ""),
         }
         for worker in workers
     ]
     known = {"totals": None} if elsewhere else {}  # what the folders here say is not all
+    sums["pages_per_second"] = crawl.status.get("pages_per_second", 0.0) + sum(
+        info.get("pages_per_second", 0.0) for info in elsewhere
+    )
     return {**sums, **known, "workers": rows, "running": crawl.running or bool(workers)}
 
 
@@ -156,8 +171,13 @@ def _worker(worker: dict[str, Any]) -> str:
     """One worker's line; of a worker of a fleet in Redis no more is known than what it has reported there."""
     held = f"{worker['name']}: {worker['partitions']:,} partitions"
     if "running" not in worker:
-        where, ago = "here" if worker["here"] else "elsewhere", human_seconds(worker["reported_seconds_ago"])
-        return f"{held}, {where}, reported {ago} ago"
+        where = "here" if worker["here"] else f"on {worker['machine'] or 'another machine'}"
+        does = f"{worker['pages']:,} pages, {worker['pages_per_second']:.1f} pages/s"
+        does = f"paused: {worker['paused']}" if worker["paused"] else does
+        if worker["reported_seconds_ago"] > _SILENT_SECONDS:
+            silent = human_seconds(worker["reported_seconds_ago"])
+            return f"{worker['name']}: {where}, silent for {silent}; after its lease others have its partitions"
+        return f"{held}, {where}, {does}, reported {human_seconds(worker['reported_seconds_ago'])} ago"
     if not worker["running"]:
         return f"{held}, {_end(worker, began=worker['reported_seconds_ago'] is not None)}"
     if worker["paused"]:

@@ -26,7 +26,7 @@ from crawlerproject.frontier.learned.duplicates import DuplicateIndex, NearBits
 from crawlerproject.frontier.learned.learners import Learners
 from crawlerproject.frontier.learned.renders import RenderLimits, Renders
 from crawlerproject.frontier.learned.revisits import Revisits
-from crawlerproject.frontier.learned.subscriptions import Subscriptions
+from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.robots.cache import RobotsCache
 from crawlerproject.frontier.state import FrontierState
@@ -208,10 +208,14 @@ def revisits_of(settings: BaseSettings, store: FrontierStore) -> Revisits:
     )
 
 
-def subscriptions_of(settings: BaseSettings, store: FrontierStore, frontier: Frontier) -> Subscriptions | None:
+def subscriptions_of(
+    settings: BaseSettings, member: Membership, frontier: Frontier
+) -> Subscriptions | RemoteSubscriptions | None:
     """The subscriptions to hubs; None unless hubs can reach this crawl."""
     port = settings.getint("WEBSUB_PORT")
     if not port:
         return None
+    if (write := member.hubs()) is not None:
+        return RemoteSubscriptions(frontier, write)
     here = f"http://{settings['WEBSUB_ADDRESS']}:{port}/"
-    return Subscriptions(store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)
+    return Subscriptions(member.store, frontier, settings["WEBSUB_PUBLIC_URL"] or here)

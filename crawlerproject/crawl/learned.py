@@ -21,10 +21,13 @@ class Learned(NamedTuple):
 
     def facts(self) -> Facts:
         """What the next commit stores."""
-        return self.hosts.facts() + self.totals.facts()
+        others = self.duplicates.others
+        return self.hosts.facts() + self.totals.facts() + (others.facts() if others is not None else [])
 
     def stored(self, changes: Changes, facts: Facts) -> None:
         """A commit of these is applied."""
         self.duplicates.stored(changes)
         self.hosts.stored()
         self.totals.stored(facts)
+        if self.duplicates.others is not None:
+            self.duplicates.others.stored(facts)

@@ -13,17 +13,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject.config.fleet import answer_seconds, local, shared, worker_name
 from crawlerproject.crawl.start.bootstrap import revisit_policy
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, in_redis, of_supervisor
 from crawlerproject.fleet.join import join
+from crawlerproject.fleet.local_content import RUNNING, ask_shares, ask_texts
 from crawlerproject.fleet.local_counts import Counts
 from crawlerproject.fleet.local_worker import LocalWorker
 from crawlerproject.fleet.mail.mailbox import Mailbox
@@ -32,13 +35,15 @@ from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Changed
+from crawlerproject.frontier.learned.hubs import HUBS_FACT
+from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
+from crawlerproject.frontier.messages import Changed, HubMessage, unpack
 from crawlerproject.frontier.ownership import HostOwnership, unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import read_plan
-from crawlerproject.stores.protocols import FLAG_SEED
+from crawlerproject.stores.protocols import FLAG_SEED, Changes
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.rounds import A_CRAWL, Wanted
 from crawlerproject.stores.redis.texts import RedisTexts
@@ -61,6 +66,8 @@ logger = logging.getLogger(__name__)
 
 Store = BufferedStore | RocksStore
 
+# Messages about hubs that are read before one commit.
+_HUB_MESSAGES = 50
 # As many announcements as links are in one message.
 _CHANGED_A_MESSAGE = 500
 # What a request may take beyond its timeout, as the loop's lag.
@@ -143,6 +150,10 @@ class Solo:
         """The workbench has the clocks of all addresses."""
         return None
 
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """How to write to the worker that hubs reach; None: they reach this process."""
+        return None
+
     def sums(self, run: Run) -> SharedSums | None:
         """What the crawl may spend this process may."""
         return None
@@ -167,11 +178,13 @@ class Member:
         self.store: Store = fleet.store
         self.ownership: HostOwnership | None = fleet.held
         self._fleet = fleet
-        self._revisits = revisits
         self._sums: SharedSums | None = None
+        self._revisits = revisits
         exchange, held = fleet.exchange, fleet.held
-        self.read, self.deliver, self.deliver_now = exchange.read, exchange.deliver, exchange.deliver_now
+        self.deliver, self.deliver_now = exchange.deliver, exchange.deliver_now
         self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
+        self._listens = False  # hubs reach this worker
+        self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def mend(self) -> None:
@@ -190,16 +203,41 @@ class Member:
         self._fleet.exchange.changed.extend(pages)
         return 0
 
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
+        await self._fleet.exchange.read(frontier, clock)
+        if self._listens and not self._heard:
+            messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
+            for message in messages:
+                frontier.read(unpack(message), clock())
+            self._heard = len(messages)
+
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """As for ``Solo``. Blocking; StorageError."""
+        fleet = self._fleet.fleet
+        listener, before = fleet.listener()
+        self._listens = listener == fleet.worker
+        if not self._listens:
+            logger.info("Hubs push to the worker %s, which does what they say for all workers.", listener)
+            return self._fleet.held.write_to_listener
+        if before and before != fleet.worker:
+            self.store.apply(Changes(facts=fleet.facts_of(before, [WEBSUB_FACT, HUBS_FACT])))
+        return None
+
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
         fleet, done = self._fleet, run.tallies
         for how, count in fleet.store.links.filter.take_counts().items():
             run.stats.inc_value(f"links/{how}", count)
         fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
+        fleet.paused = run.halted
         choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
         await fleet.turn(frontier, learned, idle=idle() and not choosing)
         if self._sums is not None:
             await self._sums.turn(idle=idle() and not choosing)
+        if self._heard:
+            await asyncio.to_thread(fleet.fleet.listener_read, self._heard)
+            self._heard = 0
         return True
 
     async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:
@@ -224,9 +262,9 @@ class Member:
         settings = self._settings
         if not settings.getbool("PACE_PER_IP"):
             return None
-        rest_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
-        if rest_seconds:  # another worker's clock may be a little behind
-            rest_seconds += LEAST_DOUBT_SECONDS
+        stretched_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
+        # Another worker's clock may be a little behind.
+        rest_seconds = stretched_seconds and stretched_seconds + LEAST_DOUBT_SECONDS
         hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
         return IpReservations(
             in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),
@@ -248,7 +286,18 @@ class Member:
         most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES")
         if not most:
             return None
-        return TextQuestions(RedisTexts(base.link, base.crawl, most), MAX_BITS, run.stats.inc_value)
+        texts = RedisTexts(base.link, base.crawl, most)
+        return TextQuestions(
+            self.store, lambda *asked: asyncio.to_thread(texts.exchange, *asked), MAX_BITS, run.stats.inc_value
+        )
+
+
+class LocalPlace(NamedTuple):
+    """A worker's place in the plan."""
+
+    rank: int  # how many workers come before it
+    workers: int
+    of_first: int  # a partition of the first of them
 
 
 class Local:
@@ -257,11 +306,12 @@ class Local:
     own_frontier, all_hosts = True, False
 
     def __init__(
-        self, worker: LocalWorker, store: RocksStore, mailbox: Mailbox, settings: BaseSettings, place: tuple[int, int]
+        self, worker: LocalWorker, store: RocksStore, mailbox: Mailbox, settings: BaseSettings, place: LocalPlace
     ) -> None:
-        """``place``: how many workers come before this one, and how many there are."""
         self._settings = settings
-        self._rank, self._workers = place
+        self._place = place
+        self._sums: SharedSums | None = None
+        self._sharing: asyncio.Task[None] | None = None
         self._worker = worker
         self._mailbox = mailbox
         self._began = False
@@ -298,7 +348,26 @@ class Local:
         mailbox.synced()
         moved, exchange.moved = exchange.moved, False
         self._report(frontier, run, quiet=mailbox.quiet and not moved and idle())
+        self._share(run, idle=idle())
         return True
+
+    def _share(self, run: Run, *, idle: bool) -> None:
+        """Say how much is spent, unless the answer to that before is still to come, as ``LocalWorker.report``."""
+        if self._sums is not None:
+            self._sums.durable()
+            if self._sharing is None:
+                self._sharing = asyncio.get_running_loop().create_task(self._exchange(self._sums, run, idle=idle))
+
+    async def _exchange(self, sums: SharedSums, run: Run, *, idle: bool) -> None:
+        try:
+            if not run.has_joined:
+                running_seconds = await self._worker.link.ask(RUNNING)
+                run.joined(max(0.0, running_seconds - run.running_seconds))
+            await sums.exchange(idle=idle)
+        except StorageError:
+            return  # the commit loop sees that the supervisor is gone
+        finally:
+            self._sharing = None
 
     def stuck(self, frontier: Frontier, run: Run) -> None:
         """Its supervisor says so."""
@@ -350,18 +419,28 @@ class Local:
 
     def part_of(self, budget: int | None) -> int | None:
         """An equal part for each worker."""
-        return None if budget is None else partitions_wanted(budget, self._workers, self._rank)
+        place = self._place
+        return None if budget is None else partitions_wanted(budget, place.workers, place.rank)
+
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """As for ``Solo``: they reach the first worker of the plan."""
+        if not self._place.rank:
+            return None
+        return partial(self._mailbox.hosts.send_to, self._place.of_first)
 
     def sums(self, run: Run) -> SharedSums | None:
-        """Each worker counts for itself."""
-        return None
+        """As for ``Member``; the supervisor grants."""
+        self._sums = SharedSums(partial(ask_shares, self._worker.link), lambda error: None)
+        return self._sums
 
     def texts(self, run: Run) -> TextQuestions | None:
-        """Texts are compared with those of this worker's hosts."""
-        return None
+        """As for ``Member``; the supervisor has the texts of all."""
+        return TextQuestions(self.store, partial(ask_texts, self._worker.link), MAX_BITS, run.stats.inc_value)
 
     def close(self) -> None:
         """Take and send nothing more, and let the supervisor know that this process has ended in good order."""
+        if self._sharing is not None:
+            self._sharing.cancel()
         self._mailbox.close()
         self._worker.close()
 
@@ -396,7 +475,8 @@ def _local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
         store = open_frontier(folder)
         try:
             unsure = unsure_until(store, run.now(), clean_start=store.fact(CLEAN_FACT) != b"0")
-            place = plan.workers.index(name), len(plan.workers)
+            of_first = min(plan.held(plan.workers[0]), default=0)
+            place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first)
             return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
         except BaseException:
             store.close()

@@ -57,6 +57,7 @@ class LeaseRequests:
             ref(request),
             lease.address,
             ask_until=self._member.ask_until(host),
+            pause_seconds=lease.delay_seconds,
             error=error,
             mark=partial(poison.reading, lease.row),
             lease=lease,

@@ -36,8 +36,8 @@ class Run:
         self.pauses = Pauses()  # the operator's
         self.ending = False  # what is on its way has ended, and the last figures are made
         self.closed = False
-        self.round = 0  # of the fleet, that this process takes part in
         self._head_start_seconds: float | None = None
+        self.round = 0  # of the fleet, that this process takes part in
         self._started = time.monotonic()
         self.now = clock or CRAWL.now
         """Epoch seconds that never jump: the machine's clock may be set while a crawl runs."""
@@ -50,6 +50,11 @@ class Run:
     def running_seconds(self) -> float:
         """Since this start; in a fleet since the first of its workers began."""
         return time.monotonic() - self._started + (self._head_start_seconds or 0.0)
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether it is known how long the fleet had run."""
+        return self._head_start_seconds is not None
 
     def joined(self, seconds: float) -> None:
         """The fleet had run for so long when this process joined it for the first time."""

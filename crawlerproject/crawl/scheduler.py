@@ -146,6 +146,8 @@ class FrontierScheduler:
     def idle(self) -> bool:
         """Whether nothing is under way here, and nothing is left but hosts that rest for very long."""
         frontier, run = self.crawl.session.frontier, self.crawl.run
+        if self.websub.awaited:
+            return False  # a push may bring work
         if self._others or self._dispatch or run.halted or frontier.state.leased or frontier.hosts.loading:
             return False
         if frontier.hosts.waiting_urls <= 0:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.gates import Gates
-    from crawlerproject.frontier.learned.subscriptions import Subscriptions
+    from crawlerproject.frontier.learned.subscriptions import RemoteSubscriptions, Subscriptions
     from crawlerproject.stores.archive.archive import Archive
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Session:
     frontier: Frontier
     learned: Learned
     announcements: Announcements
-    subscriptions: Subscriptions | None  # None: hubs cannot reach this crawl
+    subscriptions: Subscriptions | RemoteSubscriptions | None  # None: hubs cannot reach this crawl
     resumed: Resumed
     troubles: Troubles
     limits: CrawlLimits
@@ -68,8 +68,6 @@ class Session:
     def close(self, now: float) -> None:
         """Make the last commit and close everything under its final name. StorageError: ``abandon`` it."""
         self.write_again(now)
-        if self.learned.duplicates.others is not None:
-            self.learned.duplicates.others.finish()
         self.commits.whole()
         self.archive.close()
         self.store.apply(Changes(facts=[(CLEAN_FACT, b"1")]))
@@ -116,15 +114,13 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
         frontier,
         learned,
         Announcements(store, frontier, learned.hosts.revisits, recrawl=spider.recrawl),
-        parts.subscriptions_of(settings, store, frontier) if member.all_hosts else None,
+        parts.subscriptions_of(settings, member, frontier),
         resumed,
         troubles,
         limits,
         PageCompletion(frontier, records, learned.hosts, troubles, run, settings.getfloat("RETRY_AFTER_MAX_SECONDS")),
         Commits(frontier, archive, learned, member, troubles, run),
     )
-    if not member.all_hosts and settings.getint("WEBSUB_PORT"):
-        logger.warning("WEBSUB_PORT does nothing with several workers: a hub knows one address.")
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
     return session

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from crawlerproject.errors import StorageError
-from crawlerproject.frontier.learned.subscriptions import Push
+from crawlerproject.frontier.learned.subscriptions import Push, RemoteSubscriptions
 from crawlerproject.rules.feeds.websub import HubReply
 
 if TYPE_CHECKING:
@@ -24,16 +24,18 @@ _NOT_NOW = HubReply(503, refused="the crawl pauses or ends")
 class WebSub:
     """The crawl's subscriptions; nothing happens in a crawl that hubs cannot reach."""
 
-    def __init__(self, subscriptions: Subscriptions | None, intake: Intake, run: Run) -> None:
+    def __init__(self, subscriptions: Subscriptions | RemoteSubscriptions | None, intake: Intake, run: Run) -> None:
         self._subscriptions = subscriptions
+        # Of one that hubs do not reach, another worker listens.
+        self._listening = None if isinstance(subscriptions, RemoteSubscriptions) else subscriptions
         self._intake = intake
         self._run = run
         self._awaited = False
 
     @property
     def reachable(self) -> bool:
-        """Whether hubs can reach the crawl."""
-        return self._subscriptions is not None
+        """Whether hubs can reach this process."""
+        return self._listening is not None
 
     @property
     def awaited(self) -> bool:
@@ -64,24 +66,24 @@ class WebSub:
 
     def renew(self) -> None:
         """Renew subscriptions that are about to expire."""
-        if self._subscriptions is not None and not self._run.paused and self._subscriptions.renew(self._run.now()):
+        if self._listening is not None and not self._run.paused and self._listening.renew(self._run.now()):
             self._intake.wake()
 
     def verify(self, token: str, asked: Mapping[str, str]) -> HubReply:
         """Answer a hub that verifies a subscription."""
-        if self._subscriptions is None or self._run.closed or self._run.paused:
+        if self._listening is None or self._run.closed or self._run.paused:
             return _NOT_NOW
-        answer = self._subscriptions.verify(token, asked, self._run.now())
+        answer = self._listening.verify(token, asked, self._run.now())
         self._intake.wake()  # feeds that waited for the hub's first verification
         return answer
 
     def expects(self, token: str) -> bool:
         """Whether a subscription has this callback; a push to any other is refused before its body is read."""
-        return self._subscriptions is not None and self._subscriptions.expects(token)
+        return self._listening is not None and self._listening.expects(token)
 
     def pushed(self, token: str, body: bytes, content_type: str, signature: str, links: Iterable[str]) -> HubReply:
         """Take in what a hub pushes."""
-        subscriptions = self._subscriptions
+        subscriptions = self._listening
         if subscriptions is None or self._run.closed or self._run.paused:
             return _NOT_NOW
         answer, found, changed = subscriptions.push(token, Push(body, content_type, signature, links), self._run.now())

@@ -28,6 +28,7 @@ class Exchange:
     owner: Callable[[], Request | None]  # a weak reference
     address: str = ""  # IP address to connect to, checked before; "": ask the resolver
     ask_until: float | None = None  # seconds since boot, by which the answer must be complete
+    pause_seconds: float = 0.0  # before the next request there, as far as it is known: how long a connection would idle
     error: FetchError | None = None  # known before anything is sent: the download handler raises it
     mark: Callable[[], AbstractContextManager[object]] = nullcontext  # entered while the body is decoded
     wire: Wire | None = None  # None until something was connected

@@ -103,7 +103,9 @@ class CrawlerDownloadHandler(BaseDownloadHandler):
             if timeout_seconds <= 0:
                 raise LeaseOver(request.url)
         try:
-            wire, headers = await self._pool.fetch(endpoint, sent, request.method, timeout_seconds)
+            wire, headers = await self._pool.fetch(
+                endpoint, sent, request.method, timeout_seconds, exchange.pause_seconds
+            )
         except FetchError as error:
             if error.wire is not None:
                 error.wire.request_bytes = archived

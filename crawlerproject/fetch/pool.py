@@ -43,9 +43,17 @@ class Pool:
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def fetch(
-        self, endpoint: Endpoint, request_bytes: bytes, method: str = "GET", timeout_seconds: float | None = None
+        self,
+        endpoint: Endpoint,
+        request_bytes: bytes,
+        method: str = "GET",
+        timeout_seconds: float | None = None,
+        pause_seconds: float = 0.0,
     ) -> Exchanged:
-        """Send one request once and read its answer; raises FetchError only (``wire`` set once connected)."""
+        """Send one request once and read its answer; raises FetchError only (``wire`` set once connected).
+
+        ``pause_seconds`` go by before the next one: with a pause longer than connections are kept, none is kept.
+        """
         started = monotonic()
         deadline = started + (timeout_seconds or self._limits.timeout_seconds)
         wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=stamp())
@@ -72,7 +80,7 @@ class Pool:
             now = monotonic()
             _fill(wire, reader, connection, _ended(now, deadline) - started)
             if reusable:
-                self._keep(connection, reader.keepalive_seconds, now)
+                self._keep(connection, reader.keepalive_seconds, now, pause_seconds)
             else:
                 connection.close()
         return Exchanged(wire, reader.headers)
@@ -100,11 +108,11 @@ class Pool:
         connection.close()
         return None
 
-    def _keep(self, connection: Connection, promised_seconds: float | None, now: float) -> None:
+    def _keep(self, connection: Connection, promised_seconds: float | None, now: float, pause_seconds: float) -> None:
         seconds = self._limits.keepalive_seconds
         if promised_seconds is not None:
             seconds = min(seconds, promised_seconds - _KEEPALIVE_MARGIN_SECONDS)
-        if seconds <= 0 or connection.transport is None or connection.transport.is_closing():
+        if seconds <= pause_seconds or connection.transport is None or connection.transport.is_closing():
             connection.close()
             return
         connection.expires_at = now + seconds

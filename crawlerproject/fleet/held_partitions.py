@@ -6,6 +6,7 @@ from crawlerproject.frontier.messages import Message, pack
 from crawlerproject.runtime.clock import since_boot
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis.buffer.store import BufferedStore
+from crawlerproject.stores.redis.store import TO_LISTENER
 
 # Workers' ideas of the store's time differ by no more, or by what their way to Redis takes (on one machine 1 ms).
 LEAST_DOUBT_SECONDS = 0.025
@@ -77,6 +78,11 @@ class HeldPartitions:
         """Write to the worker that decides about the host."""
         self.sent = True
         self._store.outbox.post(self._store.store.partition(host), pack(message))
+
+    def write_to_listener(self, message: Message) -> None:
+        """Write to the worker that hubs reach."""
+        self.sent = True
+        self._store.outbox.post(TO_LISTENER, pack(message))
 
     def add_messages(self, changes: Changes) -> None:
         """They are in the store's own outbox."""

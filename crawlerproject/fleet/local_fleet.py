@@ -10,6 +10,7 @@ from typing import Any
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.address_table import AddressTable
 from crawlerproject.fleet.agreement import Agreement, WorkerReport
+from crawlerproject.fleet.local_content import LocalContent
 from crawlerproject.fleet.local_counts import Counts
 from crawlerproject.fleet.questions import ADDRESSES, REPORT, QuestionServer
 from crawlerproject.fleet.supervisor import Worker
@@ -55,6 +56,7 @@ class LocalFleet:
         self._ended_early = False  # a worker has, and left what it had
         self._processes: dict[str, Worker] = {}
         self._addresses: AddressTable
+        self._content: LocalContent | None = None
         self.server = QuestionServer(self._came, self._went)
         self.server.answers |= {ADDRESSES: self._answer_addresses, REPORT: self._answer_report}
 
@@ -64,6 +66,8 @@ class LocalFleet:
         self._addresses = AddressTable(self._rest_seconds, 0.0 if self._is_new else now + self._rest_seconds)
         self._said_at = now
         self._processes = {worker.name: worker for worker in workers}
+        self._content = LocalContent(self._folder, list(self._processes), self._clock)
+        self.server.answers |= self._content.answers
         try:
             await self.server.serve(self._folder.supervisor_socket)
         except OSError as error:
@@ -85,10 +89,14 @@ class LocalFleet:
         """The worker is not started again in this run."""
         self._ended_early |= not self._agreement.done
         self._agreement.gone(worker, ended=True)
+        if self._content is not None:
+            self._content.ended(worker)
 
     def close(self) -> None:
         """Say what all did."""
         self.server.close()
+        if self._content is not None:
+            self._content.close()
         self._folder.supervisor_socket.unlink(missing_ok=True)
         done = self._sums()
         shares = ", ".join(f"{name} {counts.pages:,}" for name, counts in self._each().items())

@@ -26,8 +26,9 @@ from crawlerproject.stores.protocols import PageRecord
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.rounds import Round, Rounds
 
-# A commit waits so long for the reading of known pages, at most: half a commit's time.
-_READ_SECONDS = 0.5
+# A commit waits so long for the reading of known pages, at most: as long as it usually is until the next one. Nothing
+# else waits for it.
+_READ_SECONDS = 1.0
 # Revisits queued between two commits: half of what Redis gets at once (buffer/outbox.py). Without a budget so many due
 # pages are sorted at a time, some 5 MB.
 _A_COMMIT = 5_000

@@ -74,12 +74,19 @@ class SharedSums:
 
     async def turn(self, *, idle: bool) -> None:
         """After each commit, which is durable. StorageError."""
-        if not self._sums:
-            return
+        self.durable()
+        await self.exchange(idle=idle)
+
+    def durable(self) -> None:
+        """A commit is."""
         for shared in self._sums:
             shared.durable()
-        async with self._lock:
-            await self._ask(idle=idle, giving=True)
+
+    async def exchange(self, *, idle: bool) -> None:
+        """Say how much is spent, give back what is not used, and be granted what is wanted. StorageError."""
+        if self._sums:
+            async with self._lock:
+                await self._ask(idle=idle, giving=True)
 
     def want(self, shared: SharedSum, then: Callable[[], None]) -> None:
         """Ask for more, unless that was in vain a moment ago; ``then`` is called when there is some."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+
+import orjson
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.protocols import Fingerprint
-from crawlerproject.stores.texts import NearText, Text, TextIndex
+from crawlerproject.frontier.learned.learner import Facts
+from crawlerproject.stores.protocols import FactReader, Fingerprint
+from crawlerproject.stores.texts import NearText, Text
 
 # A page whose question has no answer by then is not known to repeat another one: it holds its host's turn (ours).
 _PATIENCE_SECONDS = 2.0
@@ -18,19 +21,26 @@ _MAX_WAITING = 10_000
 # Questions in one batch.
 _AT_A_TIME = 256
 
+_FACT = "texts"
+"""Texts of committed pages that may not have been added yet."""
+
+Exchange = Callable[[Sequence[Text], Sequence[int], int], Awaitable[list[list[NearText]]]]
+"""As ``TextIndex.exchange``, while the event loop goes on."""
 Question = tuple[int, "asyncio.Future[list[NearText]]"]
 
 
 class TextQuestions:
     """For one event loop. What is added here is found here at once, and by other processes with the next batch."""
 
-    def __init__(self, index: TextIndex, bits: int, count: Callable[[str], None]) -> None:
+    def __init__(self, store: FactReader, exchange: Exchange, bits: int, count: Callable[[str], None]) -> None:
         """``bits`` in which near texts may differ; ``count`` is called with what goes unasked or is dropped."""
-        self._index = index
+        self._exchange = exchange
         self._bits = bits
         self._count = count
         self._asked: list[Question] = []
-        self._adding: list[Text] = []
+        self._stored = store.fact(_FACT) or b"[]"
+        # An earlier process may not have come to add them.
+        self._adding = [Text(value, bytes.fromhex(key), url) for value, key, url in orjson.loads(self._stored)]
         self._sent: list[Text] = []  # being added
         self._task: asyncio.Task[None] | None = None
 
@@ -60,11 +70,15 @@ class TextQuestions:
             self._count("duplicates/unadded")
         self._start()
 
-    def finish(self) -> None:
-        """Add what waits, before the last commit. Blocking; StorageError."""
-        if waiting := self._sent + self._adding:
-            self._index.exchange(waiting, [], self._bits)
-            self._adding.clear()
+    def facts(self) -> Facts:
+        """What the next commit stores."""
+        waiting = [(text.value, text.key.hex(), text.url) for text in self._sent + self._adding]
+        packed = orjson.dumps(waiting)
+        return [(_FACT, packed)] if packed != self._stored else []
+
+    def stored(self, facts: Facts) -> None:
+        """These facts are committed."""
+        self._stored = dict(facts).get(_FACT, self._stored)
 
     def _start(self) -> None:
         if self._task is None:
@@ -84,9 +98,7 @@ class TextQuestions:
         self._sent, self._adding = self._adding, []
         answers: list[list[NearText]] = [[]] * len(asked)
         try:
-            answers = await asyncio.to_thread(
-                self._index.exchange, self._sent, [value for value, _ in asked], self._bits
-            )
+            answers = await self._exchange(self._sent, [value for value, _ in asked], self._bits)
         except StorageError:
             self._adding = self._sent + self._adding
             for _ in asked:

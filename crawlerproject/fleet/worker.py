@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import socket
 import time
 import uuid
 from collections.abc import Sequence
@@ -39,6 +40,8 @@ _REPORT_SHARE = 10
 _TAKEN_AT_A_TIME = 64
 # Reports that must agree that nothing is left to do; in between each worker has looked at its messages.
 _SAME_REPORTS = 3
+# What a worker says of its rate is of so long, at least.
+_RATE_SECONDS = 5.0
 # A machine's clock that differs more from the store's is worth a warning.
 _CLOCK_SECONDS = 2.0
 
@@ -68,6 +71,7 @@ class Fleet:
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
         self.counts: dict[str, int] = {}  # pages, bytes, errors since the start, for ``scrapy status``
+        self.paused = ""  # why nothing is asked, for the same
         self.running_seconds = 0.0  # of the fleet, when this worker joined
         self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
         self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
@@ -88,6 +92,8 @@ class Fleet:
         self._renewed_at = self._reported_at = 0.0
         self._agreed = (0, 0)  # sum of activity, reports in a row that agreed on it
         self._warned = False
+        self._rated = (0, since_boot())  # pages, and when they were as many
+        self._pages_per_second = 0.0
 
     def begin(self) -> float:
         """Join; the store's time when ``time.monotonic()`` was 0. Raises OperatorError: the name is taken. Blocking."""
@@ -169,7 +175,15 @@ class Fleet:
         self._busy = self.exchange.moved = self.held.sent = False
         taken, self._taken = self._taken, []
         left, self._left = self._left, []
-        own = {"partitions": len(self.held.all()), "quiet": quiet, "life": self._incarnation, **self.counts}
+        own = {
+            "partitions": len(self.held.all()),
+            "quiet": quiet,
+            "life": self._incarnation,
+            "machine": socket.gethostname(),
+            "paused": self.paused,
+            "pages_per_second": self._rate(),
+            **self.counts,
+        }
         asked = CRAWL.now()
         report = Report(quiet, self._activity, orjson.dumps(own).decode(), taken, left)
         try:
@@ -194,6 +208,16 @@ class Fleet:
             await asyncio.to_thread(self.fleet.finish)
             self.done = True
         return status
+
+    def _rate(self) -> float:
+        """Pages a second since some seconds ago."""
+        pages, now = self.counts.get("pages", 0), since_boot()
+        if now - self._rated[1] >= _RATE_SECONDS:
+            self._rated, self._pages_per_second = (
+                (pages, now),
+                max(0.0, (pages - self._rated[0]) / (now - self._rated[1])),
+            )
+        return round(self._pages_per_second, 2)
 
     def _compare_clocks(self, store_now: float) -> None:
         apart = time.time() - store_now

@@ -21,7 +21,16 @@ from crawlerproject.frontier.hosts.paging import HostPaging
 from crawlerproject.frontier.learned.renders import Renders
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import LeaseIssuer, Lookup, never
-from crawlerproject.frontier.messages import Changed, Links, Message, RobotsWanted
+from crawlerproject.frontier.messages import (
+    Changed,
+    HubMessage,
+    HubMoved,
+    HubNamed,
+    HubRequest,
+    Links,
+    Message,
+    RobotsWanted,
+)
 from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
 from crawlerproject.frontier.robots.responses import RobotsResponses
@@ -40,6 +49,10 @@ _ABOUT_TO = (Stage.LOOKED_UP, Stage.IN_LINE, Stage.BEHIND)
 def _not_learned(pages: Iterable[tuple[Address, float]], now: float) -> int:
     """Nothing is learned of changed pages."""
     return 0
+
+
+def _no_hubs(message: HubMessage, now: float) -> None:
+    """Hubs cannot reach this crawl."""
 
 
 class Frontier:
@@ -72,6 +85,8 @@ class Frontier:
         self.finish_render = self._completion.finish_render
         self.changed: Callable[[Iterable[tuple[Address, float]], float], int] = _not_learned
         """Takes word that known pages have changed; ``Announcements`` do, where there are any."""
+        self.hubs: Callable[[HubMessage, float], None] = _no_hubs
+        """Takes word of hubs; ``Subscriptions`` do, where hubs can reach the crawl."""
 
     def begin_loading(self) -> None:
         """Take up hosts that have work from an earlier run, as ``load_some`` is called."""
@@ -102,6 +117,8 @@ class Frontier:
             self._robots_responses.wanted(message, now)
         elif isinstance(message, Changed):
             self.changed(message.pages, now)
+        elif isinstance(message, HubNamed | HubMoved | HubRequest):
+            self.hubs(message, now)
         else:
             self._robots_responses.given(message, now)
 

@@ -47,7 +47,45 @@ class Changed(NamedTuple):
     pages: Sequence[tuple[Address, float]]  # each with the moment, epoch seconds
 
 
-Message = Links | RobotsWanted | RobotsGiven | Changed
+class HubNamed(NamedTuple):
+    """A feed names a hub: for the worker that hubs reach."""
+
+    hub: str  # URL
+    topic: str  # the feed's URL, by its own word
+    depth: int  # of the feed
+    hops: str
+
+
+class HubMoved(NamedTuple):
+    """A hub redirects a request for a subscription: for the worker that hubs reach."""
+
+    topic: str
+    host: str  # host key of the hub that was asked
+    target: str  # URL
+    hops: str
+
+
+class HubRequest(NamedTuple):
+    """Ask a hub, a host of yours, for a subscription."""
+
+    hub: str  # URL
+    topic: str
+    hops: str
+    form: str  # the body of the request
+
+
+HubMessage = HubNamed | HubMoved | HubRequest
+Message = Links | RobotsWanted | RobotsGiven | Changed | HubMessage
+
+
+_PLAIN: dict[str, type[RobotsWanted | HubMessage]] = {
+    "robots-wanted": RobotsWanted,
+    "hub-named": HubNamed,
+    "hub-moved": HubMoved,
+    "hub-request": HubRequest,
+}
+"""Kinds whose fields are JSON's."""
+_PLAIN_KINDS: dict[type, str] = {made: kind for kind, made in _PLAIN.items()}
 
 
 def pack(message: Message) -> bytes:
@@ -55,8 +93,8 @@ def pack(message: Message) -> bytes:
     if isinstance(message, Links):
         rows = [(item.address.url, *item[1:]) for item in message.found]
         return orjson.dumps(["links", rows])
-    if isinstance(message, RobotsWanted):
-        return orjson.dumps(["robots-wanted", *message])
+    if isinstance(message, RobotsWanted | HubNamed | HubMoved | HubRequest):
+        return orjson.dumps([_PLAIN_KINDS[type(message)], *message])
     if isinstance(message, Changed):
         return orjson.dumps(["changed", [(address.url, at) for address, at in message.pages]])
     body = b64encode(message.body[:KEPT_BYTES]).decode()
@@ -68,8 +106,8 @@ def unpack(packed: bytes) -> Message:
     kind, *fields = orjson.loads(packed)
     if kind == "links":
         return Links([item for row in fields[0] if (item := _found(row)) is not None])
-    if kind == "robots-wanted":
-        return RobotsWanted(*fields)
+    if kind in _PLAIN:
+        return _PLAIN[kind](*fields)
     if kind == "changed":
         known = [(_address(url), at) for url, at in fields[0]]
         return Changed([(address, at) for address, at in known if address is not None])

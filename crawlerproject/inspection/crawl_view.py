@@ -64,7 +64,7 @@ class CrawlView:
         alone = self.plan is None and self.folder.run.exists() and not shared(settings)
         self.workers = [] if alone else workers_below(self.folder, self.plan)
         if self.workers:
-            runs = [read_facts(self.folder.run), *(worker.run for worker in self.workers)]
+            runs = [*(worker.run for worker in self.workers), read_facts(self.folder.run)]
             self.run = max(runs, key=lambda run: float(run.get("started", 0.0)))
             self.status = together(self.workers)
             self.running = any(worker.running for worker in self.workers)

@@ -69,6 +69,45 @@ def metrics(status: Callable[[], Mapping[str, Any]]) -> Callable[[], bytes]:
     return lambda: generate_latest(registry)
 
 
+_OF_WORKERS = {
+    "partitions": ("crawler_worker_partitions", "Partitions of hosts that the worker holds"),
+    "pages_per_second": ("crawler_worker_pages_per_second", "Lately"),
+    "reported_seconds_ago": ("crawler_worker_silent_seconds", "Since its last word; beyond its lease others take over"),
+}
+
+
+class _Workers(Collector):
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
+
+    def collect(self) -> Iterator[Metric]:
+        """What each worker has said last, and what is left for all."""
+        rows, labels = self._facts.get("workers", []), ["worker", "machine"]
+        pages = CounterMetricFamily("crawler_worker_pages", "Pages since the worker's start", labels=labels)
+        paused = GaugeMetricFamily("crawler_worker_paused", "1 while it asks nothing at all", labels=labels)
+        for row in rows:
+            pages.add_metric([row["name"], row.get("machine", "")], row["pages"])
+            paused.add_metric([row["name"], row.get("machine", "")], bool(row["paused"]))
+        yield pages
+        yield paused
+        for key, (name, text) in _OF_WORKERS.items():
+            gauge = GaugeMetricFamily(name, text, labels=labels)
+            for row in rows:
+                gauge.add_metric([row["name"], row.get("machine", "")], row[key] or 0.0)
+            yield gauge
+        yield GaugeMetricFamily("crawler_workers", "Workers that have joined and not left", value=len(rows))
+        yield GaugeMetricFamily(
+            "crawler_all_queued_urls", "URLs not yet decided, all workers'", value=self._facts["queued"]
+        )
+
+
+def worker_metrics(facts: Mapping[str, Any]) -> str:
+    """The metrics of all workers of a crawl, by what ``scrapy status --json`` says of it."""
+    registry = CollectorRegistry()
+    registry.register(_Workers(facts))
+    return generate_latest(registry).decode()
+
+
 def _counted(status: Mapping[str, Any]) -> Iterator[Metric]:
     """What only grows: since the process began, or the whole crawl."""
     progress, stats = status["progress"], status["stats"]

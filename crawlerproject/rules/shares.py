@@ -6,6 +6,7 @@ sum. The parts get smaller towards the end, and what a worker cannot use it give
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 
@@ -28,6 +29,19 @@ class Share(NamedTuple):
     granted: int  # to it, over all its starts
     committed: int  # by all workers, as they said last
     wanted: bool  # another has none and wants some
+
+
+SUM_FACTS = {"pages": "totals", "bytes": "totals", "renders": "renders"}
+"""The worker's fact, committed with what it counts, that says how much of each sum it has spent."""
+_PLACES = {"pages": 0, "bytes": 1}  # in ``totals``
+
+
+def spent(kind: str, fact: bytes | None) -> int:
+    """How much of a sum a worker has spent, by its fact of that sum."""
+    if fact is None:
+        return 0
+    said = json.loads(fact)
+    return int(said[_PLACES[kind]] if kind in _PLACES else said)
 
 
 def part(left: int, workers: int, least: int, largest: int) -> int:

@@ -39,6 +39,8 @@ class SteeredClock:
         """Epoch seconds."""
         begun, base, rate, lasts = self._line
         passed = self._monotonic() - begun
+        if not rate:
+            return base + passed
         return base + passed + rate * (passed if passed < lasts else lasts)
 
     def apart(self, epoch: float) -> float:

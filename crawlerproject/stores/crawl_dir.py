@@ -61,6 +61,7 @@ class CrawlDir(PosixPath):
     last_hour = _Part("last-hour.json")
     crawl_file = _Part("crawl.toml")
     fleet_plan = _Part("fleet.json")  # of several workers on this machine: which of them holds what
+    texts = _Part("texts")  # RocksDB, of several workers on this machine: what all of them know of archived texts
     supervisor_socket = _Part("supervisor.sock")  # of several workers on this machine: where they ask their supervisor
     mail_socket = _Part("mail.sock")  # in the folder of such a worker: where the others send to it
     fleet_moving = _Part("fleet.moving")  # partitions are on their way from worker to worker; how far they are

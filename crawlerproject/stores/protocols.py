@@ -86,7 +86,7 @@ class Box(NamedTuple):
     """What one outbox has for one partition: messages in the order of their numbers, which ascend, with gaps."""
 
     partition: int  # of the hosts that the messages are about (rules/url/partitions.py)
-    outbox: bytes  # 16 bytes by chance; made with the frontier that numbers the messages, and never given to another
+    outbox: bytes  # 16 bytes by chance; of the frontier that numbers the messages, and of no other ever
 
 
 IN_MEMORY = 0
@@ -195,7 +195,7 @@ class Messages(Protocol):
     """The outbox of this frontier, as in ``Box.outbox``."""
 
     applied: Applied
-    """What outlives the process. Numbers go on from start to start; 0 before the first."""
+    """What outlives the process. Numbers go on from start to start as long as messages of the outbox are here."""
 
     durable: Applied
     """What survives a power loss, by the last ``sync``. A number that does not may be given to another message."""

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from crawlerproject.fleet.moves.move import move
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.rules.archive.warc_records import Original
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.copy.compare import RocksTables
-from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord, QueuedPage
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.protocols import Box, Changes, Fingerprint, PageRecord, QueuedPage
 from crawlerproject.stores.redis.connection import RedisLink
+from crawlerproject.stores.redis.keys import partition_keys
 from crawlerproject.stores.redis.store import RedisStore
 from crawlerproject.stores.redis.texts import RedisTexts
+from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.crawled import scrapy
 from tests.crawls.fleet.fleets import Workers
 from tests.stores.redis_servers import redis_server
@@ -112,6 +116,31 @@ def test_there_and_back(tmp_path: Path) -> None:
     for table in _TABLES[1:]:
         assert after[table] == before[table], table
     assert before[""].items() - after[""].items() == {(b"warc", b"of this folder")}
+
+
+def test_what_several_workers_hold_is_brought_together(tmp_path: Path) -> None:
+    """All of it is in Redis, and so is a message that one has written and the other has not read."""
+    crawl = CrawlDir(tmp_path / "crawl")
+    frontier(crawl.frontier)
+    with closing(RocksTables(crawl.frontier)) as store:
+        store.apply(Changes(facts=[("warc", b"")]))
+    plan = move(crawl, ["worker-1", "worker-2"], lambda _: None, 16)
+    theirs = min(plan.held("worker-2"))
+    with closing(RocksStore(CrawlDir(crawl / "worker-1").frontier)) as sender:
+        sender.apply(Changes(messages=[(theirs, b"read"), (theirs, b"unread")]))
+        first = Box(theirs, sender.messages.outbox)
+    with closing(RocksStore(CrawlDir(crawl / "worker-2").frontier)) as reader:
+        reader.apply(Changes(read=[(first, 1)]))
+    with redis_server(tmp_path / "redis") as server, closing(RedisLink(server.url)) as link:
+        refused = scrapy("state", "copy", server.url, str(crawl))
+        copied = scrapy("state", "copy", str(crawl), server.url)
+        letters = link.call("LRANGE", [partition_keys("web", theirs).inbox], 0, -1)
+
+    assert "several workers" in refused.stderr
+    assert copied.returncode == 0, copied.stderr
+    assert "2 workers held them, one process will" in copied.stderr
+    assert f"{_HOSTS * _PAGES // 2:,} queued URLs" in copied.stdout
+    assert letters == [b"unread"]
 
 
 def wal_bytes(folder: Path) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.crawl import membership
-from crawlerproject.crawl.membership import Local, Member, Solo, membership_of
+from crawlerproject.crawl.membership import Local, LocalPlace, Member, Solo, membership_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local_counts import Counts
@@ -215,7 +215,7 @@ def local(bench: Bench, **settings: Any) -> tuple[Local, Any, Any]:
     post: Any = Post()
     store: Any = bench.store
     store.mend = lambda: None
-    return Local(reports, store, post, settings_of(**settings), (0, 2)), reports, post
+    return Local(reports, store, post, settings_of(**settings), LocalPlace(0, 2, 0)), reports, post
 
 
 def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:

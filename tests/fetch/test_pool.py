@@ -69,6 +69,20 @@ def test_connection_is_not_kept_against_the_servers_word(header: bytes) -> None:
     run(main())
 
 
+@pytest.mark.parametrize(("pause", "kept"), [(7.5, 1), (8.0, 0), (20.0, 0)])
+def test_a_connection_that_no_request_can_use_again_is_not_kept(pause: float, kept: int) -> None:
+    """The next one comes when it would have been let go anyway: the server need not hold it for that long."""
+
+    async def main() -> None:
+        pool = pool_with(keepalive_seconds=8.0)
+        async with answering(ok()) as server:
+            await pool.fetch(at(server.port), GET, pause_seconds=pause)
+            assert pool.idle_connections == kept
+        pool.close()
+
+    run(main())
+
+
 def test_idle_connections_expire_and_are_capped() -> None:
     """The pool holds no more than it may, and none longer than it may."""
 

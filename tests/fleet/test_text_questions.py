@@ -12,7 +12,8 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.fleet import text_questions
 from crawlerproject.fleet.text_questions import TextQuestions
-from crawlerproject.stores.protocols import Fingerprint
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Changes, Fingerprint
 from crawlerproject.stores.texts import NearText, Text
 
 
@@ -25,6 +26,10 @@ class Index:
         self.away = ""
         self.free = threading.Event()  # answers wait for it
         self.free.set()
+
+    async def ask(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
+        """While the loop goes on."""
+        return await asyncio.to_thread(self.exchange, added, values, bits)
 
     def exchange(self, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
         """As ``TextIndex``."""
@@ -53,7 +58,7 @@ def index() -> Index:
 def test_many_questions_are_one_call(index: Index) -> None:
     """What another process added is found; the page itself and what is too far away is not."""
     index.texts = [Text(0b11, b"1" * 24, "http://one/"), Text(0b1, b"2" * 24, "http://two/")]
-    questions = TextQuestions(index, 1, lambda name: None)
+    questions = TextQuestions(MemoryStore(), index.ask, 1, lambda name: None)
 
     async def ask() -> list[NearText | None]:
         asked = [(0, b"9"), (0b1, b"2"), (0b1, b"9"), (0xFF, b"9")]
@@ -70,7 +75,7 @@ def test_many_questions_are_one_call(index: Index) -> None:
 
 def test_what_is_added_while_a_question_is_under_way_is_found(index: Index) -> None:
     """Two pages with one text that end at the same moment: the second repeats the first."""
-    questions = TextQuestions(index, 3, lambda name: None)
+    questions = TextQuestions(MemoryStore(), index.ask, 3, lambda name: None)
 
     async def both() -> tuple[NearText | None, NearText | None]:
         index.free.clear()
@@ -90,7 +95,7 @@ def test_an_answer_that_does_not_come_holds_no_page(index: Index, monkeypatch: p
     """After some time the page is not known to repeat another; counted."""
     monkeypatch.setattr(text_questions, "_PATIENCE_SECONDS", 0.05)
     counted = Counter[str]()
-    questions = TextQuestions(index, 3, lambda name: counted.update([name]))
+    questions = TextQuestions(MemoryStore(), index.ask, 3, lambda name: counted.update([name]))
     index.texts = [Text(5, b"1" * 24, "http://one/")]
     index.free.clear()
 
@@ -107,7 +112,7 @@ def test_an_answer_that_does_not_come_holds_no_page(index: Index, monkeypatch: p
 def test_what_could_not_be_added_goes_with_the_next(index: Index) -> None:
     """Known here all the while; an index that is away answers nothing."""
     counted = Counter[str]()
-    questions = TextQuestions(index, 3, lambda name: counted.update([name]))
+    questions = TextQuestions(MemoryStore(), index.ask, 3, lambda name: counted.update([name]))
 
     async def crawl() -> None:
         index.away = "gone"
@@ -122,19 +127,33 @@ def test_what_could_not_be_added_goes_with_the_next(index: Index) -> None:
     assert counted == {"duplicates/unasked": 2}
 
 
-def test_the_last_are_added_before_the_end(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocking; of too many the oldest are dropped, and counted."""
-    monkeypatch.setattr(text_questions, "_MAX_WAITING", 2)
-    counted = Counter[str]()
-    questions = TextQuestions(index, 3, lambda name: counted.update([name]))
+def test_what_was_committed_and_not_added_is_added_by_the_next_process(index: Index) -> None:
+    """Part of the commit; of too many the oldest are dropped, and counted."""
+    store, counted = MemoryStore(), Counter[str]()
 
-    async def crawl() -> None:
+    def made_anew() -> TextQuestions:
+        return TextQuestions(store, index.ask, 3, lambda name: counted.update([name]))
+
+    def commit(questions: TextQuestions) -> int:
+        facts = questions.facts()
+        store.apply(Changes(facts=facts))
+        questions.stored(facts)
+        return len(facts)
+
+    async def crawl() -> list[int]:
+        questions = made_anew()
+        commits = [commit(questions)]
+        index.away = "gone"
         for number in range(3):
-            questions.add(made(number, number), f"http://{number}/")
-        questions.finish()
+            questions.add(made(2**64 - 1 - number, number), f"http://{number}/")
+        commits += [commit(questions), commit(questions)]
+        index.away = ""
+        later = made_anew()
+        await later.near(made(0, 9))
+        return [*commits, commit(later), commit(later)]
 
-    asyncio.run(crawl())
-    assert [text.url for text in index.texts] == ["http://1/", "http://2/"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_questions, "_MAX_WAITING", 2)
+        assert asyncio.run(crawl()) == [0, 1, 0, 1, 0]
+    assert [text.url for text in index.texts][:2] == ["http://1/", "http://2/"]
     assert counted == {"duplicates/unadded": 1}
-    questions.finish()
-    assert index.batches == [(2, 0)]

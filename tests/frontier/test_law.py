@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlerproject.fleet.mail.local_hosts import LocalHosts
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import place_of
 from crawlerproject.frontier.learned.renders import RenderLimits
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.leasing import Lookup
+from crawlerproject.frontier.messages import Message, RobotsGiven, RobotsWanted, unpack
+from crawlerproject.frontier.ownership import unsure_until
 from crawlerproject.frontier.politeness import HostPoliteness
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.frontier.subrequests import Subrequest
@@ -28,8 +31,9 @@ from crawlerproject.rules.robots.policy import MAX_REDIRECTS
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.fleet_plan import alone, shared_out
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import IN_MEMORY, Due, QueuedPage
+from crawlerproject.stores.protocols import IN_MEMORY, Changes, Due, QueuedPage
 from tests.frontier.conftest import Bench
 
 STEPS = 300
@@ -270,9 +274,13 @@ class Schedule:
         self.wanted.clear()
         self.bench.now += self.chance.choice((0.001, 1.0, 100.0))  # arrivals count microseconds
         started = self.bench.now
-        self.bench = Bench(self.store, now=started, clean=clean, **self.bounds)
+        self.bench = self.started(started, clean=clean)
         self.open_browser()
         self.heard_of = dict.fromkeys(HOSTS, started)
+
+    def started(self, now: float, *, clean: bool) -> Bench:
+        """Another process."""
+        return Bench(self.store, now=now, clean=clean, **self.bounds)
 
     def pump(self) -> None:
         """The engine takes what it may have; then nobody who is free may be waiting."""
@@ -402,6 +410,91 @@ def test_the_law_holds_when_all_hosts_are_of_one_domain(seed: int) -> None:
         for _ in range(STEPS // 2):
             schedule.step()
         schedule.drain()
+
+
+class OneOfSeveral(Schedule):
+    """The history of a worker in a local fleet; the test plays the others, and delivers what is committed once."""
+
+    PLAN = shared_out(alone(64), ["worker-1", "worker-2"])
+
+    def __init__(self, seed: int) -> None:
+        self.inbox: list[Message] = []
+        self.written = self.given = self.came = 0
+        super().__init__(seed, ownership=LocalHosts(self.PLAN, "worker-1"))
+
+    def step(self) -> None:
+        """As ever, or a message comes."""
+        if self.inbox and self.chance.random() < 0.2:
+            self.read()
+        elif self.chance.random() < 0.02:
+            self.want()
+        super().step()
+
+    def add(self) -> None:
+        """Links to hosts of others are not this worker's matter."""
+        number = len(self.added)
+        own = [host for host in HOSTS if self.PLAN.holder(host) == "worker-1"]
+        urls = [f"http://{self.chance.choice(own)}/{number + n}" for n in range(3)]
+        self.bench.add(*urls)
+        self.added.update(urls)
+
+    def want(self) -> None:
+        """The other worker was redirected to one of our hosts."""
+        theirs, ours = ([host for host in HOSTS if self.PLAN.holder(host) == f"worker-{n}"] for n in (2, 1))
+        origin, target = f"http://{self.chance.choice(theirs)}", f"http://{self.chance.choice(ours)}/robots-moved"
+        self.inbox.append(RobotsWanted(origin, target, "R", origin + "/robots.txt"))
+
+    def read(self) -> None:
+        """A message takes effect."""
+        message = self.inbox.pop(0)
+        self.bench.frontier.read(message, self.bench.now)
+        self.came += 1
+        if isinstance(message, RobotsGiven):
+            self.given += 1
+            host = message.origin.partition("://")[2]
+            self.heard_of[host] = self.bench.now
+            if message.status is not None:
+                self.account.floors[message.origin] = (0.0, self.bench.now + ROBOTS_TTL)
+
+    def commit(self) -> None:
+        """What is written to the other worker is in its hands now, and answered by it some time."""
+        super().commit()
+        mail = self.store.messages
+        for box in mail.boxes():
+            assert self.PLAN.workers[self.PLAN.holders[box.partition]] == "worker-2"
+            for number, packed in mail.of(box, 0, 2**62, 2**62):
+                self.store.apply(Changes(delivered=[(box, number)]))
+                self.written += 1
+                if isinstance(message := unpack(packed), RobotsWanted):
+                    status = None if self.chance.random() < 0.3 and not self.draining else 200
+                    reason = Reason.FETCHED if status else Reason.ROBOTS_UNREACHABLE
+                    self.inbox.append(RobotsGiven(message.origin, status, b"", reason))
+
+    def started(self, now: float, *, clean: bool) -> Bench:
+        """Another process, with the same plan; what was not committed is gone."""
+        unsure = unsure_until(self.store, now, clean_start=clean)
+        self.bounds["ownership"] = LocalHosts(self.PLAN, "worker-1", unsure)
+        return super().started(now, clean=clean)
+
+    def pump(self) -> None:
+        """No host of another worker is ever asked."""
+        super().pump()
+        assert all(self.PLAN.holder(host) == "worker-1" for host in self.account.in_flight)
+        while self.draining and self.inbox:
+            self.read()
+
+
+def test_the_law_holds_for_a_worker_of_a_local_fleet() -> None:
+    """It asks its own hosts alone, and no robots.txt that others fetch or want is forgotten."""
+    written = given = came = 0
+    for seed in range(25):
+        schedule = OneOfSeveral(seed)
+        for _ in range(STEPS):
+            schedule.step()
+        schedule.drain()
+        assert not schedule.wanted
+        written, given, came = written + schedule.written, given + schedule.given, came + schedule.came
+    assert min(written - given, given, came - given) > 5
 
 
 def test_the_schedules_have_pages_in_the_browser() -> None:

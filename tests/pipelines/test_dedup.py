@@ -93,8 +93,12 @@ class Others:
         """Remember it."""
         self.added.append(url)
 
-    def finish(self) -> None:
+    def facts(self) -> list[tuple[str, bytes]]:
         """Nothing waits."""
+        return []
+
+    def stored(self, facts: list[tuple[str, bytes]]) -> None:
+        """Nothing waited."""
 
 
 def test_nearly_the_text_of_another_workers_page(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Real scrapyds on loopback: one crawl deployed, cancelled and continued; and one crawl on two of them."""
+"""Real scrapyds on loopback: one crawl deployed, cancelled and continued; and one crawl on three of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 from zipfile import ZipFile
 
-from tests.crawls.fleet.fleets import SETTINGS
-from tests.stores.redis_servers import redis_server
 from tests.web import zygote
 from tests.web.judge import judge_folder, read_captures
 from tests.web.ports import free_port
@@ -165,39 +162,29 @@ def test_a_crawl_through_scrapyd(tmp_path: Path) -> None:
     assert "Traceback" not in logs[first] + logs[second]
 
 
-def _finished(scrapyd: Scrapyd, job: str) -> bool:
-    return scrapyd.state(job) == "finished"
+def test_three_machines_share_a_crawl(tmp_path: Path) -> None:
+    """The drill of docs/runbook.md: a third is added, the first drained, the second lost and recovered.
 
-
-def test_two_machines_share_a_crawl(tmp_path: Path) -> None:
-    """Two scrapyds, a worker on each, a Redis between them: to the web's log, and in the archive, one crawler."""
-    with ExitStack() as stack:
-        server = stack.enter_context(redis_server(tmp_path / "redis"))
-        web = stack.enter_context(synthetic_web(tmp_path / "web"))
-        machines = {name: stack.enter_context(running_scrapyd(tmp_path / name)) for name in ("east", "west")}
-        for name, scrapyd in machines.items():
-            deployed = deploy(scrapyd, tmp_path / f"project-{name}")
-            assert '"status": "ok"' in deployed.stdout, deployed.stdout + deployed.stderr
-        shared = {**SETTINGS, "STATE_URL": server.url}
-        jobs = {
-            name: schedule(scrapyd, web, tmp_path / f"crawl-{name}", {**shared, "FLEET_WORKER": name})
-            for name, scrapyd in machines.items()
-        }
-        for name, job in jobs.items():
-            wait_until(
-                partial(_finished, machines[name], job),
-                f"finished on {name}",
-                seconds=DEADLINE_SECONDS,
-            )
-        folders = [tmp_path / f"crawl-{name}" / name for name in machines]
-        verdict = judge_folder(web.folder, None, workers=folders, host_seconds=0.25, ip_seconds=0.5)
-        logs = [next((tmp_path / name / "logs").rglob(f"{job}.log")).read_text() for name, job in jobs.items()]
+    To the web's log, and in the archive, they are one crawler; the audit of all logs finds every pause kept.
+    """
+    folder = tmp_path / "trial"
+    command = [sys.executable, str(PROJECT / "scripts" / "three_machines.py"), "--folder", str(folder)]
+    ended = subprocess.run(command, env=zygote.direct(), capture_output=True, text=True, check=False)
+    said = ended.stdout + ended.stderr
+    assert ended.returncode == 0, said
+    machines = ("first", "second", "third")
+    folders = [folder / name / "crawl" / name for name in machines]
+    verdict = judge_folder(folder / "web", None, workers=folders, host_seconds=0.25, ip_seconds=0.5)
+    logs = {name: next((folder / name / "logs").rglob("*.log")).read_text() for name in machines}
 
     assert verdict.faults == []
-    for folder, log in zip(folders, logs, strict=True):
-        assert read_captures(folder / "warc"), folder
-        assert "'finish_reason': 'finished'" in log
-        assert "Traceback" not in log
+    for name, own in zip(machines, folders, strict=True):
+        assert read_captures(own / "warc"), name
+        assert f"Worker    {name}: " in said
+        assert "Traceback" not in logs[name]
+    assert "'finish_reason': 'shutdown'" in logs["first"]
+    assert "Spider closed" not in logs["second"]
+    assert "'finish_reason': 'finished'" in logs["third"]
 
 
 def test_nothing_opens_files_beside_the_code() -> None:

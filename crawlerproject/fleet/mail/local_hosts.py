@@ -42,7 +42,7 @@ class LocalHosts:
         return partition_of(host, self._of) in self.partitions
 
     def may_ask(self, host: str) -> bool:
-        """Whether the host is ours: then no other worker asks it in this run."""
+        """Hosts of ours no other worker asks in this run; the clocks of others are elsewhere."""
         return self.mine(host)
 
     def crowded(self) -> bool:
@@ -55,7 +55,11 @@ class LocalHosts:
 
     def send(self, host: str, message: Message) -> None:
         """Write to the worker that decides about the host, with the next commit."""
-        self._packed.append((self.partition(host), pack(message)))
+        self.send_to(self.partition(host), message)
+
+    def send_to(self, partition: int, message: Message) -> None:
+        """As ``send``, to the worker that holds this partition."""
+        self._packed.append((partition, pack(message)))
 
     def send_links(self, found: Iterable[DiscoveredUrl]) -> None:
         """As ``send``, each to its host's."""

@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.mail import frames
 from crawlerproject.fleet.mail.exchange import LocalExchange
 from crawlerproject.fleet.mail.frames import BrokenConnection, Hello, Kind
@@ -251,10 +251,15 @@ async def _frame(reader: asyncio.StreamReader, wanted: Kind) -> bytes:
 
 @contextmanager
 def _until_broken(whose: str) -> Iterator[None]:
-    """What ends a connection, and nothing else: the other worker is not there, has died, or is of another version."""
+    """What ends a connection, and nothing else: the other worker is not there, has died, or is of another version.
+
+    So does an own frontier that is closed for want of room: it is asked again later.
+    """
     try:
         yield
+    except FrontierDamaged:
+        raise
     except BrokenConnection as error:
         logger.warning("A connection to %s begins anew: %s", whose, error)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, StorageError) as error:
         logger.debug("No connection to %s: %s", whose, error)

@@ -53,6 +53,7 @@ class Ways:
         self._goes = goes
         self._departs = worker not in shift.after.workers
         self._targets: dict[Partitions, tuple[str, ...]] = {}
+        self._leaves: dict[Partitions, bool] = {}
 
     def targets(self, partitions: Partitions) -> tuple[str, ...]:
         """The workers into whose frontiers a row is put."""
@@ -76,6 +77,12 @@ class Ways:
 
     def leaves(self, partitions: Partitions) -> bool:
         """Whether a row has no place in this frontier any more. What is of no known host stays."""
+        found = self._leaves.get(partitions)
+        if found is None:
+            found = self._leaves[partitions] = self._found_to_leave(partitions)
+        return found
+
+    def _found_to_leave(self, partitions: Partitions) -> bool:
         if not partitions or self._goes is Goes.WITH_SENDER:
             return False
         after = self._shift.after
@@ -156,13 +163,15 @@ def clear(worker: str, frontier: RawTables, journal: Journal, progress: Progress
         progress.advance(read)
 
 
-def count_due(frontier: RawTables) -> None:
+def count_due(frontier: RawTables, progress: Progress) -> None:
     """Sum up anew which hosts of a frontier are on disk; whether all with work are listed stays as it was said."""
     packed = frontier.get(FACTS, DUE_FACT.encode())
     if packed is None:
         return
     counts = Counts(whole=Counts.unpack(packed).whole)
-    for key, _ in frontier.rows(tables.DUE):
+    for read, (key, _) in enumerate(frontier.rows(tables.DUE), 1):
+        if not read % _ROWS_BETWEEN_LOOKS:
+            progress.advance(_ROWS_BETWEEN_LOOKS)
         place = due_of(key)
         if place.at != IN_MEMORY and (state := frontier.get(tables.HOSTS, place.host.encode())) is not None:
             counts.add(Host.unpack(place.host, state))

@@ -16,11 +16,11 @@ from crawlerproject.frontier import messages
 from crawlerproject.frontier.crawl_facts import COMBINED
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.frontier.learned.hubs import HUBS_FACT
-from crawlerproject.frontier.messages import Links, Message, RobotsGiven, RobotsWanted
+from crawlerproject.frontier.messages import Changed, Links, Message, RobotsGiven, RobotsWanted
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT
 from crawlerproject.stores.fleet_plan import FleetPlan
-from crawlerproject.stores.host_facts import host_of_fact
+from crawlerproject.stores.host_facts import HostFact
 from crawlerproject.stores.protocols import DUE_FACT
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, IMPORTED_FACT
 from crawlerproject.stores.rocks.raw_tables import FACTS, RawTables
@@ -29,6 +29,7 @@ from crawlerproject.stores.rocks.tables import FORMAT_FACT
 
 LETTERS_PREFIX = f"{LETTERS_FACT}/"
 """Of the facts that hold messages; their numbers follow."""
+_BEHIND_ALL_NAMES = b"\xff"  # no byte of a name in UTF-8
 # Messages in one fact: each a few hundred bytes to some KB.
 _LETTERS_AT_A_TIME = 1000
 
@@ -39,6 +40,7 @@ class Goes(Enum):
     OWN = auto()  # where it was: it is about that folder and nothing else
     ALL = auto()  # with every worker, of all workers together
     ONE = auto()  # where it was; that of a worker who holds nothing any more is added to the first one's
+    FIRST = auto()  # with the first worker, of all workers together
 
 
 def _first(kept: list[bytes]) -> bytes:
@@ -50,6 +52,7 @@ class Rule(NamedTuple):
 
     goes: Goes
     join: Callable[[list[bytes]], bytes] = _first
+    empty: bytes = b""  # with Goes.FIRST: what the others have of it
 
 
 def _latest(kept: list[bytes]) -> bytes:
@@ -85,8 +88,9 @@ RULES = {
     **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
-    "websub": Rule(Goes.ONE, _subscriptions),  # frontier/learned/subscriptions.py
-    HUBS_FACT: Rule(Goes.ONE, COMBINED[HUBS_FACT]),
+    "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local_content.py)
+    "websub": Rule(Goes.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
+    HUBS_FACT: Rule(Goes.FIRST, COMBINED[HUBS_FACT], b"{}"),
     LETTERS_FACT: Rule(Goes.OWN),  # ``letters``
 }
 """By name; every fact of the code has a line (a test says so)."""
@@ -104,12 +108,18 @@ Known = dict[str, dict[str, bytes]]
 
 def facts_of(frontier: RawTables) -> dict[str, bytes]:
     """Those of one frontier that are not of hosts."""
-    # One fact of each host is passed over without being looked at.
     found: dict[str, bytes] = {}
-    for key, value in frontier.rows(FACTS):
-        name = key.decode("utf-8", "surrogatepass")
-        if not host_of_fact(name):
-            found[name] = value
+    rows = frontier.iterator(FACTS)
+    rows.seek(b"")
+    while rows.valid():
+        name = rows.key().decode("utf-8", "surrogatepass")
+        kind = next((kind for kind in HostFact if name.startswith(kind)), None)
+        if kind is None:
+            found[name] = rows.value()
+            rows.next()
+        else:  # each host has one: all of them are passed over at once
+            rows.seek(kind.encode() + _BEHIND_ALL_NAMES)
+    frontier.require_end(rows)
     return found
 
 
@@ -125,10 +135,22 @@ def joined(known: Known, shift: Shift) -> Iterator[tuple[str, dict[str, bytes]]]
             kept = [found[name] for one, found in known.items() if name in found and _comes(rule, one, worker, workers)]
             if kept:
                 facts[name] = rule.join(kept) if len(kept) > 1 else kept[0]
+            elif rule.goes is Goes.FIRST and name in known.get(worker, {}):
+                facts[name] = rule.empty
         givers = [known[giver] for giver in givers_of(worker, shift) if giver in known]
         _clean(facts, givers or list(known.values()))
-        _whole(facts, givers)
+        if worker in redivided(shift):
+            _whole(facts, givers)
         yield worker, facts | letters[worker]
+
+
+def redivided(shift: Shift) -> set[str]:
+    """The workers of the new plan that have other partitions than before."""
+    before, after = shift.before, shift.after
+    kept = {
+        worker for worker in before.workers if worker in after.workers and before.held(worker) == after.held(worker)
+    }
+    return set(after.workers) - kept
 
 
 def givers_of(worker: str, shift: Shift) -> list[str]:
@@ -140,6 +162,8 @@ def givers_of(worker: str, shift: Shift) -> list[str]:
 
 def _comes(rule: Rule, one: str, worker: str, workers: Sequence[str]) -> bool:
     """Whether what ``one`` knows becomes part of what ``worker`` will know."""
+    if rule.goes is Goes.FIRST:
+        return worker == workers[0]
     if rule.goes is Goes.ALL or one == worker:
         return True
     return rule.goes is Goes.ONE and worker == workers[0] and one not in workers
@@ -189,6 +213,10 @@ def _shared_out(message: Message, plan: FleetPlan) -> Iterator[tuple[str, Messag
         for worker in plan.workers:
             if found := [item for item in message.found if plan.holder(item.address.host) == worker]:
                 yield worker, Links(found)
+    elif isinstance(message, Changed):
+        for worker in plan.workers:
+            if pages := [page for page in message.pages if plan.holder(page[0].host) == worker]:
+                yield worker, Changed(pages)
     elif isinstance(message, RobotsWanted):
         yield plan.holder(host_key(message.target)), message
     else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.moves import crawl_facts, journal
 from crawlerproject.fleet.moves.archives import close_archive
 from crawlerproject.fleet.moves.copying import Copying, Progress, Say, clear, count_due
@@ -35,8 +35,39 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
     operator, every few seconds while rows move. A crawl that one process has always had gets so many ``partitions``.
 
     May be interrupted anywhere: called again, with whatever workers, it goes on. Raises OperatorError, before anything
-    is touched where it can be known, and StorageError when the disk refuses later.
+    is touched where it can be known.
     """
+    with _one_sentence():
+        return _moved(crawl, workers, say, partitions)
+
+
+def finish(crawl: CrawlDir, say: Say) -> None:
+    """Bring a move that was begun to its end, if there is one; else as ``move``."""
+    if journal.under_way(crawl):
+        with _one_sentence():
+            _finish(crawl, say)
+
+
+def is_alone(crawl: CrawlDir) -> bool:
+    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
+    plan = read_plan(crawl)
+    return (plan is None or plan.alone) and not journal.under_way(crawl)
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """What the disk refuses is the operator's to mend."""
+    try:
+        yield
+    except FrontierDamaged:
+        raise
+    except StorageError as error:
+        raise OperatorError(
+            f"Partitions cannot be moved ({error}); make room and start again: it goes on where it was."
+        ) from error
+
+
+def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -> FleetPlan:
     adopt_recovered(crawl)
     if journal.under_way(crawl):
         say("Partitions were on their way to other workers when the last start ended: that is finished first")
@@ -66,18 +97,6 @@ def move(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int = DE
         say(f"Partitions move: {_held_by(before.workers)} held them, {_held_by(workers)} will")
         journal.begin(crawl, shift).close()
     return _finish(crawl, say)
-
-
-def finish(crawl: CrawlDir, say: Say) -> None:
-    """Bring a move that was begun to its end, if there is one; else as ``move``."""
-    if journal.under_way(crawl):
-        _finish(crawl, say)
-
-
-def is_alone(crawl: CrawlDir) -> bool:
-    """Whether one process has everything in the crawl's own folder, and no move is under way. Raises OperatorError."""
-    plan = read_plan(crawl)
-    return (plan is None or plan.alone) and not journal.under_way(crawl)
 
 
 def _finish(crawl: CrawlDir, say: Say) -> FleetPlan:
@@ -151,6 +170,13 @@ class _Frontiers:
             found = self._open[worker] = RawTables(self.folder(worker).frontier, self._shares)
         return found
 
+    def sync_names(self, worker: str) -> None:
+        """Make a new frontier's folder survive a power loss, as its rows do."""
+        folder = self.folder(worker)
+        with storage_errors(folder):
+            sync_folder(folder)
+            sync_folder(self._crawl)
+
     def remove(self, worker: str) -> None:
         """One that holds nothing any more is none from now on; then its files go."""
         if (known := self._open.pop(worker, None)) is not None:
@@ -222,8 +248,9 @@ class _Move:
         for worker in givers[givers.index(begun.worker) if begun is not None else 0 :]:
             copying.copy(worker, self._frontiers.of(worker), begun)
             begun = None
-        for target in targets.values():
+        for worker, target in targets.items():
             target.sync()
+            self._frontiers.sync_names(worker)
 
     def _givers(self) -> list[str]:
         """The workers with partitions that others will hold, as far as they have frontiers."""
@@ -256,11 +283,12 @@ class _Move:
         for worker in self._shift.before.workers:
             if worker not in staying:
                 self._frontiers.remove(worker)
-        givers = self._givers()
+        givers, redivided = self._givers(), crawl_facts.redivided(self._shift)
         progress = Progress(self._say, "removed where they were", self._rows(givers))
         for worker in staying:
             frontier = self._frontiers.of(worker)
             if worker in givers:
                 clear(worker, frontier, self._journal, progress)
-            count_due(frontier)
+            if worker in redivided:
+                count_due(frontier, progress)
             frontier.sync()

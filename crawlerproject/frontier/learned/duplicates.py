@@ -43,8 +43,11 @@ class OtherWorkers(Protocol):
     def add(self, made: Fingerprint, url: str) -> None:
         """A page was archived that repeats no other."""
 
-    def finish(self) -> None:
-        """Let the others know all that was added. Blocking; StorageError."""
+    def facts(self) -> list[tuple[str, bytes]]:
+        """What the next commit stores: the others may not know of all that was added."""
+
+    def stored(self, facts: list[tuple[str, bytes]]) -> None:
+        """These facts are committed."""
 
 
 class _Unstored(NamedTuple):
@@ -59,7 +62,7 @@ class DuplicateIndex:
     """Finds what a page repeats. What is added reaches the store with the next commit."""
 
     def __init__(self, store: ContentStore, reach: NearBits, others: OtherWorkers | None = None) -> None:
-        """``others``: of a fleet, whose workers each have the texts of some hosts."""
+        """``others``: of a fleet, whose workers each have the texts of some hosts; they know those of all."""
         self.others = others
         self._store = store
         self._reach = reach
@@ -90,7 +93,7 @@ class DuplicateIndex:
             self._unstored(made, self._fingerprints.get(made.host, []), within)
             or self._stored(made, made.host, within)
             or self._unstored_anywhere(made, across)
-            or self._stored(made, "", across)
+            or (self._stored(made, "", across) if self.others is None else None)
         )
 
     async def near_elsewhere(self, made: Fingerprint) -> Duplicate | None:

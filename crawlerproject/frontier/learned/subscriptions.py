@@ -13,6 +13,7 @@ from xxhash import xxh3_128_digest
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, strangers
 from crawlerproject.frontier.learned.hubs import Hubs
+from crawlerproject.frontier.messages import HubMessage, HubMoved, HubNamed, HubRequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, is_feed, read_feed
 from crawlerproject.rules.feeds.websub import HubReply, Subscription, asking, hub_and_topic, pushed, verified
@@ -24,14 +25,14 @@ from crawlerproject.rules.url.urls import Address, Base, parse
 from crawlerproject.stores.protocols import FLAG_HUB, FLAG_LISTED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.stores.protocols import FrontierStore
 
 logger = logging.getLogger(__name__)
 
-_FACT = "websub"
+WEBSUB_FACT = "websub"
 MAX_SUBSCRIPTIONS = 1000
 """At once (ours): their list is one value of the store, 300 bytes each."""
 MAX_UNVERIFIED_PER_DOMAIN = 5
@@ -52,25 +53,83 @@ class Push(NamedTuple):
     links: Iterable[str]  # Link headers
 
 
+def queue_request(frontier: Frontier, request: HubRequest, now: float) -> None:
+    """Queue a request at the hub's host, which is ours. StorageError."""
+    address = request_address(parse(request.hub), request.topic)
+    note = f"{request.topic} {request.form}"
+    found = DiscoveredUrl(address, 0, request.hops, request.topic, SEED, FLAG_HUB, note)
+    frontier.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
+
+
+def request_address(hub: Address, topic: str) -> Address:
+    """Not under the key of the hub's own page, and one for each topic."""
+    mark = xxh3_128_digest(f"{hub.url}\0{topic}".encode())
+    return hub._replace(key=hub.key[:_HOST_KEY_BYTES] + mark)
+
+
+class RemoteSubscriptions:
+    """In a fleet, what a worker that hubs do not reach has to do with them: the one that they reach decides."""
+
+    listens = False
+
+    def __init__(self, frontier: Frontier, write: Callable[[HubMessage], None]) -> None:
+        """``write`` to the worker that hubs reach."""
+        self._frontier = frontier
+        self._write = write
+        frontier.hubs = self.heard
+
+    def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
+        """As of ``Subscriptions``; whether its hub is asked is decided elsewhere."""
+        if (found := hub_and_topic(row.url, links, feed.hubs, feed.self_url)) is not None:
+            self._write(HubNamed(*found, row.depth, row.hops))
+        return False
+
+    def moved(self, row: QueuedPage, target: Address, hops: str, now: float) -> None:
+        """As of ``Subscriptions``."""
+        self._write(HubMoved(_topic(row), row.host, target.url, hops))
+
+    def form(self, row: QueuedPage) -> bytes:
+        """The body of the request to a hub."""
+        return row.note.partition(" ")[2].encode()
+
+    def heard(self, message: HubMessage, now: float) -> None:
+        """What the worker that hubs reach wrote."""
+        if isinstance(message, HubRequest):
+            queue_request(self._frontier, message, now)
+
+
 class Subscriptions:
     """What is asked of hubs, what they answered, and what they pushed. ``now`` is epoch seconds."""
+
+    listens = True
 
     def __init__(self, store: FrontierStore, frontier: Frontier, public_url: str) -> None:
         self._store = store
         self._frontier = frontier
         self._public_url = public_url.rstrip("/") + "/"
-        kept = orjson.loads(store.fact(_FACT) or b"[]")
+        kept = orjson.loads(store.fact(WEBSUB_FACT) or b"[]")
         self._by_topic = {one.topic: one for one in (Subscription(*row) for row in kept)}
         self._by_token = {one.token: one.topic for one in self._by_topic.values()}
         verified_at = [(_name(one.hub), one.verified_at) for one in self._by_topic.values() if one.verified_at]
         self._hubs = Hubs(store, verified_at)
+        frontier.hubs = self.heard
 
     def feed_read(self, row: QueuedPage, links: Iterable[str], feed: Feed, now: float) -> bool:
         """A feed was read: whether its hub is asked for a subscription now. ``links``: its Link headers."""
         found = hub_and_topic(row.url, links, feed.hubs, feed.self_url)
-        if found is None:
-            return False
-        hub, topic = found
+        return found is not None and self._named(HubNamed(*found, row.depth, row.hops), now)
+
+    def heard(self, message: HubMessage, now: float) -> None:
+        """What other workers of a fleet write to this one."""
+        if isinstance(message, HubNamed):
+            self._named(message, now)
+        elif isinstance(message, HubMoved):
+            self._moved(message, now)
+        else:
+            queue_request(self._frontier, message, now)
+
+    def _named(self, feed: HubNamed, now: float) -> bool:
+        hub, topic = feed.hub, feed.topic
         old = self._by_topic.get(topic)
         if old is not None and old.hub == hub and now < old.due_at():
             return False
@@ -81,7 +140,7 @@ class Subscriptions:
         # A renewal keeps its secret: pushes that are on their way stay good.
         secret = old.secret if old else secrets.token_hex(32)
         kept = (old.verified_at, old.lease_until) if old and old.hub == hub else (0.0, 0.0)
-        wanted = Subscription(topic, hub, token, secret, 0.0, *kept, "", row.depth, row.hops)
+        wanted = Subscription(topic, hub, token, secret, 0.0, *kept, "", feed.depth, feed.hops)
         if self._may_ask(wanted, now):
             self._ask(wanted._replace(asked_at=now), now)
             return True
@@ -105,16 +164,26 @@ class Subscriptions:
 
         The next renewal begins at the hub of the feed.
         """
-        if host_name(target.host) == host_name(row.host) or self._hubs.may_ask(
-            host_name(target.host), _domain(row.note), now
+        self._moved(HubMoved(_topic(row), row.host, target.url, hops), now)
+
+    def _moved(self, hub: HubMoved, now: float) -> None:
+        target = parse(hub.target)
+        if hub.topic not in self._by_topic:
+            return  # another worker's word of a subscription that this one does not have
+        if host_name(target.host) == host_name(hub.host) or self._hubs.may_ask(
+            host_name(target.host), _domain(hub.topic), now
         ):
-            self._queue(target, row.note, hops, now)
+            self._queue(target, hub.topic, hub.hops, now)
         else:
-            self._refuse(target.url, row.note)
+            self._refuse(hub.target, hub.topic)
 
     def form(self, row: QueuedPage) -> bytes:
         """The body of the request to a hub."""
-        subscription = self._by_topic[row.note]
+        topic, _, form = row.note.partition(" ")
+        return form.encode() or self._form(topic)  # a version before fleets did not write it into the row
+
+    def _form(self, topic: str) -> bytes:
+        subscription = self._by_topic[topic]
         return asking(subscription, self._public_url + subscription.token)
 
     def verify(self, token: str, asked: Mapping[str, str], now: float) -> HubReply:
@@ -185,18 +254,24 @@ class Subscriptions:
         self._queue(parse(subscription.hub), subscription.topic, "", now)
 
     def _queue(self, address: Address, topic: str, hops: str, now: float) -> None:
-        # Not the key of the hub's own page, and one for each topic.
-        mark = xxh3_128_digest(f"{address.url}\0{topic}".encode())
-        address = address._replace(key=address.key[:_HOST_KEY_BYTES] + mark)
-        self._hubs.asked(host_name(address.host), _domain(topic), address.key, now)
-        found = DiscoveredUrl(address, 0, hops, topic, SEED, FLAG_HUB, topic)
-        self._frontier.again([(found, PageRecord(address.url, Reason.SUBSCRIBED, 0, now))], now)
+        self._hubs.asked(host_name(address.host), _domain(topic), request_address(address, topic).key, now)
+        request = HubRequest(address.url, topic, hops, self._form(topic).decode())
+        ownership = self._frontier.state.ownership
+        if ownership.mine(address.host):
+            queue_request(self._frontier, request, now)
+        else:
+            ownership.send(address.host, request)
 
     def _keep(self, subscription: Subscription) -> None:
         self._by_topic[subscription.topic] = subscription
         self._by_token[subscription.token] = subscription.topic
         rows = orjson.dumps([list(one) for one in self._by_topic.values()])
-        self._store.apply(Changes(facts=[(_FACT, rows)]))
+        self._store.apply(Changes(facts=[(WEBSUB_FACT, rows)]))
+
+
+def _topic(row: QueuedPage) -> str:
+    """The feed that a request to a hub is about."""
+    return row.note.partition(" ")[0]
 
 
 def _name(url: str) -> str:

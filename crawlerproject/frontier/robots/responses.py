@@ -115,7 +115,8 @@ class RobotsResponses:
                 logger.warning("%s is left alone until the next start: nobody answers for its robots.txt", name)
             self._wake(host)
         self._hosts.dirty[host.name] = host
-        self._state.store_now(host)
+        if host is not asked:  # the one that was asked is stored as its lease ends, with the pause that begins then
+            self._state.store_now(host)
 
     def _follow(self, lease: Lease, origin: str, target: Address, now: float) -> bool:
         """Queue the redirect's target at its own host; the origin's host waits for the answer."""

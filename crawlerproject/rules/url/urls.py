@@ -99,9 +99,14 @@ class UrlRefused(ValueError):
         self.reason = reason
 
 
-_resolved: dict[tuple[str, str], Address | None] = {}
-"""What links of pages lately read mean, by the page's folder and the link as written: a site's pages repeat theirs."""
+_resolved: dict[tuple[str | None, str], Address | None] = {}
+"""What links of pages lately read mean, by what of the page counts and the link as written: sites repeat theirs.
+
+What counts is the page's folder; for a link that begins with "/" its origin; for an absolute one nothing.
+"""
 _MOST_RESOLVED = 32_768  # some 400 bytes each
+_PLAIN = re.compile(r"https?://[0-9A-Za-z][\x21-\x2e\x30-\x7e]*/")
+_ABSOLUTE = ("http://", "https://")  # with the slashes: "http:page" is relative (WHATWG URL 4.4)
 _REMEMBERED = 512
 """Characters: longer texts of others are not remembered, for the caches here count entries, not bytes (ours)."""
 
@@ -109,26 +114,37 @@ _REMEMBERED = 512
 class Base:
     """Resolves the links of one page; made once a page, since parsing the base is half the work."""
 
-    __slots__ = ("_base", "_encoding", "_folder", "url")
+    __slots__ = ("_base", "_encoding", "_folder", "_nothing", "_origin", "url")
 
     def __init__(self, url: str, encoding: str = "utf-8") -> None:
         """``encoding`` is the page's Python codec name: a query's non-ASCII text is written in it."""
         self.url = url
-        self._folder = url.partition("?")[0].rpartition("/")[0]
         self._encoding = "" if encoding in _UTF8_OUTPUT else encoding
         try:
             self._base: can_ada.URL | None = can_ada.parse(url)
         except (ValueError, TypeError):  # an xn-- host only ada_url takes: every join goes through it
             self._base = None
+        # What results are remembered by; "": not at all, for an address that is none of ours as we write them.
+        self._folder = url.partition("?")[0].rpartition("/")[0] if _PLAIN.match(url) else ""
+        self._nothing: str | None = None
+        self._origin = url[: url.find("/", 8)]
+        if "xn--" in url.lower():  # which asks for a second opinion
+            self._folder = self._folder if "xn--" in self._folder.lower() else ""
+            self._nothing = self._origin = self._folder
 
     def join(self, href: str) -> Address | None:
         """The address ``href`` means on this page; None when it is not one of ours."""
         if self._encoding and not href.isascii():
             href = encode_query(href, self._encoding)
         # "?page=2", "#top" and what browsers trim mean another page each.
-        if (not href[:1].isalnum() and href[:1] != "/") or len(href) > _REMEMBERED:
+        if (not href[:1].isalnum() and href[:1] != "/") or len(href) > _REMEMBERED or not self._folder:
             return self._join(href)
-        key = self._folder, href
+        of: str | None = self._folder
+        if href[0] == "/":
+            of = self._origin
+        elif href.startswith(_ABSOLUTE):
+            of = self._nothing
+        key = of, href
         if key in _resolved:
             return _resolved[key]
         address = self._join(href)

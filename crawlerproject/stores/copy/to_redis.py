@@ -31,15 +31,28 @@ from crawlerproject.stores.rocks import options as tables
 from crawlerproject.stores.row_codec import (
     FINGERPRINT_BYTES,
     HASH_BYTES,
+    MESSAGE_ROW,
     PAGE_KEY_BYTES,
+    box_of,
     host_of,
+    number_of,
     table_key,
     unpack_queued,
     unpack_record,
 )
 from crawlerproject.stores.texts import Text
 
-_ORDER = (tables.HOSTS, tables.PAGES, tables.QUEUE, tables.SEEN, tables.ROBOTS, FACTS, tables.PRINTS, tables.PAYLOADS)
+_ORDER = (
+    tables.HOSTS,
+    tables.PAGES,
+    tables.QUEUE,
+    tables.SEEN,
+    tables.ROBOTS,
+    FACTS,
+    tables.PRINTS,
+    tables.PAYLOADS,
+    tables.MESSAGES,
+)
 _FIRST_TABLE = table_key(0, 0)[:-FINGERPRINT_BYTES]
 
 
@@ -111,7 +124,9 @@ class _Filling:
     def send(self, table: str, rows: list[tuple[bytes, bytes]]) -> None:
         """One change: the rows, and where to go on."""
         store, parts = self._store, dict[int, Part]()
-        if table == tables.PAYLOADS:
+        if table == tables.MESSAGES:
+            store.post(self._unread(rows))
+        elif table == tables.PAYLOADS:
             store.link.many([Call("HSETNX", [payloads_key(store.crawl, key)], [key, value]) for key, value in rows])
         else:
             for key, value in rows:
@@ -122,6 +137,12 @@ class _Filling:
             part.bundle()
         store.batches.write(parts, [(COPIED_FACT, table.encode() + b"\0" + rows[-1][0])])
         store.keep()
+
+    def _unread(self, rows: list[tuple[bytes, bytes]]) -> list[tuple[int, bytes]]:
+        """Messages that workers of one machine wrote and none has read; by partition, of which there are as many."""
+        messages = ((box_of(key), number_of(key), packed) for key, packed in rows if key[0] == MESSAGE_ROW)
+        known = self._rocks.messages
+        return [(box.partition, packed) for box, number, packed in messages if number > known.read_up_to(box)]
 
     def _text(self, key: bytes, page: bytes) -> Text | None:
         """What a row of the first table of all hosts says; None of any other row."""

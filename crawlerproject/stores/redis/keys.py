@@ -50,6 +50,7 @@ class FleetKeys(NamedTuple):
     round: str  # hash: number, recrawl, run, at, budget, ended, touched (store time, ms); see rounds.py
     scores: str  # hash: round:partition -> JSON, its due pages by the class of their score
     chosen: str  # hash: partition -> the round whose visits it has queued
+    hubs: str  # list of messages to the worker that hubs reach, oldest first
 
 
 class ShareKeys(NamedTuple):
@@ -76,7 +77,20 @@ def worker_keys(crawl: str, worker: str) -> WorkerKeys:
 def fleet_keys(crawl: str) -> FleetKeys:
     """The keys of the whole crawl."""
     tag = f"{{{crawl}.fleet}}:"
-    names = ("facts", "seen", "lives", "quiet", "activity", "info", "owners", "done", "round", "scores", "chosen")
+    names = (
+        "facts",
+        "seen",
+        "lives",
+        "quiet",
+        "activity",
+        "info",
+        "owners",
+        "done",
+        "round",
+        "scores",
+        "chosen",
+        "hubs",
+    )
     return FleetKeys(*(tag + name for name in names))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from crawlerproject.errors import NameTaken
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
-from crawlerproject.stores.redis.keys import address_key, fleet_keys
+from crawlerproject.stores.redis.keys import address_key, fleet_keys, worker_keys
 
 # Questions for the time, of which the quickest counts: a busy machine holds up some.
 _CLOCK_TRIES = 8
@@ -67,6 +67,26 @@ class RedisFleet:
         """For how long the crawl's workers have been at work; they begin anew when none is."""
         seconds: float = int(self.link.call(scripts.BEGAN, [self._keys.seen, self._keys.facts], self.lease_ms)) / 1000
         return seconds
+
+    def listener(self) -> tuple[str, str]:
+        """The worker that hubs reach, this one when there was none at work; and the one before."""
+        worker, before = self.link.call(scripts.LISTEN, [self._keys.facts, self._keys.seen], self.worker, self.lease_ms)
+        return worker.decode(), before.decode()
+
+    def facts_of(self, worker: str, names: Sequence[str]) -> list[tuple[str, bytes]]:
+        """Facts of another worker."""
+        state = worker_keys(self.crawl, worker).state
+        found = self.link.call("HMGET", [state], *(f"fact:{name}" for name in names))
+        return [(name, packed) for name, packed in zip(names, found, strict=True) if packed is not None]
+
+    def to_listener(self, limit: int) -> list[bytes]:
+        """The oldest messages to the worker that hubs reach."""
+        found: list[bytes] = self.link.call("LRANGE", [self._keys.hubs], 0, limit - 1)
+        return found
+
+    def listener_read(self, count: int) -> None:
+        """What came of so many of these is committed."""
+        self.link.call("LTRIM", [self._keys.hubs], count, -1)
 
     def epoch(self) -> Epoch:
         """The store's clock, by the quickest of some answers."""

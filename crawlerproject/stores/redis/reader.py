@@ -7,6 +7,7 @@ from typing import Any
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.shares import SUM_FACTS
 from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.stores.host_facts import host_of_fact
 from crawlerproject.stores.protocols import PageRecord, QueuedPage
@@ -15,7 +16,6 @@ from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import PartitionKeys, partition_keys, payloads_key, worker_keys
 from crawlerproject.stores.redis.queue_members import QueuePlace
 from crawlerproject.stores.redis.queues import RedisQueues
-from crawlerproject.stores.redis.shares import SUM_FACTS
 from crawlerproject.stores.row_codec import unpack_original, unpack_record
 
 FORMAT = 2

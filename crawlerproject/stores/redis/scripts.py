@@ -319,3 +319,18 @@ end
 return now - began
 """
 )
+
+# The worker that hubs reach: the one that said so first, until it is at work no more. KEYS facts, seen; ARGV worker,
+# lease ms. -> worker, the one before it
+LISTEN = script(
+    _NOW
+    + """
+local before = redis.call('HGET', KEYS[1], 'listener') or ''
+if before ~= '' and before ~= ARGV[1] then
+  local at = redis.call('ZSCORE', KEYS[2], before)
+  if at and tonumber(at) > now - tonumber(ARGV[2]) then return {before, before} end
+end
+redis.call('HSET', KEYS[1], 'listener', ARGV[1])
+return {ARGV[1], before}
+"""
+)

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import orjson
-
-from crawlerproject.rules.shares import Claim, Share
+from crawlerproject.rules.shares import SUM_FACTS, Claim, Share, spent
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import Call, RedisLink
 from crawlerproject.stores.redis.keys import ShareKeys, fleet_keys, share_keys, worker_keys
-
-SUM_FACTS = {"pages": "totals", "bytes": "totals", "renders": "renders"}
-"""The worker's fact, committed with what it counts, that says how much of each sum it has spent."""
-_PLACES = {"pages": 0, "bytes": 1}  # in ``totals``
-
-
-def spent(kind: str, fact: bytes | None) -> int:
-    """How much of a sum a worker has spent, by its fact of that sum."""
-    if fact is None:
-        return 0
-    said = orjson.loads(fact)
-    return int(said[_PLACES[kind]] if kind in _PLACES else said)
 
 
 class RedisShares:

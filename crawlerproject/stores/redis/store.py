@@ -16,6 +16,12 @@ from crawlerproject.stores.redis.pending import Pending
 from crawlerproject.stores.redis.reader import FORMAT, RedisReader, require_format
 from crawlerproject.stores.row_codec import pack_original
 
+TO_LISTENER = -1
+"""Instead of a partition's number: for the worker that hubs reach."""
+# While there is none, of what is written to it the last is kept, some 500 bytes each: a feed is read again, and its
+# worker writes again.
+_MOST_TO_LISTENER = 5_000
+
 
 class Granted(NamedTuple):
     """A partition that was taken."""
@@ -108,8 +114,13 @@ class RedisStore(RedisReader):
         self.link.many(calls)
 
     def post(self, messages: Iterable[tuple[int, bytes]]) -> None:
-        """Put messages into inboxes of any partitions. One may arrive twice."""
-        self.link.many([Call("RPUSH", [self._keys[p].inbox], [message]) for p, message in messages])
+        """Put messages into inboxes of any partitions, or TO_LISTENER's. One may arrive twice."""
+        hubs = fleet_keys(self.crawl).hubs
+        placed = [(hubs if p == TO_LISTENER else self._keys[p].inbox, message) for p, message in messages]
+        calls = [Call("RPUSH", [place], [message]) for place, message in placed]
+        if any(place == hubs for place, _ in placed):
+            calls.append(Call("LTRIM", [hubs], [-_MOST_TO_LISTENER, -1]))
+        self.link.many(calls)
 
     def close(self) -> None:
         """Let go of the connection. Leases stay until they end; ``release`` gives them back."""

@@ -37,10 +37,12 @@ class RocksMessages:
 
     def __init__(self, tables: Callable[[], Tables]) -> None:
         self._tables = tables
-        kept: bytes | None = tables().messages.get(OUTBOX_KEY)
-        # Stored with the first message: until then another start may make another.
-        self.outbox = uuid.uuid4().bytes if kept is None else kept[:OUTBOX_BYTES]
-        self.applied = Applied(0, 0 if kept is None else number_of(kept))
+        kept: bytes = tables().messages.get(OUTBOX_KEY) or b""
+        # Another one when nothing is left of it here: what was moved elsewhere is sent by others from now on, and two
+        # senders would not keep the order of their numbers. Stored with its first message.
+        goes_on = any(box.outbox == kept[:OUTBOX_BYTES] for box in self.boxes()) if kept else False
+        self.outbox = kept[:OUTBOX_BYTES] if goes_on else uuid.uuid4().bytes
+        self.applied = Applied(0, number_of(kept) if goes_on else 0)
         self.durable = Applied()
         self._changed: set[int] = set()
 

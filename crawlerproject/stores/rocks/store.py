@@ -13,7 +13,7 @@ from crawlerproject.stores.protocols import Changes, Due
 from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks.messages import RocksMessages
 from crawlerproject.stores.rocks.reader import RocksReader
-from crawlerproject.stores.rocks.tables import open_to_write
+from crawlerproject.stores.rocks.tables import Tables, open_to_write
 from crawlerproject.stores.row_codec import due_key, due_of, pack_original, pack_record
 
 # Of a frontier that was copied from Redis: of how many partitions it may have letters that no worker had read; those of
@@ -36,7 +36,7 @@ class RocksStore(RocksReader):
         self._gate = Lock()  # between a sync in another thread and the closing of what it syncs
         self._failed = False
         super().__init__(open_to_write(self._folder))
-        self.messages = RocksMessages(lambda: self._tables)
+        self.messages = RocksMessages(self._opened)
 
     # --- hosts in the order in which they are due -------------------------------------------------
 
@@ -144,6 +144,12 @@ class RocksStore(RocksReader):
             except OperatorError as error:
                 raise StorageError(str(error)) from error
             self._failed = False
+
+    def _opened(self) -> Tables:
+        """Raises StorageError while there is no room to open them again."""
+        if "_tables" not in self.__dict__:
+            raise StorageError(f"the frontier in {self._folder} is closed")
+        return self._tables
 
     def _release(self) -> None:
         if (tables := self.__dict__.pop("_tables", None)) is not None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from crawlerproject.rules.duplicates.simhash import text_fingerprint
+from crawlerproject.stores.fleet_plan import alone, shared_out
 from crawlerproject.stores.logs.request_log import read_log
-from tests.crawls.operator.spoken_to import crawling
+from tests.crawls.operator.spoken_to import asked, crawling
 from tests.hostile.arena import Arena, Asked, arena, page
 from tests.stores.redis_servers import redis_server
 
@@ -73,5 +74,47 @@ def test_every_text_was_compared(crawled: Arena) -> None:
     """And nothing went wrong."""
     said = (crawled.folder / "log.txt").read_text()
 
+    assert "duplicates/un" not in said
+    assert "Traceback" not in said
+
+
+_MOST = 2 * _PAGES
+
+
+def follow_each_other(web: Arena, first: str, second: str) -> None:
+    """Two hosts with the same texts; the last page of the first names the second one's front page."""
+
+    def make(asked: Asked) -> bytes | None:
+        at = 0 if asked.path == "/" else int(asked.path[1:]) if asked.path[1:].isdigit() else _PAGES
+        following = f"/{at + 1}" if at + 1 < _PAGES or asked.host == second else web.url(second)
+        return page(following, text=words(asked.host, at % _PAGES)) if at < 2 * _PAGES else None
+
+    for name in (first, second):
+        web.site(name, make)
+
+
+def test_a_fleet_without_a_server_is_one_crawl(tmp_path: Path) -> None:
+    """Two workers, each with one of two mirrors: the later one is found out, and the sum of pages is the crawl's."""
+    plan = shared_out(alone(2), ("worker-1", "worker-2"))
+    first, second = (
+        next(name for name in map("host{}.test".format, range(99)) if plan.holder(name) == worker)
+        for worker in plan.workers
+    )
+    with arena(tmp_path) as web:
+        follow_each_other(web, first, second)
+        given = ["-a", f"seeds={web.url(first)}", "-a", "scope=any", "-a", f"max_pages={_MOST}", "--workers", "2"]
+        with crawling(web, *given, settings=_FLEET, command="fleet") as process:
+            assert process.wait(timeout=200) == 0, (tmp_path / "log.txt").read_text()[-3000:]
+        rows = [
+            {"/" + str(row["url"]).split("/", 3)[3]: row for row in read_log(tmp_path / "crawl" / name / "log")}
+            for name in plan.workers
+        ]
+        said = "".join(path.read_text() for path in tmp_path.rglob("*.log")) + (tmp_path / "log.txt").read_text()
+
+        assert asked(web, first, second) == _MOST
+        for path in ("/", *(f"/{number}" for number in range(1, _PAGES))):
+            assert (rows[0][path]["duplicate"], rows[1][path]["duplicate"]) == (None, "near"), path
+            assert rows[1][path]["duplicate_of"] == web.url(first, path)
+    assert f"has had its max_pages={_MOST}" in said
     assert "duplicates/un" not in said
     assert "Traceback" not in said

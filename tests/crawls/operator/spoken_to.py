@@ -35,16 +35,18 @@ def asked(web: Arena, *hosts: str) -> int:
 
 
 @contextlib.contextmanager
-def crawling(web: Arena, *arguments: str, settings: Mapping[str, str] | None = None) -> Iterator[Process]:
+def crawling(
+    web: Arena, *arguments: str, settings: Mapping[str, str] | None = None, command: str = "crawl web"
+) -> Iterator[Process]:
     """A crawl in a process of its own; killed on leaving when it has not ended."""
     given = {
         **SETTINGS, **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "CRAWL_DIR": str(web.folder / "crawl"), "SCOPE_MAX_DEPTH": "10000", **(settings or {}),
     }  # fmt: skip
     options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
-    command = [sys.executable, "-m", "scrapy", "crawl", "web", *arguments, *options]
+    whole = [sys.executable, "-m", "scrapy", *command.split(), *arguments, *options]
     with (web.folder / "log.txt").open("ab") as log:
-        process = Process(command, log, env=zygote.direct())
+        process = Process(whole, log, env=zygote.direct())
         try:
             yield process
         finally:

@@ -6,11 +6,11 @@ import asyncio
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.errors import FrontierDamaged, OperatorError, StorageError
 from crawlerproject.fleet.mail import frames, incoming, outgoing
 from crawlerproject.frontier.messages import Links, RobotsGiven, RobotsWanted, unpack
 from crawlerproject.runtime.unix_sockets import connected, listening
@@ -178,7 +178,9 @@ def test_one_that_is_stopped_costs_its_senders_no_memory(crawl: CrawlDir, monkey
                 while three.box._incoming.bytes < 10_000:
                     await asyncio.sleep(0.001)
         assert one.store.messages.applied.last == 81
-        assert [one.box._receivers[name].outgoing._sent_bytes for name in ("worker-2", "worker-3")] < [1, 40_000]
+        sent = [one.box._receivers[name].outgoing._sent_bytes for name in ("worker-2", "worker-3")]
+        assert sent[0] == 0
+        assert 10_000 < sent[1] < 40_000
         assert 0 < three.box._incoming.bytes < 40_000
         await until([one, three], lambda: one.box.unread() == ["worker-2"])
         assert three.bench.frontier.hosts.waiting_urls == 4001
@@ -247,7 +249,41 @@ def test_what_does_not_speak_as_a_worker_is_cut_off(crawl: CrawlDir, caplog: pyt
     assert len([record for record in caplog.records if "begins anew" in record.message]) == len(STRANGERS)
 
 
-def test_an_error_of_ours_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_now_is_sent_later(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The own frontier is closed for want of room, or the receiver's."""
+
+    async def play() -> None:
+        one, two = started(crawl, "worker-1", "worker-2")
+        url = f"http://{hosts_of(PLAN, 'worker-2', 1)[0]}/"
+        tries = dict.fromkeys(("of", "read_up_to"), 0)
+
+        def full(name: str) -> Any:
+            def call(*_: object) -> None:
+                tries[name] += 1
+                raise StorageError("closed")
+
+            return call
+
+        await two.box.start()
+        await one.box.start()
+        one.find(url)
+        for worker, name in ((one, "of"), (two, "read_up_to")):
+
+            def tried_twice(name: str = name) -> bool:
+                return tries[name] > 1
+
+            with monkeypatch.context() as patch:
+                patch.setattr(worker.store.messages, name, full(name))
+                await until([one, two], tried_twice)
+            assert two.knows([url]) == [False]
+        await until([one, two], lambda: idle([one, two]))
+        assert two.knows([url]) == [True]
+        await stop(one, two)
+
+    asyncio.run(play())
+
+
+def test_a_damaged_frontier_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sending has ended for it: the next commit says so."""
 
     async def play() -> None:
@@ -256,7 +292,7 @@ def test_an_error_of_ours_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest
         await one.box.start()
         monkeypatch.setattr(one.store.messages, "of", _damaged)
         one.find(f"http://{hosts_of(PLAN, 'worker-2', 1)[0]}/")
-        with pytest.raises(StorageError, match="damaged"):
+        with pytest.raises(FrontierDamaged, match="damaged"):
             await until([one], lambda: False)
         await stop(one, two)
 
@@ -264,7 +300,7 @@ def test_an_error_of_ours_reaches_the_crawl(crawl: CrawlDir, monkeypatch: pytest
 
 
 def _damaged(*_: object) -> None:
-    raise StorageError("damaged")
+    raise FrontierDamaged("damaged")
 
 
 def test_without_a_place_for_the_socket_it_says_so(crawl: CrawlDir) -> None:

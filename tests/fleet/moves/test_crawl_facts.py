@@ -12,7 +12,7 @@ from crawlerproject.fleet.moves.journal import Shift
 from crawlerproject.fleet.moves.placing import STEPS
 from crawlerproject.frontier import messages
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Links, RobotsGiven, RobotsWanted
+from crawlerproject.frontier.messages import Changed, Links, RobotsGiven, RobotsWanted
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.fleet_plan import FleetPlan, alone, shared_out
@@ -74,12 +74,15 @@ def test_what_all_know_is_put_together() -> None:
 
 
 def test_subscriptions_are_one_workers() -> None:
-    """The same topic of two is one subscription."""
+    """The first has them, to whom hubs push; the same topic of two is one subscription."""
     known = {
         "one": {"websub": b'[["t1","hub1"]]', "websub-hubs": b'{"h1":1}'},
         "two": {"websub": b'[["t1","hub2"],["t2","hub2"]]', "websub-hubs": b'{"h2":2}'},
     }
+    found = dict(joined(known, from_two("two", "one")))
     facts = dict(joined(known, from_two("one")))["one"]
+    assert found["one"] == {"websub": b"[]", "websub-hubs": b"{}"}
+    assert orjson.loads(found["two"]["websub-hubs"]) == {"h1": 1, "h2": 2}
     assert orjson.loads(facts["websub"]) == [["t1", "hub1"], ["t2", "hub2"]]
     assert orjson.loads(facts["websub-hubs"]) == {"h1": 1, "h2": 2}
 
@@ -113,20 +116,26 @@ def test_letters_go_to_the_holders_of_their_hosts() -> None:
     found = [DiscoveredUrl(parse(f"https://{host}/"), 1, "L", "https://a.example/", 1, 0) for host in hosts]
     wanted = RobotsWanted("https://h1.example", "https://h2.example/robots.txt", "PR", "https://h1.example/robots.txt")
     given = RobotsGiven("https://h3.example", 200, b"body", Reason.FETCHED)
-    packed = [messages.pack(each) for each in (Links(found[:9]), wanted, given)]
+    changed = Changed([(parse(f"https://{host}/changed"), 5.5) for host in hosts])
+    packed = [messages.pack(each) for each in (Links(found[:9]), wanted, given, changed)]
     one = {"letters": b"2", "letters/0": b"", "letters/1": b"[" + b",".join(packed) + b"]"}
     two = {"letters": b"1", "letters/0": b"[" + messages.pack(Links(found[9:])) + b"]"}
     links: dict[str, str] = {}
     others: dict[str, str] = {}
+    told = 0
     for worker, facts in joined({"one": one, "two": two}, shift):
         for number in range(int(facts["letters"])):
             for each in orjson.loads(facts[f"letters/{number}"]):
                 message = messages.unpack(orjson.dumps(each))
-                if isinstance(message, Links):
+                if isinstance(message, Changed):
+                    assert {shift.after.holder(address.host) for address, _ in message.pages} == {worker}
+                    told += len(message.pages)
+                elif isinstance(message, Links):
                     assert not links.keys() & {item.address.host for item in message.found}
                     links |= {item.address.host: worker for item in message.found}
                 else:
                     others[type(message).__name__] = worker
+    assert told == len(hosts)
     assert links == {host: shift.after.holder(host) for host in hosts}
     assert others == {"RobotsWanted": shift.after.holder(hosts[2]), "RobotsGiven": shift.after.holder(hosts[3])}
 

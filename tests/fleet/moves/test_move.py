@@ -21,6 +21,7 @@ from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, read_plan
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, QueuedPage
+from crawlerproject.stores.rocks import raw_tables
 from crawlerproject.stores.rocks.raw_tables import FACTS
 from crawlerproject.stores.rocks.store import RocksStore
 from tests.fleet.moves.frontiers import CRAWLS_FACTS, PARTITIONS, Made, Row, contents, each_row, fill, names
@@ -174,6 +175,18 @@ def test_no_room_is_said_before_anything_is_touched(crawl: CrawlDir, monkeypatch
         moved(crawl, 2)
     assert is_alone(crawl)
     assert contents(crawl.frontier) == before
+
+
+def test_a_full_disk_is_one_sentence(crawl: CrawlDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of it: nothing is lost, and with room the next start has the rest."""
+    made = fill(crawl, random.Random(1), hosts=4)
+    before = contents(crawl.frontier)
+    with monkeypatch.context() as full:
+        full.setattr(raw_tables, "RESERVE_BYTES", 1 << 60)
+        with pytest.raises(OperatorError, match=r"cannot be moved \(less than .*; make room and start again"):
+            moved(crawl, 2)
+    assert not is_alone(crawl)
+    check(crawl, moved(crawl, 3), before, made)
 
 
 def test_what_no_plan_knows_is_refused(crawl: CrawlDir) -> None:

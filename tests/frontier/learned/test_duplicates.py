@@ -73,8 +73,11 @@ def test_other_workers_are_asked_and_informed(store: MemoryStore) -> None:
         def add(self, made: Fingerprint, url: str) -> None:
             added.append(url)
 
-        def finish(self) -> None:
-            added.append("finished")
+        def facts(self) -> list[tuple[str, bytes]]:
+            return []
+
+        def stored(self, facts: list[tuple[str, bytes]]) -> None:
+            added.append("stored")
 
     fleet = DuplicateIndex(store, NearBits(6, 3), Others())
     alone = DuplicateIndex(store, NearBits(6, 3))

@@ -4,8 +4,11 @@ from crawlerproject.frontier.learned.hubs import MAX_UNPROVEN_PER_DOMAIN
 from crawlerproject.frontier.learned.subscriptions import (
     MAX_UNVERIFIED_PER_DOMAIN,
     MAX_WAITING_PER_DOMAIN,
+    RemoteSubscriptions,
     Subscriptions,
 )
+from crawlerproject.frontier.messages import HubMessage, HubMoved, HubNamed, HubRequest, Message, pack, unpack
+from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.url.urls import parse
@@ -28,7 +31,7 @@ def confirm(subscriptions: Subscriptions, asked: QueuedPage, now: float, lease: 
     """The hub's question about what it was asked."""
     token = subscriptions.form(asked).decode().partition("%2Fpush%2F")[2].partition("&")[0]
     question = {
-        "hub.mode": "subscribe", "hub.topic": asked.note, "hub.challenge": "c", "hub.lease_seconds": str(int(lease)),
+        "hub.mode": "subscribe", "hub.topic": asked.via, "hub.challenge": "c", "hub.lease_seconds": str(int(lease)),
     }  # fmt: skip
     assert subscriptions.verify(token, question, now).body == "c"
 
@@ -47,7 +50,9 @@ def test_a_feed_is_subscribed_to_once() -> None:
     (first,) = store.head("hub.test", 10)
     confirm(subscriptions, first, bench.now, DAY)
     asked = store.head("hub.test", 10)
-    assert [row.note for row in asked] == ["http://a.test/one", "http://a.test/two"]
+    assert [row.via for row in asked] == ["http://a.test/one", "http://a.test/two"]
+    before_fleets = asked[0]._replace(note=asked[0].via)
+    assert subscriptions.form(before_fleets) == subscriptions.form(asked[0])
     assert all(row.url == "http://hub.test/" and row.flags & FLAG_HUB for row in asked)
     later = Subscriptions(store, bench.frontier, "http://p.test/push")
     assert later.form(asked[0]) == subscriptions.form(asked[0])
@@ -176,3 +181,62 @@ def test_nothing_is_asked_of_hubs_that_could_not_reach_us() -> None:
 
     assert bench.next() is None
     assert bench.frontier.state.refused.take() == {Reason.SCOPE: 1}
+
+
+class Elsewhere(SoleOwner):
+    """Hosts of other workers: a.test is one worker's, all others are another's."""
+
+    def __init__(self, feeds: bool) -> None:
+        super().__init__()
+        self.feeds = feeds
+        self.sent: list[tuple[str, Message]] = []
+
+    def mine(self, host: str) -> bool:
+        """Whether the host is of this worker."""
+        return (host == "a.test") is self.feeds
+
+    def send(self, host: str, message: Message) -> None:
+        """Through what travels, and back."""
+        self.sent.append((host, unpack(pack(message))))
+
+
+def test_a_fleet_does_all_of_it_by_messages() -> None:
+    """The feed at a worker that hubs do not reach, the hub at another, the subscription at the one that they reach."""
+    listener, reader, asker = MemoryStore(), MemoryStore(), MemoryStore()
+    owners = Elsewhere(feeds=True), Elsewhere(feeds=True), Elsewhere(feeds=False)
+    at_listener, at_reader, at_asker = (
+        Bench(store, ownership=owner) for store, owner in zip((listener, reader, asker), owners, strict=True)
+    )
+    told: list[HubMessage] = []
+
+    def tell(message: HubMessage) -> None:
+        said = unpack(pack(message))
+        assert isinstance(said, HubNamed | HubMoved | HubRequest)
+        told.append(said)
+
+    subscriptions = Subscriptions(listener, at_listener.frontier, "http://p.test/push")
+    reading, asking = (RemoteSubscriptions(bench.frontier, tell) for bench in (at_reader, at_asker))
+
+    assert not reading.feed_read(feed("one"), [], FEED, BEGIN)
+    assert not reading.feed_read(feed("none"), [], read_feed(b"<feed></feed>"), BEGIN)
+    assert told == [HubNamed("http://hub.test/", "http://a.test/one", 1, "L")]
+    at_listener.frontier.read(told[0], BEGIN)
+    at_listener.frontier.read(told[0], BEGIN)  # a message may come twice
+    ((host, request),) = owners[0].sent
+    at_asker.frontier.read(request, BEGIN)
+    (row,) = asker.head(host, 10)
+    assert (host, row.url, row.flags) == ("hub.test", "http://hub.test/", FLAG_HUB)
+    assert not listener.head("hub.test", 10)
+
+    asking.moved(row, parse("http://hub.test/there"), "R", BEGIN)
+    at_listener.frontier.read(told[1], BEGIN)
+    at_asker.frontier.read(owners[0].sent[1][1], BEGIN)
+    assert {again.url: asking.form(again) for again in asker.head(host, 10)} == {
+        "http://hub.test/": asking.form(row),
+        "http://hub.test/there": asking.form(row),
+    }
+    token = asking.form(row).decode().partition("%2Fpush%2F")[2].partition("&")[0]
+    question = {"hub.mode": "subscribe", "hub.topic": row.via, "hub.challenge": "c", "hub.lease_seconds": "60"}
+    assert subscriptions.verify(token, question, BEGIN).body == "c"
+    at_listener.frontier.read(HubMoved("http://unknown.test/", "hub.test", "http://x.test/", ""), BEGIN)
+    assert len(owners[0].sent) == 2

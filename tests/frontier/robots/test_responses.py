@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.messages import RobotsWanted
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.robots.redirects import MOST_ASKED
 from crawlerproject.rules.url.urls import parse
+from crawlerproject.stores.protocols import Changes
 from tests.frontier.conftest import Bench
 
 A, B = "http://a.example/", "http://b.example/"
@@ -30,6 +32,30 @@ def test_robots_is_the_first_page_of_a_host(bench: Bench) -> None:
     assert second is not None
     assert second.row.url == A
     assert bench.now >= 1005.0
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"User-agent: *\nCrawl-delay: 400"), (404, b""), (None, b"")])
+def test_its_answer_is_one_change_of_the_host(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, status: int | None, body: bytes
+) -> None:
+    """Before the next commit, and with all that came of it: the pause that it asks for and the clock that begins."""
+    bench.seed(A)
+    lease = bench.next()
+    assert lease is not None
+    stored: list[tuple[str, bytes]] = []
+    apply = bench.store.apply
+
+    def noted(changes: Changes) -> None:
+        stored.extend(changes.hosts)
+        apply(changes)
+
+    monkeypatch.setattr(bench.store, "apply", noted)
+    bench.answer(lease, status, body=body)
+
+    assert [name for name, _ in stored] == [lease.host.name]
+    kept = Host.unpack(lease.host.name, stored[0][1])
+    assert (kept.floor_seconds, kept.delay_seconds) == (lease.host.floor_seconds, lease.host.delay_seconds)
+    assert (kept.next_free, kept.rest_until) == (lease.host.next_free, lease.host.rest_until)
 
 
 def test_http_and_https_have_a_robots_each(bench: Bench) -> None:

@@ -174,3 +174,30 @@ def test_a_link_means_the_same_on_every_page_of_a_folder(name: str, href: str) -
         Base(f"http://example.org/one/two/{other}").join(href)
 
     assert Base(page).join(href) == Base(page)._join(href)
+
+
+_BASES = [
+    "http://example.org/", "http://example.org/one/two", "https://example.org/one/?q=/x/", "http://example.org:81/one/",
+    "http://b.example.org/one/two", "http://[::1]/one/", "http://xn--a/dir/page", "http://xn--bcher-kva.example/one/",
+    "http://example.org/XN--/two", "http:////example.org/one/", "http://user@example.org/one/", "ftp://example.org/one/",
+    "http://example.org?a/b", "http://example.org", "mailto:someone", "http:\\\\example.org/one/", "no address", "",
+]  # fmt: skip
+_HREFS = st.one_of(
+    st.text("ab/.?#: \n%é\\@", max_size=8),
+    st.builds(
+        "".join,
+        st.tuples(
+            st.sampled_from(["http://", "https://", "HTTP://", "http:", "http:/", "//", "/", "/\\", ""]),
+            st.sampled_from(["", "example.org", "xn--a", "xn--a.b", "c.example", "user@example.org", "[::1]", "a b"]),
+            st.text("ab/.?#: %é\\", max_size=5),
+        ),
+    ),
+)
+
+
+@given(_HREFS, st.permutations(_BASES))
+def test_a_link_means_the_same_whoever_asked_before(href: str, pages: list[str]) -> None:
+    """Absolute links are shared by all pages, those from the root by those of an origin, where that is the same."""
+    for page in pages:
+        base = Base(page)
+        assert base.join(href) == base._join(href), page

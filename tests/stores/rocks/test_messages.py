@@ -22,17 +22,38 @@ MOST = 2**62
 
 
 def test_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
-    """Also when every message is delivered: the outbox is the same, so no number of it may come twice."""
+    """The outbox is the same, so no number of it may come twice."""
     with closing(RocksStore(tmp_path)) as store:
         outbox = store.messages.outbox
         store.apply(Changes(messages=[(1, b"a"), (2, b"b")], read=[(Box(3, b"another outbox.."), 9)]))
-        store.apply(Changes(delivered=[(Box(1, outbox), 1), (Box(2, outbox), 2)]))
+        store.apply(Changes(delivered=[(Box(2, outbox), 2)]))
     with closing(RocksStore(tmp_path)) as store:
         mail = store.messages
-        assert (mail.outbox, mail.applied, mail.durable, mail.boxes()) == (outbox, Applied(0, 2), Applied(), [])
+        assert (mail.outbox, mail.applied, mail.durable, mail.boxes()) == (
+            outbox,
+            Applied(0, 2),
+            Applied(),
+            [Box(1, outbox)],
+        )
         assert mail.read_up_to(Box(3, b"another outbox..")) == 9
         store.apply(Changes(messages=[(1, b"c")]))
-        assert mail.of(Box(1, outbox), 0, MOST, MOST) == [(3, b"c")]
+        assert mail.of(Box(1, outbox), 0, MOST, MOST) == [(1, b"a"), (3, b"c")]
+
+
+def test_a_new_outbox_begins_when_nothing_is_left_of_one(tmp_path: Path) -> None:
+    """Its last messages may have been moved, and may still be on their way from there."""
+    with closing(RocksStore(tmp_path)) as store:
+        outbox = store.messages.outbox
+        store.apply(Changes(messages=[(1, b"a")]))
+        store.apply(Changes(delivered=[(Box(1, outbox), 1)]))
+    with closing(RocksStore(tmp_path)) as store:
+        mail = store.messages
+        assert mail.outbox != outbox
+        store.apply(Changes(messages=[(1, b"b")]))
+        assert mail.of(Box(1, mail.outbox), 0, MOST, MOST) == [(1, b"b")]
+        later = mail.outbox
+    with closing(RocksStore(tmp_path)) as store:
+        assert (store.messages.outbox, store.messages.applied) == (later, Applied(0, 1))
 
 
 def test_every_frontier_has_an_outbox_of_its_own(tmp_path: Path) -> None:
@@ -92,6 +113,15 @@ def _copy(source: RocksStore, target: RocksStore, partition: int) -> None:
 def _rows(store: RocksStore, prefix: bytes) -> Iterable[tuple[bytes, bytes]]:
     rows = store._tables.rows(store._tables.messages, prefix)
     return [each for each in rows if each[0].startswith(prefix)]
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    """As one that could not be opened again for want of room: a StorageError, so that it is asked again later."""
+    store = RocksStore(tmp_path)
+    store.close()
+    for ask in (store.messages.boxes, store.messages.holds, lambda: store.messages.read_up_to(Box(1, bytes(16)))):
+        with pytest.raises(StorageError, match="closed"):
+            ask()
 
 
 def test_prefixes_are_of_one_partition() -> None:

@@ -1,0 +1,114 @@
+"""What a local fleet's workers share about content: their texts, and the sums that the whole crawl may spend.
+
+Their supervisor answers: it is there as long as any of them, there is one of it, and both are derived. Texts are in the
+workers' frontiers, and here on disk once more so that one question finds all; sums follow from what each has committed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.fleet.share_table import ShareTable
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.rules.readable import counted
+from crawlerproject.rules.shares import SUM_FACTS, Claim, Share, spent
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.rocks.texts import RocksTexts
+from crawlerproject.stores.rocks.view import FrontierView
+from crawlerproject.stores.texts import NearText, Text
+
+logger = logging.getLogger(__name__)
+
+TEXTS = "texts"
+"""``[added, values]``, each added text as ``[value, key, url]``: for each value a list of ``[bits, key, url]``."""
+SHARES = "shares"
+"""``[claim, …]`` (``Claim``): ``[share, …]`` (``Share``)."""
+RUNNING = "running"
+"""``[]``: for how many seconds this run of the fleet has lasted."""
+
+
+class Link(Protocol):
+    """A worker's connection to its supervisor."""
+
+    async def ask(self, name: str, *said: Any) -> Any:
+        """The answer to a question. StorageError when the supervisor is gone."""
+
+
+class LocalContent:
+    """The supervisor's side: ``answers`` by the name of the question, each called with the worker's name first."""
+
+    def __init__(self, folder: CrawlDir, workers: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+        """No process writes the workers' frontiers yet. Raises OperatorError when one of them cannot be read."""
+        self._folders = {name: CrawlDir(folder / name) for name in workers}
+        self._clock, self._began = clock, clock()
+        self._texts = RocksTexts(folder.texts)
+        self._take_up(_stamp(folder))
+        by_worker = {name: self._spent(name) for name in workers}
+        kinds = {kind: {name: amounts[kind] for name, amounts in by_worker.items()} for kind in SUM_FACTS}
+        self._shares = ShareTable(kinds, len(workers))
+        self.answers: dict[str, Callable[..., Any]] = {
+            TEXTS: self._answer_texts,
+            SHARES: self._answer_shares,
+            RUNNING: lambda worker: self._clock() - self._began,
+        }
+
+    def ended(self, worker: str) -> None:
+        """The worker's process has ended and is not started again."""
+        if not self._shares.claimed:
+            return
+        try:
+            self._shares.ended(worker, self._spent(worker))
+        except (OperatorError, StorageError) as error:
+            logger.warning("What %s has left of the crawl's sums is not spent in this run: %s", worker, error)
+
+    def close(self) -> None:
+        """Let the folder go."""
+        self._texts.close()
+
+    def _take_up(self, stamp: bytes) -> None:
+        """Take in texts that came while others held the hosts: ``stamp`` is another when these were divided anew."""
+        if self._texts.is_of(stamp):
+            return
+        frontiers = [folder.frontier for folder in self._folders.values() if folder.has_frontier()]
+        if count := self._texts.fill(stamp, frontiers):
+            logger.info("%s of all workers are compared with new ones", counted(count, "text"))
+
+    def _spent(self, worker: str) -> dict[str, int]:
+        folder = self._folders[worker]
+        if not folder.has_frontier():
+            return dict.fromkeys(SUM_FACTS, 0)
+        with FrontierView(folder.frontier) as view:
+            return {kind: spent(kind, view.fact(name)) for kind, name in SUM_FACTS.items()}
+
+    def _answer_texts(self, worker: str, added: list[list[Any]], values: list[int]) -> list[list[list[Any]]]:
+        texts = [Text(value, bytes.fromhex(key), url) for value, key, url in added]
+        answers = self._texts.exchange(texts, values, MAX_BITS)
+        return [[[near.bits, near.key.hex(), near.url] for near in some] for some in answers]
+
+    def _answer_shares(self, worker: str, *claims: list[Any]) -> list[list[Any]]:
+        return [list(self._shares.exchange(worker, Claim(*claim))) for claim in claims]
+
+
+def _stamp(folder: CrawlDir) -> bytes:
+    """Changes whenever the hosts are divided anew."""
+    plan = folder.fleet_plan
+    return str(plan.stat().st_mtime_ns if plan.exists() else 0).encode()
+
+
+async def ask_texts(link: Link, added: Sequence[Text], values: Sequence[int], bits: int) -> list[list[NearText]]:
+    """As ``TextIndex.exchange``, of the supervisor's."""
+    given = [[text.value, text.key.hex(), text.url] for text in added]
+    answers = await link.ask(TEXTS, given, list(values))
+    return [
+        [near for distance, key, url in some if (near := NearText(distance, bytes.fromhex(key), url)).bits <= bits]
+        for some in answers
+    ]
+
+
+async def ask_shares(link: Link, claims: Sequence[Claim]) -> list[Share]:
+    """What the supervisor grants of each sum."""
+    return [Share(*share) for share in await link.ask(SHARES, *(list(claim) for claim in claims))]

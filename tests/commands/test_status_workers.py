@@ -1,0 +1,72 @@
+"""What ``scrapy status`` says of a fleet's workers by what they have reported, wherever they are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from crawlerproject.commands.status import _worker, worker_facts
+from crawlerproject.reports.metrics import worker_metrics
+from crawlerproject.stores.redis.view import ActiveWorker
+
+HERE = ActiveWorker("m1", 0.4, {"partitions": 90, "pages": 70, "pages_per_second": 7.0, "machine": "one"})
+AWAY = ActiveWorker(
+    "m2", 1.2, {"partitions": 80, "pages": 50, "bytes": 9, "errors": 1, "pages_per_second": 5.0, "machine": "two"}
+)
+PAUSED = ActiveWorker("m3", 0.9, {"partitions": 86, "machine": "three", "paused": "no room on the disk"})
+SILENT = ActiveWorker("m4", 300.0, {"partitions": 85, "pages": 3, "machine": "four"})
+OLD = ActiveWorker("m5", 2.0, {"partitions": 1})  # of a version that said no more
+
+
+def told(*workers: ActiveWorker) -> dict[str, Any]:
+    """Of a machine where only the first has its folder."""
+    progress = {"pages": 60, "bytes": 10, "errors": 0}
+    here = [SimpleNamespace(folder=SimpleNamespace(name="m1"))]
+    crawl: Any = SimpleNamespace(workers=here, status={"progress": progress, "pages_per_second": 6.0}, running=True)
+    return worker_facts(crawl, workers)
+
+
+def test_sums_are_those_of_all_machines() -> None:
+    """What the folders here say, and what the others have reported."""
+    facts = told(HERE, AWAY)
+
+    assert {name: facts[name] for name in ("pages", "bytes", "errors", "pages_per_second", "running")} == {
+        "pages": 110,
+        "bytes": 19,
+        "errors": 1,
+        "pages_per_second": 11.0,
+        "running": True,
+    }
+
+
+def test_each_worker_is_a_line() -> None:
+    """Where it is and what it does; why it pauses; that it is silent, and what follows."""
+    lines = [_worker(worker) for worker in told(HERE, AWAY, PAUSED, SILENT, OLD)["workers"]]
+
+    assert lines == [
+        "m1: 90 partitions, here, 70 pages, 7.0 pages/s, reported 0.4 s ago",
+        "m2: 80 partitions, on two, 50 pages, 5.0 pages/s, reported 1.2 s ago",
+        "m3: 86 partitions, on three, paused: no room on the disk, reported 0.9 s ago",
+        "m4: on four, silent for 5 min 0 s; after its lease others have its partitions",
+        "m5: 1 partitions, on another machine, 0 pages, 0.0 pages/s, reported 2.0 s ago",
+    ]
+
+
+def test_metrics_are_those_of_all_workers() -> None:
+    """As Prometheus parses them."""
+    text = worker_metrics({**told(HERE, PAUSED, SILENT), "queued": 1234})
+    found = {
+        (sample.name, sample.labels.get("worker", ""), sample.labels.get("machine", "")): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+    assert found["crawler_workers", "", ""] == 3
+    assert found["crawler_all_queued_urls", "", ""] == 1234
+    assert found["crawler_worker_pages_total", "m1", "one"] == 70
+    assert found["crawler_worker_pages_per_second", "m1", "one"] == 7.0
+    assert found["crawler_worker_partitions", "m4", "four"] == 85
+    assert found["crawler_worker_silent_seconds", "m4", "four"] == 300.0
+    assert [found["crawler_worker_paused", *who] for who in (("m1", "one"), ("m3", "three"))] == [0, 1]

@@ -1,0 +1,128 @@
+"""What a worker finds goes where it belongs, and what it is sent takes effect with a commit, in bounded slices."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.mail import exchange as module
+from crawlerproject.fleet.mail.exchange import LocalExchange
+from crawlerproject.fleet.mail.frames import Post
+from crawlerproject.fleet.mail.incoming import Incoming
+from crawlerproject.fleet.mail.local_hosts import LocalHosts
+from crawlerproject.frontier.messages import Links, Message, RobotsGiven, pack
+from crawlerproject.stores.memory import MemoryStore
+from crawlerproject.stores.protocols import Box, Changes
+from tests.fleet.mail.workers import hosts_of, links, plan_of
+from tests.frontier.conftest import Bench
+
+PLAN = plan_of("worker-1", "worker-2")
+OURS, THEIRS = hosts_of(PLAN, "worker-1", 1)[0], hosts_of(PLAN, "worker-2", 1)[0]
+
+
+class One:
+    """A worker, without sockets."""
+
+    def __init__(self) -> None:
+        self.hosts = LocalHosts(PLAN, "worker-1")
+        self.store = MemoryStore()
+        self.incoming = Incoming(self.store.messages, self.hosts.partitions)
+        self.exchange = LocalExchange(self.store.messages, self.hosts, self.incoming)
+        self.bench = Bench(self.store, ownership=self.hosts, max_urls=10**6)
+        self._connection = self.incoming.begin(lambda: None)
+        self._number = 0
+
+    def comes(self, *messages: Message) -> None:
+        """From another worker."""
+        box = Box(self.hosts.partition(OURS), b"another outbox..")
+        for message in messages:
+            self.incoming.take(self._connection, [Post(box, self._number, self._number + 1, pack(message))])
+            self._number += 1
+
+    def read(self) -> int:
+        """As before a commit; in how many turns."""
+        reading, turns = self.exchange.read(self.bench.frontier, lambda: self.bench.now), 0
+        while True:
+            try:
+                reading.send(None)
+            except StopIteration:
+                return turns
+            turns += 1
+
+    @property
+    def read_up_to(self) -> int:
+        """As the store has it."""
+        return self.store.messages.read_up_to(Box(self.hosts.partition(OURS), b"another outbox.."))
+
+
+@pytest.fixture
+def one() -> One:
+    """With nothing in it."""
+    return One()
+
+
+def test_own_links_are_queued_at_once_and_others_written_once(one: One) -> None:
+    """What passes the gates; the same of another page is not written again."""
+    found = links(f"http://{OURS}/1", f"http://{THEIRS}/1", f"http://{THEIRS}/x.zip", f"http://{THEIRS}/1")
+    assert one.exchange.take(found, one.bench.frontier, one.bench.now) == 1
+    assert one.exchange.take(found, one.bench.frontier, one.bench.now) == 0
+    assert (one.exchange.sent, one.exchange.lately.spared, one.exchange.moved) == (1, 2, False)
+    assert not one.exchange.empty
+    one.bench.commit()
+    one.exchange.settle()
+    assert (one.exchange.moved, one.exchange.empty, one.store.messages.applied.last) == (True, True, 1)
+
+
+def test_links_of_others_are_written_though_the_disk_is_full(one: One, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those for own hosts wait in the frontier; neither is taken twice."""
+    with monkeypatch.context() as patch:
+        patch.setattr(one.store, "apply", _full)
+        with pytest.raises(StorageError):
+            one.exchange.take(links(f"http://{OURS}/1", f"http://{THEIRS}/1"), one.bench.frontier, one.bench.now)
+    one.bench.frontier.add_again(one.bench.now)
+    one.bench.commit()
+    assert (one.bench.frontier.hosts.waiting_urls, one.store.messages.applied.last) == (1, 1)
+
+
+def test_what_is_read_is_marked_with_its_effect(one: One) -> None:
+    """Links of several messages are one change of the store; not before the commit are they read."""
+    one.comes(*(Links(links(*(f"http://{OURS}/{n}/{each}" for each in range(40)))) for n in range(7)))
+    one.comes(RobotsGiven(f"http://{OURS}", 200, b"User-agent: *\nDisallow: /", "fetched"))
+    assert one.read() == 4  # 120, 120, 40 links, an answer
+    assert (one.bench.frontier.hosts.waiting_urls, one.read_up_to, one.incoming.empty) == (280, 0, False)
+    one.bench.commit()
+    assert one.read_up_to == 8
+    assert not one.bench.frontier.state.robots.allows("http", OURS, f"http://{OURS}/x")
+
+
+def test_so_much_is_read_before_a_commit(one: One, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest before the next one, in its order."""
+    monkeypatch.setattr(module, "_URLS_A_COMMIT", 250)
+    one.comes(*(Links(links(*(f"http://{OURS}/{n}/{each}" for each in range(100)))) for n in range(5)))
+    read = []
+    for _ in range(2):
+        one.read()
+        one.bench.commit()
+        one.exchange.settle()
+        read.append((one.read_up_to, len(one.incoming.unread)))
+    assert read == [(3, 2), (5, 0)]
+
+
+def test_what_found_no_room_is_read_again(one: One, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the first of the inbox still, and not marked."""
+    one.comes(Links(links(f"http://{OURS}/1")))
+    with monkeypatch.context() as patch:
+        patch.setattr(one.store, "apply", _full)
+        with pytest.raises(StorageError):
+            asyncio.run(one.exchange.read(one.bench.frontier, lambda: one.bench.now))
+    assert (len(one.incoming.unread), one.bench.frontier.state.changes.read) == (1, [])
+    one.bench.frontier.add_again(one.bench.now)
+    one.read()
+    one.bench.commit()
+    assert (one.bench.frontier.hosts.waiting_urls, one.read_up_to) == (1, 1)
+
+
+def _full(changes: Changes) -> None:
+    raise StorageError("no room")

@@ -1,0 +1,126 @@
+"""What a supervisor answers about its workers' texts and sums, through a process of each that dies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from crawlerproject.fleet.local_content import RUNNING, LocalContent, ask_shares, ask_texts
+from crawlerproject.fleet.share_table import ShareTable
+from crawlerproject.rules.shares import Claim
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.fleet_plan import alone, shared_out, write_plan
+from crawlerproject.stores.protocols import Changes, Fingerprint, PageRecord
+from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.texts import NearText, Text
+
+_NAMES = ("worker-1", "worker-2")
+_MOST = 40
+
+
+class Link:
+    """A worker's questions as they come out of the socket."""
+
+    def __init__(self, content: LocalContent, worker: str) -> None:
+        self._content, self._worker = content, worker
+
+    async def ask(self, name: str, *said: Any) -> Any:
+        """Through JSON and back."""
+        asked = orjson.loads(orjson.dumps(said))
+        return orjson.loads(orjson.dumps(self._content.answers[name](self._worker, *asked)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> CrawlDir:
+    """A crawl of two workers, the first of which has fetched seven pages; one of these has a text."""
+    folder = CrawlDir(tmp_path)
+    write_plan(folder, shared_out(alone(4), _NAMES))
+    for name in _NAMES:
+        CrawlDir(folder / name).mkdir()
+    with closing(RocksStore(CrawlDir(folder / "worker-1").frontier)) as store:
+        record = PageRecord("http://a/", "fetched", 200, 0.0)
+        facts = [("totals", orjson.dumps([7, 700, 0, 1.0])), ("renders", b"3")]
+        store.apply(Changes(pages=[(b"1" * 24, record)], fingerprints=[Fingerprint("a", 5, b"1" * 24)], facts=facts))
+    return folder
+
+
+def test_texts_of_all_workers(folder: CrawlDir) -> None:
+    """Those of earlier runs, and of either worker; a supervisor that dies loses none that it answered for."""
+    big = 2**64 - 1
+    for run in range(2):
+        with closing(LocalContent(folder, _NAMES)) as content:
+            one, two = (Link(content, name) for name in _NAMES)
+            if not run:
+                asyncio.run(ask_texts(one, [Text(big, b"2" * 24, "http://b/")], [], 3))
+            near = asyncio.run(ask_texts(two, [], [4, big - 1, 0xFF00], 3))
+            assert near == [[NearText(1, b"1" * 24, "http://a/")], [NearText(1, b"2" * 24, "http://b/")], []]
+            assert asyncio.run(ask_texts(two, [], [4], 0)) == [[]]
+
+
+def test_texts_that_came_while_others_held_the_hosts(folder: CrawlDir) -> None:
+    """A plan that was written since: they are looked for in the frontiers."""
+    LocalContent(folder, _NAMES).close()
+    with closing(RocksStore(CrawlDir(folder / "worker-2").frontier)) as store:
+        record = PageRecord("http://c/", "fetched", 200, 0.0)
+        store.apply(Changes(pages=[(b"3" * 24, record)], fingerprints=[Fingerprint("c", 0xF0F0, b"3" * 24)]))
+    os.utime(folder.fleet_plan, (1.0, 1.0))
+    with closing(LocalContent(folder, _NAMES)) as content:
+        found = asyncio.run(ask_texts(Link(content, "worker-1"), [], [0xF0F0], 3))
+    assert found == [[NearText(0, b"3" * 24, "http://c/")]]
+
+
+def test_sums_begin_at_what_is_committed(folder: CrawlDir) -> None:
+    """What a worker that ended for good did not spend the others get."""
+    now = [100.0]
+    with closing(LocalContent(folder, _NAMES, clock=lambda: now[0])) as content:
+        one, two = (Link(content, name) for name in _NAMES)
+
+        def pages(link: Link, committed: int, used: int, *, gives: bool = False) -> tuple[int, int, bool]:
+            claim = Claim("pages", 9, committed, used, wants=not gives, gives=gives, least=2)
+            [share] = asyncio.run(ask_shares(link, [claim]))
+            return share.granted, share.committed, share.wanted
+
+        assert pages(two, 0, 0) == (2, 7, False)
+        assert pages(one, 7, 7) == (7, 7, False)
+        assert pages(two, 0, 1) == (2, 7, True)
+        assert pages(two, 1, 1, gives=True) == (1, 8, True)
+        assert pages(one, 7, 7) == (8, 8, False)
+        content.ended("worker-1")
+        assert pages(two, 1, 1) == (2, 8, False)
+        now[0] = 160.0
+        assert content.answers[RUNNING]("worker-1") == 60.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sum_is_spent_to_the_last_and_never_exceeded(seed: int) -> None:
+    """Three workers that fetch, commit, give back, and are killed and started again in any order."""
+    chance, names = random.Random(seed), ("one", "two", "three")
+    table = ShareTable({"pages": dict.fromkeys(names, 0)}, 3)
+    committed, used, granted = (dict.fromkeys(names, 0) for _ in range(3))
+    for step in range(1500):
+        name = chance.choice(names) if step < 600 else "two"
+        if step == 600:
+            for other in ("one", "three"):
+                table.ended(other, {"pages": committed[other]})
+        what = chance.choices(["fetch", "ask", "commit", "give", "kill"], [20, 6, 6, 3, 1])[0]
+        if what == "fetch":
+            used[name] += granted[name] > used[name]
+        elif what == "commit":
+            committed[name] = used[name]
+        elif what == "kill":
+            used[name], granted[name] = committed[name], 0
+        else:
+            wants, gives = used[name] >= granted[name], what == "give"
+            share = table.exchange(name, Claim("pages", _MOST, committed[name], used[name], wants, gives, 1, 7))
+            granted[name] = share.granted
+        assert sum(used.values()) <= _MOST or step >= 600
+        assert sum(committed.values()) <= _MOST
+
+    assert sum(committed.values()) == _MOST
