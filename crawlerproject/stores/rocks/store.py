@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from threading import Lock
 
 from rocksdict import WriteBatch
 
 from crawlerproject.errors import OperatorError, StorageError
+from crawlerproject.stores.atomic_files import storage_errors
 from crawlerproject.stores.protocols import Changes, Due
 from crawlerproject.stores.rocks import options
 from crawlerproject.stores.rocks.messages import RocksMessages
@@ -22,6 +25,10 @@ LETTERS_FACT = "letters"
 
 # Below this much free disk nothing is begun: all that is in memory can still be written out, with a file's overhead.
 RESERVE_BYTES = options.WRITE_BUFFERS_BYTES + 16 * options.MIB
+
+
+# Written as a database is opened: its options (some 60 KB), a manifest, a log.
+_OPENING_BYTES = 256 * 1024
 
 
 class RocksStore(RocksReader):
@@ -135,7 +142,13 @@ class RocksStore(RocksReader):
             raise StorageError(f"less than {RESERVE_BYTES >> 20} MB free where the frontier is ({self._folder})")
 
     def _open_again(self) -> None:
-        """RocksDB stays read-only after a failed write; opening it again replays what was written whole."""
+        """RocksDB stays read-only after a failed write; opening it again replays what was written whole.
+
+        It can be read until then, so it is not closed before it can surely be opened.
+        """
+        with storage_errors(Path(self._folder)), tempfile.TemporaryFile(dir=self._folder) as probe:
+            probe.write(bytes(_OPENING_BYTES))
+            probe.flush()
         with self._gate:
             self._release()
             try:
