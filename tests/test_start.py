@@ -4,14 +4,19 @@ nothing that it may not need.
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from crawlerproject import commands
 from crawlerproject.settings import commands_module
+from crawlerproject.terminal import GuardedRecord, GuardedStream
 from tests.web.running import IDENTITY, PROJECT
 from tests.web.zygote import direct
 
@@ -105,3 +110,21 @@ def test_only_the_command_that_is_asked_for_is_imported() -> None:
     assert commands_module(["scrapy", "--nolog", "why", "http://a.test/"]) == "crawlerproject.commands.why"
     for others in ([], ["list"], ["-h"], ["no such"], ["../settings"], ["genspider", "crawl"]):
         assert commands_module(["scrapy", *others]) == "crawlerproject.commands"
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(Path(commands.__path__[0]).glob("*.py"))])
+def test_each_command_guards_what_it_prints(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is alone at its start: no other command does it in its place. Passwords and terminal codes go no further."""
+    module = import_module(f"{commands.__name__}.{name}")
+    command = getattr(module, "Command", None)
+    if command is None or command.__module__ != module.__name__:
+        pytest.skip("shared by commands")
+    monkeypatch.setattr(logging, "_logRecordFactory", logging.getLogRecordFactory())
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, stream, io.StringIO())
+
+    command()
+
+    assert isinstance(sys.stdout, GuardedStream)
+    assert isinstance(sys.stderr, GuardedStream)
+    assert logging.getLogRecordFactory() is GuardedRecord

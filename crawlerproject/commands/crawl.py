@@ -26,7 +26,7 @@ from crawlerproject.fleet.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.refused import tell_refused
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
-from crawlerproject.terminal import quiet_scrapy
+from crawlerproject.terminal import guard_streams, quiet_scrapy
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +103,10 @@ class Command(ScrapyCrawl):
     # An add-on brings them to another project only when a crawler is made; they are checked before.
     default_settings = given()
     _ours: _Crawler | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        guard_streams()
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the options, and check what they ask for before anything is started."""

@@ -22,7 +22,7 @@ from crawlerproject.crawl.start.setting_limits import check_scrapys, check_value
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
-from crawlerproject.terminal import say
+from crawlerproject.terminal import guard_streams, say
 
 if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand
@@ -49,6 +49,10 @@ class PoliteCommandMixin(_Command):
         """Add our settings' defaults: an add-on brings them only when a crawler is made, which is too late here."""
         super().__init_subclass__()
         cls.default_settings = {**cls.default_settings, **given()}
+
+    def __init__(self) -> None:
+        super().__init__()
+        guard_streams()
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check our settings; log warnings only, unless LOG_LEVEL is given; follow redirects through every gate."""

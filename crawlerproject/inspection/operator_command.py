@@ -41,7 +41,8 @@ class OperatorCommand(ScrapyCommand):
 
     def __init__(self) -> None:
         super().__init__()
-        # Scrapy makes one of every command at each start: this one guards what all of them print, also Scrapy's own.
+        # Scrapy makes one of each command that it has imported: all of them for a command of its own, whose output is
+        # guarded by that.
         guard_streams()
 
     def syntax(self) -> str:

@@ -8,6 +8,7 @@ import json
 import os
 import pkgutil
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -34,6 +35,7 @@ from crawlerproject.stores.rocks.store import RocksStore
 from tests.commands.running import Done, scrapy
 from tests.commands.split_crawls import PAUSED, WORKERS, Crawls, made
 from tests.hostile.arena import arena
+from tests.web import zygote
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +166,12 @@ def test_captures_are_found_in_all_folders(crawls: Crawls) -> None:
             assert len(said(crawls, "lookup", crawls.url(site, path)).splitlines()) == 1
         assert f"{site[:3]}d0" in said(crawls, "show", crawls.url(site, "/3"))
     assert said(crawls, "lookup", crawls.url(PAUSED), status=1) == ""
-    assert "3" in said(crawls, "shell", "--archived", crawls.url("eel.test", "/2"), "-c", "page.links[0].url[-1]")
+    for folder in crawls[:2]:  # a process of its own each: a shell begins Scrapy's reactor and sets its loggers
+        command = [sys.executable, "-m", "scrapy", "shell", "--archived", crawls.url("eel.test", "/2")]
+        command += ["-c", "page.links[0].url[-1]", "-s", f"CRAWL_DIR={folder}"]
+        shell = zygote.run(command)
+        assert shell.returncode == 0, shell.stderr
+        assert "3" in shell.stdout
 
 
 def test_the_log_is_that_of_all_folders(crawls: Crawls) -> None:
