@@ -106,7 +106,7 @@ class SupervisorLink:
     def _end(self, why: str) -> None:
         if self.gone:
             return
-        self.gone = why
+        self.gone, self._unsent = why, b""
         if self._loop is not None:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)

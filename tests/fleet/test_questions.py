@@ -119,6 +119,20 @@ def test_without_a_supervisor(tmp_path: Path) -> None:
         hanging_up.join()
 
 
+def test_a_supervisor_that_has_just_died(tmp_path: Path) -> None:
+    """A question that finds a broken pipe, before the loop has seen the end, has the same answer as later ones."""
+
+    async def work(office: Office) -> None:
+        link = await office.link("w1")
+        assert await link.ask("twice", 1) == ["w1", 2]
+        link._socket.shutdown(socket.SHUT_WR)
+        for number in range(2):
+            with pytest.raises(StorageError, match="the supervisor is gone"):
+                await link.ask("twice", number)
+
+    in_office(tmp_path, work)
+
+
 def test_a_supervisor_that_dies(tmp_path: Path) -> None:
     """Who waits for an answer hears of it, and who asks later; the worker knows."""
 
