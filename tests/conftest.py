@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,3 +52,15 @@ def _environment_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     yield
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _log_of_its_own() -> Iterator[None]:
+    """A command that is run in this process gives Scrapy's log a handler and filters, which later files would have."""
+    root = logging.getLogger()
+    handlers, level = set(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - handlers:
+        if type(handler).__module__.partition(".")[0] != "_pytest":  # its own come and go with every test
+            root.removeHandler(handler)
+    root.setLevel(level)
