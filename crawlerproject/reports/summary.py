@@ -8,8 +8,10 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import merge
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from crawlerproject.rules.politeness.audit import Audit, asked_of
 from crawlerproject.rules.politeness.pauses import Pause
 from crawlerproject.rules.printable import PLAINER, printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import folders_of
 from crawlerproject.stores.logs.request_log import log_rows
 
 PREREQUISITE = "P"  # the hop letter of a robots.txt
@@ -98,14 +101,15 @@ class Summary:
 
 
 def summarise(crawl_dir: CrawlDir) -> Summary:
-    """Read a crawl's log once and look at its files; counts 0 where there is nothing."""
+    """Read a crawl's logs once and look at its files, those of all its workers; counts 0 where there is nothing."""
+    folders = folders_of(crawl_dir)
     summary = Summary(
-        warc=_files(crawl_dir.warc),
-        index=_files(crawl_dir.index),
-        log=_files(crawl_dir.log),
+        warc=_files(crawl_dir, [folder.warc for folder in folders]),
+        index=_files(crawl_dir, [folder.index for folder in folders]),
+        log=_files(crawl_dir, [folder.log for folder in folders]),
     )
     audit, hosts = Audit(None), set()
-    for row in log_rows(crawl_dir.log):
+    for row in merge(*(log_rows(folder.log) for folder in folders), key=_end):
         try:
             if row is None:
                 raise ValueError
@@ -142,10 +146,15 @@ def _count(summary: Summary, entry: dict[str, Any], began: datetime, ended: date
     summary.ended = max(summary.ended or ended, ended)
 
 
-def _files(folder: Path) -> Files:
-    """All files below a folder."""
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return Files(len(sizes), sum(sizes), folder)
+def _end(row: dict[str, Any] | None) -> str:
+    """When an attempt had ended, which orders the lines of several logs; of a line that cannot be read: at once."""
+    return "" if row is None else str(row.get("end", ""))
+
+
+def _files(crawl: CrawlDir, folders: Sequence[Path]) -> Files:
+    """All files below these folders of a crawl."""
+    sizes = [path.stat().st_size for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return Files(len(sizes), sum(sizes), folders[0] if len(folders) == 1 else crawl / "*" / folders[0].name)
 
 
 def _counts(counter: Counter[Any]) -> str:

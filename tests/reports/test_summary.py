@@ -9,7 +9,7 @@ import pytest
 
 from crawlerproject.reports.summary import main, summarise
 from crawlerproject.rules.politeness.pauses import Pause
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
 
 
 def entry(start: str, end: str, **changes: Any) -> bytes:
@@ -124,6 +124,22 @@ def test_reads_compressed_days_and_skips_a_cut_line(tmp_path: Path) -> None:
     assert summary.pages == 2
     assert summary.unreadable_lines == 1
     assert "(1 lines unreadable)" in summary.lines()[9]
+
+
+def test_several_workers_are_one_crawl(tmp_path: Path) -> None:
+    """Their logs are judged in the order of time: a host may have gone from one to the other."""
+    for name, lines in (
+        ("worker-1", (entry("10:00:00", "10:00:01"), entry("10:00:20", "10:00:21"))),
+        ("worker-2", (entry("10:00:04", "10:00:05"), entry("10:00:10", "10:00:11", host="b.test"))),
+    ):
+        (tmp_path / name).mkdir()
+        write_facts(crawl(tmp_path / name, *lines).run, {})
+    summary = summarise(CrawlDir(tmp_path))
+
+    assert (summary.pages, summary.hosts, summary.short_pauses) == (4, 2, 1)
+    assert kept(summary.tightest) == (3.0, 5.0)
+    assert summary.log.count == 2
+    assert summary.lines()[9].endswith(f"in {tmp_path}/*/log/")
 
 
 def test_ten_lines_even_of_nothing(tmp_path: Path) -> None:
