@@ -95,6 +95,7 @@ def share_renders(renders: Renders, sums: SharedSums) -> None:
         return
     shared = sums.add(SharedSum("renders", MAX_PER_CRAWL, lambda: renders.committed, lambda: renders.granted))
     shared.largest = _LARGEST_RENDERS
+    shared.at_hand = shared.wanted = True
 
     def has_more() -> bool:
         if shared.left < _RENDERS_AT_HAND:

@@ -19,6 +19,7 @@ class SharedSum:
         self.kind = kind
         self.most = most
         self.least, self.largest = 1, most  # of what is granted at a time
+        self.at_hand = False  # wanted from the start and kept in idle moments: who spends it cannot wait for a grant
         self.granted: int | None = None  # over all starts; None: not yet known
         self.committed = 0  # by all workers
         self.wanted = False  # more than is granted
@@ -37,7 +38,7 @@ class SharedSum:
         used = self._used()
         if gives:
             self.granted = used
-        self.wanted = self.wanted and not idle
+        self.wanted = self.wanted and (self.at_hand or not idle)
         numbers = self.most, self._durable, max(used, self._durable), self.wanted, gives
         return Claim(self.kind, *numbers, self.least, self.largest)
 
@@ -48,7 +49,7 @@ class SharedSum:
 
     def unused(self, *, idle: bool) -> bool:
         """Whether to give back what is not used: it cannot be used here, or another worker has none."""
-        return self.granted is None or (self.left > 0 and (idle or self._others_want))
+        return self.granted is None or (self.left > 0 and ((idle and not self.at_hand) or self._others_want))
 
     def answered(self, share: Share) -> None:
         """Take what was granted."""
