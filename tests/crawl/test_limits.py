@@ -146,3 +146,15 @@ def test_renders_are_the_crawls() -> None:
     share_renders(renders("never"), sums)
     asyncio.run(sums.turn(idle=True))
     assert len(fleet.claims) == before
+
+
+def test_renders_are_asked_for_before_a_page_needs_one() -> None:
+    """A page is decided about at once: what came with the first commit, in an idle moment too, must be there."""
+    fleet = Fleet()
+    fleet.granted = {"renders": 1}
+    sums = SharedSums(fleet.exchange, lambda why: None)
+    share_renders(Renders(MemoryStore(), Workbench[Host](per_ip=False), random.Random(1), RenderLimits("always")), sums)
+
+    asyncio.run(sums.turn(idle=True))
+
+    assert [claim.wants for claim in fleet.claims if claim.kind == "renders"] == [True]
