@@ -116,6 +116,8 @@ OURS = {
     "ARCHIVE_READ_BACK": False,
     "ARCHIVE_MAX_BYTES_PER_SECOND": 0,
     "ARCHIVE_END_WAIT_SECONDS": 600,
+    # pywb's program for `scrapy replay`; empty: it is looked for.
+    "REPLAY_COMMAND": "",
     # What is called when the crawl pauses, errs, falls silent or ends; empty: nothing.
     "HOOK_COMMAND": "",
     "HOOK_URL": "",
