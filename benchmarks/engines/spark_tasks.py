@@ -35,7 +35,7 @@ QUERIES = {
     """,
     "places of records": """
         SELECT url, warc_filename, warc_record_offset, warc_record_length FROM ccindex
-        WHERE url_path LIKE '/sect.%' ORDER BY url, warc_record_offset
+        WHERE url_path LIKE '/%e%.html' ORDER BY url, warc_record_offset
     """,
 }
 
