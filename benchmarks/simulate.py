@@ -2,7 +2,7 @@
 
     python -m benchmarks.simulate --workers 1000 --partitions 4096 --hosts 1_000_000
 
-The workers are real (fleet/worker.py), and so are the scripts and the ``redis-server`` they run in; only time is not:
+The workers are real (fleet/redis/worker.py), as are the scripts and the ``redis-server`` they run in; only time is not:
 store and workers read one clock that jumps from beat to beat, and no page is fetched. Workers join, a tenth of them is
 killed, as many come anew. What the leases cost is counted in calls, round trips and Redis' own CPU time; a page's share
 of it follows from how many pages politeness allows a worker with its hosts.
@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from crawlerproject.fleet import worker as fleet_module
-from crawlerproject.fleet.worker import Fleet
+from crawlerproject.fleet.redis import worker as fleet_module
+from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.rules.url.partitions import partition_of
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import Call, RedisLink
@@ -113,8 +113,8 @@ class Crowd:
             store = RedisStore(self.link, "sim", name, self.partitions)
             fleet = Fleet(
                 BufferedStore(store), RedisFleet(self.link, "sim", name, int(_LEASE_SECONDS * 1000)),
-                self.folder / name, lease_seconds=_LEASE_SECONDS, answer_seconds=30.0, most_apart_seconds=0.5,
-                rng=random.Random(name),
+                self.folder / name, FleetTimes(_LEASE_SECONDS, answer_seconds=30.0, most_apart_seconds=0.5),
+                random.Random(name),
             )  # fmt: skip
             fleet.begin()
             self.workers[name] = fleet

@@ -22,7 +22,7 @@ from crawlerproject.config.promised_settings import keep_addon
 from crawlerproject.crawl.start.preflight import check, check_known, check_supervised, mode_and_budget, seeds_and_scope
 from crawlerproject.crawl.start.setting_limits import check_scrapys, check_values
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.supervisor_link import SUPERVISOR_GONE
+from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.hooks.refused import tell_refused
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given

@@ -16,8 +16,8 @@ from crawlerproject.commands.crawl import Command as CrawlCommand
 from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.fleet import LOCAL, shared
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.local_fleet import LocalFleet
-from crawlerproject.fleet.local_start import LOCAL_NAME, WholeCrawl
+from crawlerproject.fleet.local.fleet import LocalFleet
+from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir

@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from crawlerproject.config.fleet import answer_seconds, local, shared, worker_name
 from crawlerproject.crawl.start.bootstrap import revisit_policy
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, in_redis, of_supervisor
-from crawlerproject.fleet.join import join
-from crawlerproject.fleet.local_content import RUNNING, ask_shares, ask_texts
-from crawlerproject.fleet.local_counts import Counts
-from crawlerproject.fleet.local_worker import LocalWorker
+from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
+from crawlerproject.fleet.local.counts import Counts
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink
+from crawlerproject.fleet.local.worker import LocalWorker
 from crawlerproject.fleet.mail.mailbox import Mailbox
+from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
+from crawlerproject.fleet.redis.join import join
 from crawlerproject.fleet.shared_sums import SharedSums
-from crawlerproject.fleet.supervisor_link import SupervisorLink
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
     from crawlerproject.crawl.run import Run
     from crawlerproject.errors import FetchError
-    from crawlerproject.fleet.revisit_round import RevisitRound
-    from crawlerproject.fleet.worker import Fleet
+    from crawlerproject.fleet.redis.revisit_round import RevisitRound
+    from crawlerproject.fleet.redis.worker import Fleet
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Kept
     from crawlerproject.frontier.lease import Lease

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crawlerproject.errors import LeaseLost, OperatorError, StorageError
 from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
-from crawlerproject.fleet.supervisor_link import SUPERVISOR_GONE
+from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 from crawlerproject.runtime.clock import steady
 
 if TYPE_CHECKING:

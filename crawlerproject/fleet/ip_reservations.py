@@ -7,9 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from crawlerproject.errors import FetchError, StorageError
-from crawlerproject.fleet.questions import ADDRESSES
-from crawlerproject.fleet.supervisor_link import SupervisorLink
-from crawlerproject.fleet.worker import Fleet
+from crawlerproject.fleet.local.questions import ADDRESSES
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink
+from crawlerproject.fleet.redis.worker import Fleet
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.stores.protocols import FLAG_RECRAWL
 

@@ -13,7 +13,7 @@ from crawlerproject.crawl import membership
 from crawlerproject.crawl.membership import Local, LocalPlace, Member, Solo, membership_of
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.fleet.local_counts import Counts
+from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
@@ -25,7 +25,7 @@ FOUND = [DiscoveredUrl(parse(f"{HOST}/{number}"), 1, "L", HOST, 10) for number i
 
 
 class Fleet:
-    """As ``fleet/worker.py``, with its answers in the test's hand."""
+    """As ``fleet/redis/worker.py``, with its answers in the test's hand."""
 
     def __init__(self) -> None:
         told = {"sure": 3, "asked": 1}

@@ -11,7 +11,7 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.extensions import commit_loop
 from crawlerproject.extensions.commit_loop import CommitLoop
-from crawlerproject.fleet.supervisor_link import SUPERVISOR_GONE
+from crawlerproject.fleet.local.supervisor_link import SUPERVISOR_GONE
 
 
 class _Crawler:

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
-from crawlerproject.fleet.worker import Fleet
+from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.frontier.messages import RobotsWanted, pack
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import RedisFleet
@@ -32,10 +32,8 @@ class Worker:
             self.ahead,
             part,
             folder / "life.json",
-            lease_seconds=seconds,
-            answer_seconds=1.0,
-            most_apart_seconds=0.5,
-            rng=random.Random(1),
+            FleetTimes(seconds, 1.0, 0.5),
+            random.Random(1),
         )
         self.fleet.begin()
         self.bench = Bench(cast("Any", self.ahead), ownership=self.fleet.held)

@@ -88,7 +88,7 @@ RULES = {
     **{name: Rule(Goes.ALL, join) for name, join in COMBINED.items() if name != HUBS_FACT},  # seeds and scope
     "totals": Rule(Goes.ONE, _sums),  # crawl/progress/totals.py
     "renders": Rule(Goes.ONE, _sum),  # frontier/learned/renders.py
-    "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local_content.py)
+    "texts": Rule(Goes.OWN),  # fleet/text_questions.py; what it may lack is found again (fleet/local/content.py)
     "websub": Rule(Goes.FIRST, _subscriptions, b"[]"),  # frontier/learned/subscriptions.py
     HUBS_FACT: Rule(Goes.FIRST, COMBINED[HUBS_FACT], b"{}"),
     LETTERS_FACT: Rule(Goes.OWN),  # ``letters``

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError
-from crawlerproject.fleet.worker import Fleet
+from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.stores.protocols import Changes
 from crawlerproject.stores.redis import batch_scripts, scripts
 from crawlerproject.stores.redis.buffer.store import BufferedStore
@@ -179,10 +179,8 @@ def test_a_worker_killed_while_it_begins_finds_its_name_free(store: RedisStore, 
             BufferedStore(store),
             part,
             file,
-            lease_seconds=LEASE_MS / 1000,
-            answer_seconds=1.0,
-            most_apart_seconds=0.5,
-            rng=rng,
+            FleetTimes(LEASE_MS / 1000, 1.0, 0.5),
+            rng,
         )
 
     fleet(RedisFleet).begin()
@@ -217,10 +215,8 @@ def test_a_worker_that_begins_slowly_has_the_stores_time(server: RedisServer, tm
         store,
         part,
         tmp_path / "w.json",
-        lease_seconds=LEASE_MS / 1000,
-        answer_seconds=1.0,
-        most_apart_seconds=0.01,
-        rng=rng,
+        FleetTimes(LEASE_MS / 1000, 1.0, 0.01),
+        rng,
     )
     before = time.time() - time.monotonic()
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.exchange import _LINKS_A_MESSAGE, MessageExchange
-from crawlerproject.fleet.held_partitions import HeldPartitions
+from crawlerproject.fleet.redis.exchange import _LINKS_A_MESSAGE, MessageExchange
+from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.messages import Changed, Links, pack, unpack
 from crawlerproject.rules.url.urls import Address, parse

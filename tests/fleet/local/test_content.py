@@ -13,8 +13,8 @@ import orjson
 import pytest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.local_content import RUNNING, LocalContent, ask_shares, ask_texts
-from crawlerproject.fleet.share_table import ShareTable
+from crawlerproject.fleet.local.content import RUNNING, LocalContent, ask_shares, ask_texts
+from crawlerproject.fleet.local.share_table import ShareTable
 from crawlerproject.rules.shares import Claim
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.fleet_plan import alone, shared_out, write_plan

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from crawlerproject.fleet.held_partitions import HeldPartitions
+from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, again, best, chosen_since, scored
 from crawlerproject.rules.revisits.budget_shares import counted, visits_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.questions import HELLO, Lines, packed
+from crawlerproject.fleet.local.questions import HELLO, Lines, packed
 from crawlerproject.runtime.unix_sockets import connected
 
 SUPERVISOR_GONE = "supervisor_gone"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.agreement import WorkerReport
-from crawlerproject.fleet.local_counts import Counts
-from crawlerproject.fleet.questions import REPORT
-from crawlerproject.fleet.supervisor_link import SupervisorLink
+from crawlerproject.fleet.local.agreement import WorkerReport
+from crawlerproject.fleet.local.counts import Counts
+from crawlerproject.fleet.local.questions import REPORT
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 
 
 class LocalWorker:

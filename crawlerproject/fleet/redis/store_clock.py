@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 
 from crawlerproject.errors import LeaseLost, StorageError
 from crawlerproject.runtime.clock import SteeredClock, since_boot
 from crawlerproject.stores.redis.membership import Epoch
 
+logger = logging.getLogger(__name__)
+
 # Between two readings: a quartz drifts by some 3 ms in that time.
 READ_SECONDS = 60.0
+# A machine's clock that differs more from the store's is worth a warning.
+_MACHINE_SECONDS = 2.0
 
 
 class StoreClock:
@@ -32,6 +38,7 @@ class StoreClock:
         self._boot = boot
         self._read_at = float("-inf")  # since boot
         self._apart_since: float | None = None
+        self._warned = False
 
     def begin(self) -> Epoch:
         """The store's time, as the worker joins. StorageError."""
@@ -43,9 +50,20 @@ class StoreClock:
 
         When the two cannot be the same the clock is read at once, however lately that was done.
         """
+        self._compare_machine(store_now)
         most = self._most_apart_seconds
         if not asked - most <= store_now <= answered + most:
             self._read_at = float("-inf")
+
+    def _compare_machine(self, store_now: float) -> None:
+        apart = time.time() - store_now
+        if abs(apart) > _MACHINE_SECONDS and not self._warned:
+            self._warned = True
+            logger.warning(
+                "This machine's clock is %.1f s %s the store's; the store's counts.",
+                abs(apart),
+                "ahead of" if apart > 0 else "behind",
+            )
 
     @property
     def due(self) -> bool:

@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.fleet import answer_seconds, worker_name
-from crawlerproject.fleet.worker import Fleet
+from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
@@ -27,8 +27,6 @@ def join(settings: BaseSettings, folder: CrawlDir) -> Fleet:
         BufferedStore(store),
         RedisFleet(link, crawl, worker, int(lease_seconds * 1000)),
         folder.worker,
-        lease_seconds=lease_seconds,
-        answer_seconds=answer_seconds(settings),
-        most_apart_seconds=settings.getfloat("FLEET_MAX_DRIFT_SECONDS"),
-        rng=random.Random(),
+        FleetTimes(lease_seconds, answer_seconds(settings), settings.getfloat("FLEET_MAX_DRIFT_SECONDS")),
+        random.Random(),
     )

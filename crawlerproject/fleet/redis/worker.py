@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import socket
-import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
 from crawlerproject.errors import LeaseLost, NameTaken, OperatorError, StorageError
-from crawlerproject.fleet.exchange import MessageExchange
-from crawlerproject.fleet.held_partitions import LEAST_DOUBT_SECONDS, HeldPartitions
-from crawlerproject.fleet.revisit_round import RevisitRound
-from crawlerproject.fleet.store_clock import StoreClock
+from crawlerproject.fleet.redis.exchange import MessageExchange
+from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS, HeldPartitions
+from crawlerproject.fleet.redis.identity import Identity
+from crawlerproject.fleet.redis.page_rate import PageRate
+from crawlerproject.fleet.redis.revisit_round import RevisitRound
+from crawlerproject.fleet.redis.store_clock import StoreClock
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.learned.learner import Kept
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
-from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
 from crawlerproject.stores.redis.rounds import Round, Rounds, Wanted
 from crawlerproject.stores.redis.shares import RedisShares
-
-logger = logging.getLogger(__name__)
 
 # A lease is renewed when a third of it is over: two renewals may fail.
 _RENEW_SHARE = 3
@@ -40,10 +38,14 @@ _REPORT_SHARE = 10
 _TAKEN_AT_A_TIME = 64
 # Reports that must agree that nothing is left to do; in between each worker has looked at its messages.
 _SAME_REPORTS = 3
-# What a worker says of its rate is of so long, at least.
-_RATE_SECONDS = 5.0
-# A machine's clock that differs more from the store's is worth a warning.
-_CLOCK_SECONDS = 2.0
+
+
+class FleetTimes(NamedTuple):
+    """What a worker's promises rest on."""
+
+    lease_seconds: float
+    answer_seconds: float  # no request takes longer, so none is begun when its lease could end before it
+    most_apart_seconds: float  # so far our clock may be from the store's
 
 
 class Fleet:
@@ -54,19 +56,12 @@ class Fleet:
         store: BufferedStore,
         fleet: RedisFleet,
         identity_file: Path,
-        *,
-        lease_seconds: float,
-        answer_seconds: float,
-        most_apart_seconds: float,
+        times: FleetTimes,
         rng: random.Random,
     ) -> None:
-        """``answer_seconds``: no request takes longer, so none is begun when its lease could end before it.
-
-        ``most_apart_seconds``: so far our clock may be from the store's.
-        """
         self.store = store
         self.fleet = fleet
-        self.held = HeldPartitions(store, answer_seconds)
+        self.held = HeldPartitions(store, times.answer_seconds)
         self.exchange = MessageExchange(store, self.held)
         self.done = False  # nothing is left to do in the whole crawl
         self.workers = 1
@@ -75,13 +70,14 @@ class Fleet:
         self.running_seconds = 0.0  # of the fleet, when this worker joined
         self._shares = RedisShares(fleet.link, fleet.crawl, fleet.worker, fleet.lease_ms)
         self._kinds: frozenset[str] = frozenset()  # of sums that this life has begun to share
-        self._identity_file = identity_file
-        self._most_apart_seconds = most_apart_seconds
+        self._identity = Identity(identity_file, fleet.crawl, fleet.worker)
+        self._times = times
         self._clock = StoreClock(
-            fleet.epoch, CRAWL, most_apart_seconds=most_apart_seconds, patience_seconds=lease_seconds
+            fleet.epoch,
+            CRAWL,
+            most_apart_seconds=times.most_apart_seconds,
+            patience_seconds=times.lease_seconds,
         )
-        self._lease_seconds = lease_seconds
-        self._lease_ms = int(lease_seconds * 1000)
         self._rng = rng
         self._rounds = Rounds(fleet.link, fleet.crawl, fleet.lease_ms)
         self._taken: list[int] = []  # since the last report
@@ -91,29 +87,27 @@ class Fleet:
         self._busy = True  # a partition came or went since the last report
         self._renewed_at = self._reported_at = 0.0
         self._agreed = (0, 0)  # sum of activity, reports in a row that agreed on it
-        self._warned = False
-        self._rated = (0, since_boot())  # pages, and when they were as many
-        self._pages_per_second = 0.0
+        self._rate = PageRate(since_boot())
 
     def begin(self) -> float:
         """Join; the store's time when ``time.monotonic()`` was 0. Raises OperatorError: the name is taken. Blocking."""
         base = self.store.store
-        before, self._incarnation = self._incarnations(), uuid.uuid4().hex
+        before, self._incarnation = self._identity.incarnations(), uuid.uuid4().hex
         self.running_seconds = self.fleet.running_seconds()
         # Before Redis knows of it: killed in between, the next start must not find its name taken by itself.
-        self._remember([self._incarnation, *before])
+        self._identity.remember([self._incarnation, *before])
         try:
             self.fleet.begin(self._incarnation, before, base.partitions)
         except NameTaken:
-            self._remember(before)
+            self._identity.remember(before)
             raise
-        self._remember([self._incarnation])
+        self._identity.remember([self._incarnation])
         base.begin(self._incarnation)
         self._renewed_at = since_boot()
         epoch = self._clock.begin()
         # Of two workers one may be as far ahead of the store as the other is behind it.
         read = max(LEAST_DOUBT_SECONDS, 2 * epoch.doubt_seconds)
-        self.held.doubt_seconds = read + 2 * self._most_apart_seconds
+        self.held.doubt_seconds = read + 2 * self._times.most_apart_seconds
         return epoch.seconds
 
     def begin_round(self, wanted: Wanted, now: float, before: int) -> Round:
@@ -128,32 +122,20 @@ class Fleet:
         """The worker's part in a recrawl; the budget of ``policy`` does not count, that of the round does."""
         return RevisitRound(self._rounds, current, self.store, self.held, policy)
 
-    def _incarnations(self) -> list[str]:
-        """The incarnations of this worker that Redis may know, the latest first."""
-        if not self._identity_file.exists():
-            return []
-        known = orjson.loads(self._identity_file.read_bytes())
-        return [known["life"], *known.get("before", ())]
-
-    def _remember(self, incarnations: list[str]) -> None:
-        base = self.store.store
-        names = {"worker": base.worker, "crawl": base.crawl, "life": (incarnations or [""])[0]}
-        replace_file(self._identity_file, orjson.dumps({**names, "before": incarnations[1:]}), SECRET_FILE)
-
     async def turn(self, frontier: Frontier, learned: Kept, *, idle: bool) -> None:
         """Renew, report, give and take partitions. Raises LeaseLost when anything here is another's by now."""
         if self._clock.due:
             await asyncio.to_thread(self._clock.check)
         now = since_boot()
-        if now - self._renewed_at >= self._lease_seconds / _RENEW_SHARE:
-            lost = await asyncio.to_thread(self.store.store.renew, self._lease_ms)
+        if now - self._renewed_at >= self._times.lease_seconds / _RENEW_SHARE:
+            lost = await asyncio.to_thread(self.store.store.renew, self.fleet.lease_ms)
             if lost:
                 raise LeaseLost(f"partition {lost[0]} was taken by another worker")
             self._renewed_at = now
-            self.held.renewed(now + self._lease_seconds)
+            self.held.renewed(now + self._times.lease_seconds)
         moved = self._busy or self.exchange.moved or self.held.sent
         quiet = idle and not (moved or not self.exchange.empty or self.held.leaving or not self.store.outbox.empty)
-        if quiet or now - self._reported_at >= self._lease_seconds / _REPORT_SHARE:
+        if quiet or now - self._reported_at >= self._times.lease_seconds / _REPORT_SHARE:
             self._reported_at = now
             status = await self._report(quiet)
             await self._balance(frontier, status)
@@ -181,7 +163,7 @@ class Fleet:
             "life": self._incarnation,
             "machine": socket.gethostname(),
             "paused": self.paused,
-            "pages_per_second": self._rate(),
+            "pages_per_second": self._rate.of(self.counts.get("pages", 0), since_boot()),
             **self.counts,
         }
         asked = CRAWL.now()
@@ -194,7 +176,6 @@ class Fleet:
         if status is None:
             raise LeaseLost(f"another process goes by the name of worker {self.fleet.worker!r}")
         self.workers = status.workers
-        self._compare_clocks(status.now)
         self._clock.reported(status.now, asked, CRAWL.now())
         same = self._agreed[1] + 1 if status.all_quiet and status.activity == self._agreed[0] else 0
         self._agreed = (status.activity, same)
@@ -208,26 +189,6 @@ class Fleet:
             await asyncio.to_thread(self.fleet.finish)
             self.done = True
         return status
-
-    def _rate(self) -> float:
-        """Pages a second since some seconds ago."""
-        pages, now = self.counts.get("pages", 0), since_boot()
-        if now - self._rated[1] >= _RATE_SECONDS:
-            self._rated, self._pages_per_second = (
-                (pages, now),
-                max(0.0, (pages - self._rated[0]) / (now - self._rated[1])),
-            )
-        return round(self._pages_per_second, 2)
-
-    def _compare_clocks(self, store_now: float) -> None:
-        apart = time.time() - store_now
-        if abs(apart) > _CLOCK_SECONDS and not self._warned:
-            self._warned = True
-            logger.warning(
-                "This machine's clock is %.1f s %s the store's; the store's counts.",
-                abs(apart),
-                "ahead of" if apart > 0 else "behind",
-            )
 
     async def _balance(self, frontier: Frontier, status: FleetStatus) -> None:
         partitions, staying = self.store.store.partitions, self.held.staying()
@@ -243,12 +204,12 @@ class Fleet:
 
     async def _take(self, frontier: Frontier, partition: int) -> None:
         began = since_boot()
-        taken = await asyncio.to_thread(self.store.take, partition, self._lease_ms)
+        taken = await asyncio.to_thread(self.store.take, partition, self.fleet.lease_ms)
         if taken is None:
             return
         granted, hosts = taken
         self._busy = True
-        self.held.take(partition, began + self._lease_seconds, granted.unsure_until)
+        self.held.take(partition, began + self._times.lease_seconds, granted.unsure_until)
         self._taken.append(partition)
         frontier.hosts.take_up(hosts)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlerproject.fleet import address_table
-from crawlerproject.fleet.address_table import AddressTable
+from crawlerproject.fleet.local import address_table
+from crawlerproject.fleet.local.address_table import AddressTable
 
 
 def test_an_address_is_one_workers_until_it_has_rested() -> None:

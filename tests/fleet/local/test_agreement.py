@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from crawlerproject.fleet.agreement import Agreement, WorkerReport
+from crawlerproject.fleet.local.agreement import Agreement, WorkerReport
 
 QUIET = WorkerReport(True, 3, [])
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from crawlerproject.fleet.exchange import MessageExchange
-from crawlerproject.fleet.held_partitions import HeldPartitions
-from crawlerproject.fleet.revisit_round import RevisitRound
+from crawlerproject.fleet.redis.exchange import MessageExchange
+from crawlerproject.fleet.redis.held_partitions import HeldPartitions
+from crawlerproject.fleet.redis.revisit_round import RevisitRound
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.frontier.learned.revisits import Revisits
@@ -178,7 +178,7 @@ def test_what_was_announced_meanwhile_is_queued_once(server: RedisServer, crawl:
 
 def test_known_pages_are_read_in_slices(server: RedisServer, crawl: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One commit waits for some of them and queues some, however many there are; no host is asked about twice."""
-    monkeypatch.setattr("crawlerproject.fleet.revisit_round._A_COMMIT", 7)
+    monkeypatch.setattr("crawlerproject.fleet.redis.revisit_round._A_COMMIT", 7)
     one = Worker(server, crawl, "one")
     one.take(*range(PARTITIONS))
     counts = []

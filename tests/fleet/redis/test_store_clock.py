@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from crawlerproject.errors import LeaseLost, StorageError
-from crawlerproject.fleet.store_clock import READ_SECONDS, StoreClock
-from crawlerproject.fleet.worker import Fleet
+from crawlerproject.fleet.redis.store_clock import READ_SECONDS, StoreClock
+from crawlerproject.fleet.redis.worker import Fleet, FleetTimes
 from crawlerproject.runtime.clock import SteeredClock
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
@@ -137,7 +137,7 @@ class SetRedis(RedisFleet):
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Fleet, SetRedis]]:
     """One that has joined."""
     clock = SteeredClock()
-    monkeypatch.setattr("crawlerproject.fleet.worker.CRAWL", clock)
+    monkeypatch.setattr("crawlerproject.fleet.redis.worker.CRAWL", clock)
     with redis_server(tmp_path / "redis") as server:
         link = RedisLink(server.url)
         part = SetRedis(link, "web", "w", 60_000)
@@ -145,10 +145,8 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Fl
             BufferedStore(RedisStore(link, "web", "w", 4)),
             part,
             tmp_path / "w.json",
-            lease_seconds=60.0,
-            answer_seconds=1.0,
-            most_apart_seconds=MOST_APART,
-            rng=random.Random(1),
+            FleetTimes(60.0, 1.0, MOST_APART),
+            random.Random(1),
         )
         clock.follow(fleet.begin())
         yield fleet, part

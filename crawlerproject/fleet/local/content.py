@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from crawlerproject.errors import OperatorError, StorageError
-from crawlerproject.fleet.share_table import ShareTable
+from crawlerproject.fleet.local.share_table import ShareTable
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.readable import counted
 from crawlerproject.rules.shares import SUM_FACTS, Claim, Share, spent

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from crawlerproject.errors import StorageError
-from crawlerproject.fleet.held_partitions import HeldPartitions
+from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.frontier import Frontier
 from crawlerproject.frontier.messages import Changed, Links, Message, pack, unpack

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from crawlerproject.fleet import held_partitions
-from crawlerproject.fleet.held_partitions import HeldPartitions
+from crawlerproject.fleet.redis import held_partitions
+from crawlerproject.fleet.redis.held_partitions import HeldPartitions
 from crawlerproject.frontier.messages import Links, unpack
 from crawlerproject.stores.memory import MemoryStore
 from tests.frontier.conftest import Bench
