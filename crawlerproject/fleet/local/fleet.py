@@ -153,7 +153,8 @@ class LocalFleet:
 
     def _sums(self) -> Counts:
         each = self._each().values()
-        return Counts(*(sum(getattr(one, name) or 0 for one in each) for name in _SUMS))
+        pages, received, errors, queued = (sum(getattr(one, name) or 0 for one in each) for name in _SUMS)
+        return Counts(pages, received, errors, queued)
 
     def _say(self, now: float) -> None:
         done = self._sums()
