@@ -110,6 +110,8 @@ OURS = {
     # The live page; 0: none.
     "WATCH_PORT": 0,
     "WATCH_ADDRESS": "127.0.0.1",
+    # pywb's program for `scrapy replay`; empty: it is looked for.
+    "REPLAY_COMMAND": "",
     # What is called when the crawl pauses, errs, falls silent or ends; empty: nothing.
     "HOOK_COMMAND": "",
     "HOOK_URL": "",

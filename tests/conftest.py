@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -27,6 +28,20 @@ LONGEST = (
     "crawls/operator/test_stop", "crawls/test_kills", "crawls/fleet/test_kills", "commands/test_report",
     "batch/test_steps", "rules/test_linear_patterns",
 )  # fmt: skip
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays: to look for garbage in it takes seconds, in each worker and again in its tests."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """At the interpreter's end it is garbage like all else: libraries in C complain of what is left."""
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

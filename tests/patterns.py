@@ -44,7 +44,7 @@ def all_patterns(package: Path) -> Iterator[Found]:
             if method in _METHODS:
                 methods = {method}
             elif name:
-                methods = methods | set(re.findall(rf"\b{name}\.(\w+)", _whole_text(package))) & _METHODS
+                methods = methods | _asked(package).get(name, set())
             yield Found(
                 f"{path.relative_to(package.parent)}:{node.lineno}",
                 name,
@@ -84,8 +84,14 @@ def _built(path: Path, node: ast.Call) -> re.Pattern[Any]:
 
 
 @cache
-def _whole_text(package: Path) -> str:
-    return "\n".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+def _asked(package: Path) -> dict[str, set[str]]:
+    """By name: the methods that are called of something that is called so."""
+    called = re.compile(rf"\b(\w+)\.({'|'.join(_METHODS)})\b")
+    found: dict[str, set[str]] = {}
+    for path in package.rglob("*.py"):
+        for name, method in called.findall(path.read_text("utf-8")):
+            found.setdefault(name, set()).add(method)
+    return found
 
 
 class Attack(NamedTuple):

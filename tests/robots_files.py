@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 
 from crawlerproject.rules.robots.parser import MAX_BYTES
 
@@ -23,34 +24,48 @@ def _letters(chance: random.Random, count: int) -> bytes:
     return bytes(chance.choices(b"abcdefghijklmnopqrstuvwxyz0123456789-_", k=count))
 
 
-def worst_files() -> dict[str, bytes]:
-    """By what is odd about them."""
+def _lettered(line: bytes, count: int) -> bytes:
+    """As many lines as a file may have, with ``count`` letters of their own each."""
     chance = random.Random(9309)
-    pairs = [b"*aaab", b"*aaba"]
-    return {
-        "stars": HEAD + b"Disallow: /" + b"*a" * 187_000,
-        "a thousand stars, again and again": filled(lambda n: b"Disallow: /" + b"*a" * 1_000 + b"%d\n" % n),
-        "one star, a start each": filled(lambda n: b"Disallow: /p%d*x\n" % n),
-        "one star, an end each": filled(lambda n: b"Disallow: /*p%d\n" % n),
-        "one star, the same end": filled(lambda n: b"Disallow: /*%d.html\n" % n),
-        "one star, four thousand": HEAD + b"".join(b"Disallow: /*%d.html\n" % n for n in range(4_000)),
-        "stars and letters": filled(lambda n: b"Disallow:*%b*%b*%b\n" % tuple(_letters(chance, 1) for _ in range(3))),
-        "stars and words": filled(lambda n: b"Disallow:*%b\n" % _letters(chance, 3)),
-        "near misses": filled(lambda n: b"Disallow: /*aaaa%b*aaaa\n" % b"".join(pairs[n >> k & 1] for k in range(14))),
-        "long needles": filled(lambda n: b"Disallow: /*" + b"a" * 500 + b"b" + b"a" * 490 + b"%d*\n" % n),
-        "plain": filled(lambda n: b"Disallow: /%d\n" % n),
-        "short and plain": filled(lambda n: b"Disallow:/%b\n" % _letters(chance, 4)),
-        "within each other": filled(lambda n: b"Disallow: /" + b"a" * n + b"\n"),
-        "allowed within disallowed": filled(lambda n: (b"Allow: /", b"Disallow: /")[n & 1] + b"a" * n + b"\n"),
-        "ends": filled(lambda n: b"Disallow: /%d$\n" % n),
-        "escapes": filled(lambda n: b"Disallow: /%%e9%%c3%d\n" % n),
-        "blank lines": b"\n" * MAX_BYTES,
-        "unknown lines": filled(lambda n: b"x%d: y\n" % n),
-        "blanks": filled(lambda n: b"Disallow" + b" " * 50_000 + b"x\n"),
-        "agents": filled(lambda n: b"User-agent: a%d\n" % n),
-        "octets": HEAD + b"Disallow: /" + b"\xff" * (MAX_BYTES - 100) + b"\n",
-        "numbers": HEAD + b"Crawl-delay: " + b"9" * (MAX_BYTES - 100) + b"\n",
-    }
+    return filled(lambda _: line % tuple(_letters(chance, count)))
+
+
+def _near_miss(number: int) -> bytes:
+    return b"".join((b"*aaab", b"*aaba")[number >> bit & 1] for bit in range(14))
+
+
+_MAKERS: dict[str, Callable[[], bytes]] = {
+    "stars": lambda: HEAD + b"Disallow: /" + b"*a" * 187_000,
+    "a thousand stars, again and again": lambda: filled(lambda n: b"Disallow: /" + b"*a" * 1_000 + b"%d\n" % n),
+    "one star, a start each": lambda: filled(lambda n: b"Disallow: /p%d*x\n" % n),
+    "one star, an end each": lambda: filled(lambda n: b"Disallow: /*p%d\n" % n),
+    "one star, the same end": lambda: filled(lambda n: b"Disallow: /*%d.html\n" % n),
+    "one star, four thousand": lambda: HEAD + b"".join(b"Disallow: /*%d.html\n" % n for n in range(4_000)),
+    "stars and letters": lambda: _lettered(b"Disallow:*%c*%c*%c\n", 3),
+    "stars and words": lambda: _lettered(b"Disallow:*%c%c%c\n", 3),
+    "near misses": lambda: filled(lambda n: b"Disallow: /*aaaa%b*aaaa\n" % _near_miss(n)),
+    "long needles": lambda: filled(lambda n: b"Disallow: /*" + b"a" * 500 + b"b" + b"a" * 490 + b"%d*\n" % n),
+    "plain": lambda: filled(lambda n: b"Disallow: /%d\n" % n),
+    "short and plain": lambda: _lettered(b"Disallow:/%c%c%c%c\n", 4),
+    "within each other": lambda: filled(lambda n: b"Disallow: /" + b"a" * n + b"\n"),
+    "allowed within disallowed": lambda: filled(lambda n: (b"Allow: /", b"Disallow: /")[n & 1] + b"a" * n + b"\n"),
+    "ends": lambda: filled(lambda n: b"Disallow: /%d$\n" % n),
+    "escapes": lambda: filled(lambda n: b"Disallow: /%%e9%%c3%d\n" % n),
+    "blank lines": lambda: b"\n" * MAX_BYTES,
+    "unknown lines": lambda: filled(lambda n: b"x%d: y\n" % n),
+    "blanks": lambda: filled(lambda n: b"Disallow" + b" " * 50_000 + b"x\n"),
+    "agents": lambda: filled(lambda n: b"User-agent: a%d\n" % n),
+    "octets": lambda: HEAD + b"Disallow: /" + b"\xff" * (MAX_BYTES - 100) + b"\n",
+    "numbers": lambda: HEAD + b"Crawl-delay: " + b"9" * (MAX_BYTES - 100) + b"\n",
+}
+#: What is odd about each of them.
+WORST_FILES = tuple(_MAKERS)
+
+
+@cache
+def worst_file(name: str) -> bytes:
+    """The one with this oddity; made when it is asked for."""
+    return _MAKERS[name]()
 
 
 def worst_paths() -> dict[str, str]:

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 _YARDSTICK_TURNS = 200_000
 _YARDSTICK_SECONDS = 0.0075  # of that machine, idle
@@ -34,6 +35,12 @@ def spent(work: Callable[[], object]) -> float:
     return seconds / max(before, slowness())
 
 
+@lru_cache(maxsize=1)
+def _slowness_within(second: int) -> float:
+    """Measured once in each second: a test may set a thousand bounds of some milliseconds each."""
+    return slowness()
+
+
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
     """Raises TooSlow within the block once this process has used so much CPU in it."""
@@ -42,7 +49,7 @@ def bounded(seconds: float) -> Iterator[None]:
         raise TooSlow
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds * slowness())
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds * _slowness_within(int(time.monotonic())))
     try:
         yield
     finally:

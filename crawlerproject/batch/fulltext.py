@@ -95,7 +95,7 @@ def _load_file(writer: Any, file: Path) -> int:
     count = 0
     for batch in pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=_COLUMNS):
         for row in batch.to_pylist():
-            writer.delete_documents("url", row["url"])
+            writer.delete_documents_by_term("url", row["url"])
             writer.add_document(
                 tantivy.Document(
                     url=row["url"],

@@ -424,6 +424,7 @@ ELSEWHERE = {
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",
     "parse": "one URL, no folder",
+    "replay": "tests/commands/test_replay.py",
     "state": "tests/commands/test_state.py",
     "view": "one URL, no folder",
 }

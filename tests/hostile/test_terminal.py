@@ -107,6 +107,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "verify": [[str(folder)]],
         "index": [[str(folder)]],
         "recover": [[str(folder)]],
+        "replay": [[str(folder), "--port", "0", "-s", "REPLAY_COMMAND=/bin/false"]],
         "wacz": [[str(folder), "-o", f"{out}/crawl.wacz"]],
         "plan": [[f"{out}/plan.jsonl.gz", "--known", str(folder)]],
         "commoncrawl": [[source, "--fetch-records", *again] for source in (str(folder / "index"), f"{out}/bad.cdxj")],

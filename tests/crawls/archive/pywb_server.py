@@ -1,41 +1,52 @@
-"""pywb in a process of its own, which replays a crawl's archive through our index."""
+"""``scrapy replay``: a real pywb that replays a crawl's archive through our index."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+import re
+import signal
 import socket
-import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from tests.web.ports import free_port
+from tests.web import zygote
 from tests.web.running import PROJECT
 from tests.web.waiting import wait_until
 
 TOOLS = PROJECT / ".venv-tools" / "bin"
 _START_SECONDS = 60.0
+_END_SECONDS = 30.0
 
 
 @contextlib.contextmanager
 def pywb_of(crawled: Path, folder: Path) -> Iterator[tuple[str, int]]:
-    """Where pywb listens; its collection is ``crawl``, its own files go into ``folder``."""
-    config: dict[str, Any] = {"index_paths": str(crawled / "index"), "archive_paths": f"{crawled / 'warc'}/"}
-    (folder / "config.yaml").write_text(json.dumps({"collections": {"crawl": config}}))
-    port = free_port()
-    command: list[str | Path] = [TOOLS / "wayback", "--bind", "127.0.0.1", "--port", str(port)]
-    with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
-        try:
-            wait_until(lambda: _listens(port), seconds=_START_SECONDS, process=process, log=folder / "log")
-            yield "127.0.0.1", port
-        finally:
-            process.terminate()
+    """Where pywb listens; its collection is ``crawl``. What the command says goes into ``folder``; it ends well."""
+    command = [sys.executable, "-m", "scrapy", "replay", str(crawled), "--port", "0"]
+    log = folder / "replay.log"
+    with log.open("wb") as told:
+        process = zygote.Process(command, told)
+    try:
+        wait_until(lambda: _address(log), seconds=_START_SECONDS, process=process, log=log)
+        address = _address(log)
+        assert address is not None
+        yield address
+    except BaseException:
+        process.terminate()
+        raise
+    process.send_signal(signal.SIGINT)
+    assert process.wait(_END_SECONDS) == 0, log.read_text()
+    assert not _listens(address)
 
 
-def _listens(port: int) -> bool:
+def _address(log: Path) -> tuple[str, int] | None:
+    found = re.search(r"http://([\d.]+):(\d+)/crawl/ shows ", log.read_text())
+    return (found[1], int(found[2])) if found else None
+
+
+def _listens(address: tuple[str, int]) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex(address) == 0
 
 
 def ask(server: tuple[str, int], path: str) -> tuple[str, bytes]:

@@ -13,7 +13,7 @@ import pytest
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.running import scrapy
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
-from tests.robots_files import worst_files
+from tests.robots_files import worst_file
 
 LINKS = 3_000
 COSTLY = ("stars", "a thousand stars, again and again", "one star, an end each", "short and plain", "near misses")
@@ -39,7 +39,7 @@ def longest_work_seconds(crawl: Crawled) -> float:
 
 def costly(web: Arena, number: int) -> str:
     """A site with a costly robots.txt and a page of thousands of links to judge by it."""
-    robots = answer(worst_files()[COSTLY[number]], mime="text/plain")
+    robots = answer(worst_file(COSTLY[number]), mime="text/plain")
     links = [f"/{'a' * 40}/{at}x{at}.html?{'aaab' * 10}aaba={at}" for at in range(LINKS)]
     front = page(*links)
     return web.site(

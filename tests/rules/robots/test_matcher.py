@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from crawlerproject.rules.robots.matcher import MAX_WILDCARD_RULES, Matcher, PathAccess, rule_matches, spelled
 from crawlerproject.rules.robots.parser import MAX_BYTES, Rule
 from crawlerproject.rules.robots.policy import deciding_rule, parse_robots, refusing_line
-from tests.robots_files import worst_files, worst_paths
+from tests.robots_files import WORST_FILES, worst_file, worst_paths
 from tests.spending import bounded
 
 # --- the oracle: RFC 9309 2.2.2 and 2.2.3, one rule after the other, one character after the other ----------------
@@ -129,14 +129,13 @@ def test_patterns(pattern: str, path: str, matches: bool) -> None:
 
 # --- bounds -------------------------------------------------------------------------------------
 
-WORST = worst_files()
 
-
-@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize("name", WORST_FILES)
 def test_the_worst_files(name: str) -> None:
     """Reading one takes a fraction of a second, and a path less than three milliseconds (100 us measured)."""
+    body = worst_file(name)
     with bounded(3.0):
-        rules = parse_robots(WORST[name], "foobot")
+        rules = parse_robots(body, "foobot")
         rules.allowed("/")
     for path in worst_paths().values():
         with bounded(0.6):
@@ -144,11 +143,12 @@ def test_the_worst_files(name: str) -> None:
                 rules.allowed(path)
 
 
-@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize("name", WORST_FILES)
 def test_doubt_only_ever_means_no(name: str) -> None:
     """What the worst files are not read to the end for is never allowed when one of their rules forbids it."""
-    rules, chance = parse_robots(WORST[name], "foobot"), random.Random(1)
-    said = [line[line.find(b":") + 1 :].strip() for line in WORST[name].split(b"\n")[1:] if line.startswith(b"Dis")]
+    body, chance = worst_file(name), random.Random(1)
+    rules = parse_robots(body, "foobot")
+    said = [line[line.find(b":") + 1 :].strip() for line in body.split(b"\n")[1:] if line.startswith(b"Dis")]
     for pattern in chance.sample(said, min(len(said), 50)):
         path = pattern.decode("latin-1").replace("*", "").removesuffix("$")
         if name not in ("allowed within disallowed", "octets", "blanks"):
@@ -157,7 +157,7 @@ def test_doubt_only_ever_means_no(name: str) -> None:
 
 def test_many_rules_are_found_by_what_is_rare_in_them() -> None:
     """Of 4,000 wildcard rules the one that matches decides, and none does for other paths: no doubt."""
-    rules = parse_robots(WORST["one star, four thousand"], "foobot")
+    rules = parse_robots(worst_file("one star, four thousand"), "foobot")
     assert rules.verdict("/item/3999.html") is PathAccess.DENY
     assert rules.verdict("/item/seven.html") is PathAccess.ALLOW
     assert rules.verdict("/shop/category/item-12345.htm?sort=price&page=2") is PathAccess.ALLOW
@@ -165,7 +165,7 @@ def test_many_rules_are_found_by_what_is_rare_in_them() -> None:
 
 def test_beyond_the_budget_doubt_means_no() -> None:
     """Rules that all fit nearly are not all tried: the verdict is no, and people are told why."""
-    body = WORST["a thousand stars, again and again"]
+    body = worst_file("a thousand stars, again and again")
     rules, path = parse_robots(body, "foobot"), "/" + "a" * 800 + "b" * 200 + "".join(f"a{n}" for n in range(100))
     assert rules.verdict(path) is PathAccess.DOUBT
     assert not rules.allowed(path)

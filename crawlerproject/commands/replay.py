@@ -1,0 +1,91 @@
+"""``scrapy replay``: an archive in a browser, as it was."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from crawlerproject.commands.base import named_archives, named_crawl
+from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.inspection.pywb import ADDRESS, COLLECTION, find_wayback, port_of, wayback
+from crawlerproject.inspection.replay_index import ReplayIndex
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.terminal import say
+
+_PORT = 8080  # pywb's own
+# A running crawl writes its index about once a second; a look at much takes a tenth of a core at most.
+_LOOK_SECONDS, _REST = 1.0, 10
+
+
+class Command(OperatorCommand):
+    """Starts pywb on an index that follows the crawl's, and ends with it."""
+
+    arguments = "[FOLDER] [--port N]"
+    summary = "Show an archive in a browser, with pywb on this machine"
+    details = (
+        "Serve what a crawl has archived (default: CRAWL_DIR) on loopback with pywb, also while the crawl runs: what "
+        "it commits can be seen a second or two later. Prints the address; Ctrl-C ends it. Nothing in the crawl's "
+        "folder is changed, and nothing is asked of the web. pywb is looked for in REPLAY_COMMAND, .venv-tools and the "
+        "PATH. Example: scrapy replay crawls/web --port 8080"
+    )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--port", type=int, default=_PORT, help=f"default: {_PORT}; 0: one that is free")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Serve until a signal comes, or pywb ends."""
+        named_archives(args, self.settings)
+        crawl = named_crawl(args, self.settings)
+        program = find_wayback(str(self.settings.get("REPLAY_COMMAND") or ""))
+        port = port_of(opts.port)
+        try:
+            with _interruptible(), tempfile.TemporaryDirectory(prefix="replay-") as folder:
+                index = ReplayIndex(Path(folder))
+                for name in index.refresh(folders_of(crawl)):
+                    say(f"{name} has no index and is left out; scrapy index makes it", error=True)
+                with wayback(program, index, Path(folder), port) as process:
+                    say(f"http://{ADDRESS}:{port}/{COLLECTION}/ shows {crawl}; Ctrl-C ends it.")
+                    sys.stdout.flush()
+                    _follow(crawl, index, process)
+        except KeyboardInterrupt:
+            return
+        raise OperatorError(f"pywb ended by itself (exit status {process.returncode}).")
+
+
+def _follow(crawl: CrawlDir, index: ReplayIndex, process: subprocess.Popen[bytes]) -> None:
+    """Keep the index as the crawl's, as long as pywb lives."""
+    rest = _LOOK_SECONDS
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(rest)
+            return
+        began = time.monotonic()
+        with suppress(OperatorError):  # of a fleet's plan that is just being written
+            index.refresh(folders_of(crawl))
+        rest = max(_LOOK_SECONDS, _REST * (time.monotonic() - began))
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Whatever asks the process to end is a KeyboardInterrupt, also where a shell has it ignore Ctrl-C."""
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
