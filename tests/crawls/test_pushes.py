@@ -148,6 +148,12 @@ def alone(given: Started, _: str) -> Iterator[Said]:
         process.kill()
 
 
+def held(fleet: Workers) -> dict[str, int]:
+    """How many partitions each worker says that it holds."""
+    with RedisView(fleet.settings["STATE_URL"], "web") as view:
+        return {worker.name: worker.info.get("partitions", 0) for worker in view.workers()}
+
+
 @contextlib.contextmanager
 def in_redis(given: Started, state_url: str) -> Iterator[Said]:
     """Two workers, the first of which is there first."""
@@ -158,7 +164,8 @@ def in_redis(given: Started, state_url: str) -> Iterator[Said]:
         fleet.start("w1")
         wait_until(lambda: _LISTENS in of_first(), seconds=DEADLINE_SECONDS)
         fleet.start("w2")
-        fleet.until_opened(DEADLINE_SECONDS, "w2")
+        # At work: a signal that comes while Scrapy starts its engine ends the process at once.
+        wait_until(lambda: all(held(fleet).get(name) for name in names), seconds=DEADLINE_SECONDS)
         said.fleet = fleet
         yield said
         for name in names:
@@ -384,12 +391,7 @@ def test_a_worker_that_lost_its_leases_listens_on(pushed: Pushed) -> None:
     fleet = pushed.fleet
     assert fleet is not None
     fleet.signal("w1", signal.SIGSTOP)
-    with RedisView(fleet.settings["STATE_URL"], "web") as view:
-
-        def held() -> dict[str, int]:
-            return {worker.name: worker.info.get("partitions", 0) for worker in view.workers()}
-
-        wait_until(lambda: held()["w2"] == PARTITIONS)
+    wait_until(lambda: held(fleet)["w2"] == PARTITIONS)
     fleet.signal("w1", signal.SIGCONT)
     wait_until(lambda: "joins again" in fleet.output("w1"), seconds=DEADLINE_SECONDS)
     time.sleep(LEASE_SECONDS)  # for so many reports that a fleet with nothing to wait for would have ended
