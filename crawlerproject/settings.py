@@ -45,6 +45,11 @@ OURS = {
     "SCOPE_MAX_URL_LENGTH": 2000,
     "SCOPE_MAX_PORTS_PER_HOST": 8,
     "SCOPE_MAX_HOSTS_PER_DOMAIN": 1000,
+    # What pages need to be seen: style sheets, images, fonts, scripts.
+    "REQUISITES": "none",
+    "REQUISITES_PRIORITY": "among",
+    "REQUISITES_MAX_PER_PAGE": 500,
+    "REQUISITES_MAX_PER_HOST": 20_000,
     # Fetching.
     "FETCH_MAX_BYTES": 5 * 1024 * 1024,
     "FETCH_TIMEOUT_SECONDS": 30,
@@ -110,6 +115,12 @@ OURS = {
     # The live page; 0: none.
     "WATCH_PORT": 0,
     "WATCH_ADDRESS": "127.0.0.1",
+    # Where the archive goes; empty: it stays in the crawl's folder.
+    "ARCHIVE_URL": "",
+    "ARCHIVE_KEEP_LOCAL": True,
+    "ARCHIVE_READ_BACK": False,
+    "ARCHIVE_MAX_BYTES_PER_SECOND": 0,
+    "ARCHIVE_END_WAIT_SECONDS": 600,
     # pywb's program for `scrapy replay`; empty: it is looked for.
     "REPLAY_COMMAND": "",
     # What is called when the crawl pauses, errs, falls silent or ends; empty: nothing.
