@@ -114,7 +114,7 @@ def _but_robots(asked: Asked, make: Make) -> bytes | None:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Arena, Crawled]]:
     """One crawl of them all."""
     with arena(tmp_path_factory.mktemp("requisites")) as web:
-        sites = {
+        sites: dict[str, Make] = {
             "many.test": many,
             "loop.test": loop,
             "evil.test": partial(evil, web),
