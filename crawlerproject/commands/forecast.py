@@ -100,17 +100,24 @@ def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
     for count in counts:
         seconds = facts["seconds_by_pages_of_each_host"][str(count)]
         lines.append(f"{count:,} pages of each host: at least {human_seconds(seconds)}")
-    if (further := facts["requisites_of_further_pages"]) is not None:
-        lines.append(
-            f"With what they need to be seen (REQUISITES), {_FIRST_REQUISITES} requests of its host for the first page "
-            f"and {further:,} for each further one (--requisites N):"
-        )
-        for count in counts:
-            seconds = facts["seconds_with_requisites"][str(count)]
-            lines.append(f"{count:,} pages of each host: about {human_seconds(seconds)}")
+    lines += _of_requisites(facts, counts)
     lines.append(
         "robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer."
     )
+    return lines
+
+
+def _of_requisites(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
+    """What is added where requisites are fetched."""
+    if (further := facts["requisites_of_further_pages"]) is None:
+        return []
+    lines = [
+        f"With what they need to be seen (REQUISITES), {_FIRST_REQUISITES} requests of its host for the first page "
+        f"and {further:,} for each further one (--requisites N):"
+    ]
+    for count in counts:
+        seconds = facts["seconds_with_requisites"][str(count)]
+        lines.append(f"{count:,} pages of each host: about {human_seconds(seconds)}")
     return lines
 
 
@@ -151,7 +158,6 @@ class Command(InspectCommand):
         counts = opts.pages or [count for count in _EXAMPLES if count > most]
         if any(count < 1 for count in counts):
             raise OperatorError("--pages must be at least 1.")
-        further = self._further_requisites(opts.requisites)
         alone = crawl.of_seeds()
         facts = {
             "seeds": len(addresses),
@@ -168,22 +174,21 @@ class Command(InspectCommand):
             "seconds_of_the_seeds": alone.seconds,
             "seconds_by_pages_of_each_host": {str(count): crawl.of_pages(count).seconds for count in [most, *counts]},
         }
-        facts["requisites_of_further_pages"] = further
-        if further is not None:
-            whole = {str(count): crawl.of_whole_pages(count, further).seconds for count in [most, *counts]}
-            facts["seconds_with_requisites"] = whole
+        facts |= self._of_requisites(crawl, opts.requisites, [most, *counts])
         if opts.json:
             say_json(facts)
         else:
             say(*_lines(facts, counts))
 
-    def _further_requisites(self, given: int | None) -> int | None:
-        """As given or assumed; None where requisites are not fetched."""
+    def _of_requisites(self, crawl: _Forecast, given: int | None, counts: Sequence[int]) -> dict[str, Any]:
+        """What is added by requisites, as ``given`` or assumed; nothing where they are not fetched."""
         if given is not None and given < 0:
             raise OperatorError("--requisites must be at least 0.")
         if given is None and self.settings["REQUISITES"] in (None, "none"):
-            return None
-        return _FURTHER_REQUISITES if given is None else given
+            return {"requisites_of_further_pages": None}
+        further = _FURTHER_REQUISITES if given is None else given
+        seconds = {str(count): crawl.of_whole_pages(count, further).seconds for count in counts}
+        return {"requisites_of_further_pages": further, "seconds_with_requisites": seconds}
 
     def _forecast(self, hosts: Counter[str], *, resolve: bool) -> _Forecast:
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.

@@ -141,7 +141,9 @@ class PageCompletion:
         if visit.status == 200 and not consequences.apart:  # a link to it is no news from now on
             self._frontier.state.recent.add([lease.row.page_key])
         frame = bool(lease.row.flags & FLAG_FRAME)
-        self._learned.traps.learn_requisite(visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart))
+        self._learned.traps.requisites.learn(
+            visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart)
+        )
         self._learned.certificates.learn(visit, now)
 
     def _count(self, lease: Lease, outcome: Fetch) -> None:
