@@ -138,8 +138,12 @@ class PageCompletion:
             lease.row.url, visit.reason, visit.status or 0, now, visit.digest, visit.etag, visit.last_modified
         )
         self._frontier.finish(lease, consequences, record, b"", now)
+        if visit.status == 200 and not consequences.apart:  # a link to it is no news from now on
+            self._frontier.state.recent.add([lease.row.page_key])
         frame = bool(lease.row.flags & FLAG_FRAME)
-        self._learned.traps.learn_requisite(visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart))
+        self._learned.traps.requisites.learn(
+            visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart)
+        )
         self._learned.certificates.learn(visit, now)
 
     def _count(self, lease: Lease, outcome: Fetch) -> None:
