@@ -49,6 +49,8 @@ class Command(OperatorCommand):
                 "With --engine spark the master has the workers; say --master local[2] instead of --workers."
             )
         archives = named_archives(args, self.settings)
+        if not (opts.out or archives.crawl.is_here):
+            raise OperatorError(f"What is made of {archives.crawl} goes into a folder here: give --out DIR.")
         warcs = archives.closed_warcs()
         if not warcs:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")

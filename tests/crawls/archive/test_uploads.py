@@ -102,6 +102,14 @@ def test_the_folder_goes_on_without_its_files(crawled: Crawled) -> None:
     assert found.messages == []
 
 
+def test_the_pauses_are_proved_from_there(crawled: Crawled) -> None:
+    """``scrapy audit`` reads the log as it was uploaded."""
+    audited = scrapy("audit", f"s3://{BUCKET}/web", "--ip-seconds", "0")
+    assert audited.returncode == 0, audited.stderr
+    assert audited.stdout == scrapy("audit", str(crawled.folder), "--ip-seconds", "0").stdout
+    assert "0 violations" in audited.stdout
+
+
 def test_a_key_in_the_address_stops_the_start(tmp_path: Path) -> None:
     """One sentence, which does not repeat it; the same for a package that is missing."""
     for url in (f"s3://me:{SECRET}@bucket/x", f"az://box/x?sig={SECRET}"):
