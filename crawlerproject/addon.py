@@ -78,6 +78,7 @@ class Guarded:
         """Runs after the spider's ``custom_settings`` are applied."""
         warn_old_names(settings)
         keep_guard(settings)
+        _let_upload(settings)
         leave_out(settings)
 
 
@@ -115,10 +116,18 @@ class PoliteCrawl:
         if self._frontier:
             set_for_frontier(settings)
             keep_guard(settings)
+            _let_upload(settings)
         else:
             _set_for_scrapy(settings)
             keep_guard(settings, SCRAPY_HANDLER)
         leave_out(settings)
+
+
+def _let_upload(settings: BaseSettings) -> None:
+    """Add what uploads the archive, where it goes anywhere: no other crawl imports it."""
+    if settings["ARCHIVE_URL"]:
+        wanted = settings.getdict("EXTENSIONS") | {"crawlerproject.extensions.uploads.Uploads": 560}
+        settings.set("EXTENSIONS", wanted, settings.getpriority("EXTENSIONS") or _ADDON)
 
 
 def _of_frontier(crawler: Crawler) -> bool:

@@ -110,6 +110,12 @@ OURS = {
     # The live page; 0: none.
     "WATCH_PORT": 0,
     "WATCH_ADDRESS": "127.0.0.1",
+    # Where the archive goes; empty: it stays in the crawl's folder.
+    "ARCHIVE_URL": "",
+    "ARCHIVE_KEEP_LOCAL": True,
+    "ARCHIVE_READ_BACK": False,
+    "ARCHIVE_MAX_BYTES_PER_SECOND": 0,
+    "ARCHIVE_END_WAIT_SECONDS": 600,
     # pywb's program for `scrapy replay`; empty: it is looked for.
     "REPLAY_COMMAND": "",
     # What is called when the crawl pauses, errs, falls silent or ends; empty: nothing.

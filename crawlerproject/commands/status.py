@@ -12,6 +12,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.host_table import Outlook, host_rows, outlook, with_addresses
 from crawlerproject.inspection.operator_command import InspectCommand
+from crawlerproject.inspection.upload_state import upload_text, uploads_of
 from crawlerproject.inspection.worker_folders import WorkerLook
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.rules.readable import human_bytes, human_seconds
@@ -86,6 +87,7 @@ def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:
         "parked_queued": ahead.parked_queued,
         "reader": crawl.status.get("build", {}).get("reader"),
         "paused_hosts": crawl.pauses.hosts,
+        "uploads": uploads_of(crawl.folders) or None,
         "poison": sum(suspect.poison for folder in crawl.folders for suspect in poison_of(folder).values()),
     }
 
@@ -163,6 +165,9 @@ def status_lines(crawl: CrawlView, ahead: Outlook, facts: dict[str, Any]) -> lis
         lines.append(f"Bound by  {bound_by(load_of(crawl.status)).text}")
     if facts["reader"]:  # of a version that said so
         lines.append(f"Reader    {facts['reader']}")
+    if facts["uploads"]:
+        lines.append(f"Archive   {upload_text(facts['uploads'], crawl.now)}")
+        lines += [f"          {problem}" for problem in facts["uploads"]["problems"]]
     poison = f"{facts['poison']:,} pages over which the process died are set aside: see poison.json"
     return [*lines, *_left(ahead), *([f"Poison    {poison}"] if facts["poison"] else [])]
 

@@ -19,7 +19,7 @@ from crawlerproject.errors import StorageError
 from crawlerproject.extensions.crawl_task import only_in_a_crawl
 from crawlerproject.runtime.services import services_of
 from crawlerproject.settings import OURS
-from crawlerproject.stores.crawl_dir import write_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, write_facts
 from crawlerproject.stores.operator_files.user_settings import user_path
 from crawlerproject.stores.redis.client import without_password
 from crawlerproject.watch.machine import machine_facts
@@ -141,10 +141,15 @@ class StatusFile:
                 for host, lease in scheduler.under_way.by_host.items()
             ],
             **crawl.run.tallies.as_dict(),
+            **self._uploads(crawl.folder),
             "machine": machine_facts(crawl.folder, self._crawler.settings.getint("DISK_MIN_FREE_BYTES")),
             "build": _BUILD | {"reader": native.choice().said},
             "stats": {key: value for key, value in stats.get_stats().items() if isinstance(value, int | float)},
         }
+
+    def _uploads(self, folder: CrawlDir) -> dict[str, Any]:
+        """What the process says that brings the archive elsewhere; a file of some hundred bytes."""
+        return {"uploads": read_facts(folder.upload_state)} if self._crawler.settings["ARCHIVE_URL"] else {}
 
     def _lists(self, scheduler: FrontierScheduler) -> dict[str, int | None]:
         lists: Any = scheduler.crawl.session.gates.never_crawl

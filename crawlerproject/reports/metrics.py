@@ -47,6 +47,17 @@ _MACHINE = {
 }
 
 
+_UPLOADS = {
+    "waiting_files": ("crawler_upload_waiting_files", "Closed files that are not at ARCHIVE_URL yet"),
+    "waiting_bytes": ("crawler_upload_waiting_bytes", "Their size"),
+}
+_UPLOADED = {
+    "sent_files": ("crawler_uploaded_files", "Files that ARCHIVE_URL took since the process that sends them began"),
+    "sent_bytes": ("crawler_uploaded_bytes", "Bytes that were sent there"),
+    "sent_again": ("crawler_uploaded_again", "Files that were not there as they were sent, and were sent again"),
+}
+
+
 class _Crawl(Collector):
     def __init__(self, status: Callable[[], Mapping[str, Any]]) -> None:
         self._status = status
@@ -56,6 +67,7 @@ class _Crawl(Collector):
         status = self._status()
         if not status:
             return
+        yield from _uploads(status.get("uploads") or {})
         yield from _counted(status)
         yield from _answers(status)
         yield from _levels(status)
@@ -120,6 +132,17 @@ def _counted(status: Mapping[str, Any]) -> Iterator[Metric]:
     yield CounterMetricFamily("crawler_pages", "Answers, robots.txt left out", value=progress["pages"])
     for key, (name, text) in _OF_ALL_STARTS.items():
         yield CounterMetricFamily(name, text, value=status["totals"][key])
+
+
+def _uploads(said: Mapping[str, Any]) -> Iterator[Metric]:
+    """Where the archive goes to another place."""
+    if not said:
+        return
+    for key, (name, text) in _UPLOADS.items():
+        yield GaugeMetricFamily(name, text, value=said.get(key) or 0)
+    for key, (name, text) in _UPLOADED.items():
+        yield CounterMetricFamily(name, text, value=said.get(key) or 0)
+    yield GaugeMetricFamily("crawler_upload_refused", "1 while that place refuses", value=bool(said.get("error")))
 
 
 def _answers(status: Mapping[str, Any]) -> Iterator[Metric]:

@@ -70,6 +70,11 @@ class CrawlDir(PosixPath):
     poison = _Part("poison.json")
     reading_mark = _Part("reading")  # a mapped file: which page is being read just now
     lock_file = _Part("lock")  # flock, as long as a process lives that may change the folder; its content means nothing
+    upload = _Part("upload")  # of an archive that goes to another place:
+    upload_journal = _Part("upload", "journal.jsonl")  # how far each file has come
+    upload_state = _Part("upload", "state.json")  # what the process that sends said last
+    upload_lock = _Part("upload", "lock")
+    upload_staged = _Part("upload", "staged")  # files that are made to be sent
     processed = _Part("processed")  # by scrapy process
     ranks = _Part("processed", "rank")
     ranked_pages = _Part("processed", "rank", "pages.parquet")
@@ -99,8 +104,15 @@ class CrawlDir(PosixPath):
         return holds_database(self.frontier)
 
     def has_archive(self) -> bool:
-        """Whether something was ever archived."""
-        return any(self.warc.glob(f"*{WARC_SUFFIX}*"))
+        """Whether something was ever archived; it may be at another place alone."""
+        return any(self.warc.glob(f"*{WARC_SUFFIX}*")) or self.has_removed()
+
+    def has_removed(self) -> bool:
+        """Whether files that another place has were removed here (stores/uploads/journal.py writes so)."""
+        try:
+            return b'"stage":"removed"' in self.upload_journal.read_bytes()
+        except FileNotFoundError:
+            return False
 
     def closed_warcs(self) -> list[Path]:
         """The WARC files that are not written any more, in the order of writing."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crawlerproject.inspection.host_table import HostRow
+from crawlerproject.inspection.upload_state import upload_text, uploads_together
 from crawlerproject.reasons import ANSWERED
 from crawlerproject.rules.bottleneck import bound_by, load_of
 from crawlerproject.watch.last_hour import Sample
@@ -44,7 +45,14 @@ def live_facts(
         "refused": _by_reason(stats, "refused/"),
         "hosts": hosts_by_state(status, surveyed),
         "allowed": status["progress"]["ceiling_per_second"],
+        "uploads": _uploads(status),
     }
+
+
+def _uploads(status: Mapping[str, Any]) -> str:
+    """Where the archive goes and how far it is; empty when it stays."""
+    said = status.get("uploads")
+    return f"The archive goes {upload_text(uploads_together([said]), status['time'])}." if said else ""
 
 
 def errors_by_reason(stats: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -407,7 +407,7 @@ function head() {
   document.title = `${live.progress ? count(live.totals.pages) + " pages · " : ""}${shown(live.folder)}`;
   document.body.classList.remove("stale");
   by("bound").className = live.state === "paused" ? "warn" : "dim";
-  fill(by("bound"), document.createTextNode(shown(live.state === "paused" ? live.progress.paused : live.bound ? [`Bound by ${live.bound.text}.`, ...(live.progress.standing || [])].join(" ") : "The crawl has not begun.")));
+  fill(by("bound"), document.createTextNode(shown(live.state === "paused" ? live.progress.paused : live.bound ? [`Bound by ${live.bound.text}.`, ...(live.progress.standing || []), live.uploads].filter(Boolean).join(" ") : "The crawl has not begun.")));
   fill(by("foot"), h("span", {}, live.started ? `Started ${new Date(live.started * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC; charts by reason and status count since then` : ""),
     h("span", {}, live.build ? `crawlerproject ${live.build.version}, Scrapy ${live.build.scrapy}, Python ${live.build.python}, page reader: ${live.build.reader}` : ""),
     h("a", { href: "status.json", "data-key": "status" }, "status.json"), h("a", { href: "metrics", "data-key": "metrics" }, "metrics"));

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crawlerproject.inspection.upload_state import uploads_together
 from crawlerproject.inspection.worker_folders import workers_below
 from crawlerproject.stores.crawl_dir import CrawlDir
 
@@ -63,6 +64,8 @@ def of_all(own: Status, others: Sequence[Status]) -> dict[str, Any]:
     whole["totals"]["since"] = min(one["since"] for one in totals)
     whole["progress"] = _progress([status["progress"] for status in every])
     whole["machine"] = own["machine"] | {"rss_bytes": sum(status["machine"]["rss_bytes"] for status in every)}
+    if states := [status["uploads"] for status in every if status.get("uploads")]:
+        whole["uploads"] = uploads_together(states)
     whole["leases"] = [lease for status in every for lease in status["leases"]]
     whole["hosts_beside"] = {
         state: sum(status["progress"][name] for status in others) for name, state in _STATES.items()

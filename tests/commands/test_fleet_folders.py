@@ -410,12 +410,22 @@ def test_the_page_of_a_worker_answers_for_the_whole_crawl(crawls: Crawls) -> Non
         assert told["answer"]["state"] == "done"
 
 
+def test_each_worker_uploads_below_its_name(crawls: Crawls, tmp_path: Path) -> None:
+    """Both archives are there, apart."""
+    copy, far = CrawlDir(shutil.copytree(crawls.fleet, tmp_path / "crawl", symlinks=True)), tmp_path / "far"
+    done = ran(copy, "upload", "-s", f"ARCHIVE_URL=file://{far}")
+    assert "files sent" in done.stdout
+    for worker in WORKERS:
+        sent = sorted(path.name for path in (far / worker / "warc").iterdir())
+        assert sent == [path.name for path in CrawlDir(copy / worker).closed_warcs()]
+
+
 # --- no command is forgotten --------------------------------------------------------------------
 
 COMPARED = {
     "add", "audit", "commoncrawl", "forecast", "hosts", "index", "load", "lookup", "never", "pause", "plan", "process",
-    "rank", "recover", "reply", "report", "requests", "resume", "search", "shell", "show", "status", "traps", "verify",
-    "wacz", "why",
+    "rank", "recover", "reply", "report", "requests", "resume", "search", "shell", "show", "status", "traps",
+    "upload", "verify", "wacz", "why",
 }  # fmt: skip
 """Commands that this file runs on a fleet's folder."""
 ELSEWHERE = {

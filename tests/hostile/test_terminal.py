@@ -109,6 +109,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "recover": [[str(folder)]],
         "replay": [[str(folder), "--port", "0", "-s", "REPLAY_COMMAND=/bin/false"]],
         "wacz": [[str(folder), "-o", f"{out}/crawl.wacz"]],
+        "upload": [[str(folder)], [str(folder), "-s", f"ARCHIVE_URL=file://{out}/far"]],
         "plan": [[f"{out}/plan.jsonl.gz", "--known", str(folder)]],
         "commoncrawl": [[source, "--fetch-records", *again] for source in (str(folder / "index"), f"{out}/bad.cdxj")],
         "state": [["copy", str(folder), no_redis.removeprefix("STATE_URL=")]],

@@ -203,6 +203,10 @@ def check_settings(settings: BaseSettings) -> None:
         hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
     except ValueError as error:
         raise OperatorError(str(error)) from None
+    if settings["ARCHIVE_URL"]:
+        from crawlerproject.stores.uploads.far_side import checked_url  # no other crawl imports it
+
+        checked_url(str(settings["ARCHIVE_URL"]))
     public = str(settings["WEBSUB_PUBLIC_URL"])
     if public and not public.startswith(("http://", "https://")):
         raise OperatorError(f"WEBSUB_PUBLIC_URL is {public!r}; use the http or https URL at which hubs reach you.")

@@ -55,15 +55,28 @@ def recover(
                 _mend(path, committed, recovery, index)
             else:
                 _move_aside(path, recovery, "begun after the last commit")
-    if committed is not None and recovery.open_file is None and not (folder / committed.filename).exists():
+    gone = committed is not None and not _closed(folder, committed.filename)
+    if committed is not None and recovery.open_file is None and gone:
         recovery.messages.append(f"{committed.filename} is missing; {committed.length} bytes of it were committed")
     if index is not None:
-        if committed is not None and recovery.open_file != committed and not (folder / committed.filename).exists():
+        if committed is not None and recovery.open_file != committed and gone:
             _tell(committed, recovery, index, lost)
         if recovery.open_file is not None:
             index.cut(*recovery.open_file)
         recovery.messages += index.catch_up(folder)
     return recovery
+
+
+def _closed(folder: Path, filename: str) -> bool:
+    """Whether a file was closed: it lies here, or another place has confirmed it and it was removed here."""
+    if (folder / filename).exists():
+        return True
+    crawl = CrawlDir(folder.parent)
+    if not crawl.has_removed():
+        return False
+    from crawlerproject.stores.uploads.journal import Journal  # no other crawl imports it
+
+    return f"{folder.name}/{filename}" in Journal(crawl).removed()
 
 
 def _tell(committed: OpenFile, recovery: Recovery, index: CdxjFiles, lost: RowsLost | None) -> None:

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 from isal import isal_zlib
@@ -189,16 +189,21 @@ def _compress(path: Path) -> None:
         with new_file(part) as raw:
             if target.exists():
                 raw.write(target.read_bytes())
-            packer = isal_zlib.compressobj(COMPRESSION_LEVEL, isal_zlib.DEFLATED, GZIP_WINDOW_BITS)
-            with path.open("rb") as plain:
-                while chunk := plain.read(COPY_BYTES):
-                    raw.write(packer.compress(chunk))
-            raw.write(packer.flush())
+            compress_into(raw, path)
             raw.flush()
             os.fsync(raw.fileno())
         part.replace(target)
         sync_folder(path.parent)
     path.unlink()
+
+
+def compress_into(target: BinaryIO, plain: Path) -> None:
+    """Append what ``plain`` holds, as one gzip member."""
+    packer = isal_zlib.compressobj(COMPRESSION_LEVEL, isal_zlib.DEFLATED, GZIP_WINDOW_BITS)
+    with plain.open("rb") as file:
+        while chunk := file.read(COPY_BYTES):
+            target.write(packer.compress(chunk))
+    target.write(packer.flush())
 
 
 def _same(plain: Path, packed: Path) -> bool:

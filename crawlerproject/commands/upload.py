@@ -1,0 +1,90 @@
+"""``scrapy upload``: bring what is left of an archive to ARCHIVE_URL, after the crawl or between two."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from crawlerproject.commands.base import named_crawl
+from crawlerproject.config.crawl_file import apply_of_folder
+from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.stores.crawl_folders import archives_of
+from crawlerproject.terminal import say
+
+if TYPE_CHECKING:
+    from crawlerproject.stores.crawl_dir import CrawlDir
+    from crawlerproject.stores.uploads.worker import UploadProcess
+
+_LEFT = 1
+
+
+class Command(OperatorCommand):
+    """Sends, has confirmed, and removes where so wanted; a folder from which a crawl uploads just now is its own."""
+
+    arguments = "[FOLDER] [--check]"
+    summary = "Bring the archive to ARCHIVE_URL: what a crawl has not uploaded yet"
+    details = (
+        "Upload what is closed of a crawl folder (default: CRAWL_DIR) and not at ARCHIVE_URL yet: WARC files with "
+        "their indexes, the request log, the copies of robots.txt; a crawl with ARCHIVE_URL does the same beside "
+        "itself. It may be stopped and run again at any time. With ARCHIVE_KEEP_LOCAL=False, WARC files and indexes "
+        "are removed here once the other side has confirmed size and digest. Exit status 0 when everything is "
+        "there, 1 when something is left. Example: scrapy upload crawls/web -s ARCHIVE_URL=s3://bucket/web"
+    )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--check", action="store_true", help="ask of every file again whether it is there as sent")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Upload, and say what was done and what is left."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.stores.uploads.far_side import checked_url, place_of
+
+        crawl = named_crawl(args, self.settings)
+        if not crawl.is_dir():
+            raise OperatorError(f"There is no folder {crawl}; name a crawl's folder, or set CRAWL_DIR.")
+        self.settings.set("CRAWL_DIR", str(crawl), priority="cmdline")
+        apply_of_folder(self.settings)
+        if not self.settings["ARCHIVE_URL"]:
+            raise OperatorError("Where to? Set ARCHIVE_URL, for example: -s ARCHIVE_URL=s3://bucket/web")
+        url = checked_url(str(self.settings["ARCHIVE_URL"]))
+        for folder in archives_of(crawl).folders:
+            self._upload(folder, place_of(url, crawl, folder), check=opts.check)
+
+    def _upload(self, folder: CrawlDir, url: str, *, check: bool) -> None:
+        from crawlerproject.stores.uploads.uploader import Ways
+        from crawlerproject.stores.uploads.worker import TRIES_AT_END, UploadProcess, upload_lock
+
+        settings = self.settings
+        ways = Ways(
+            settings.getbool("ARCHIVE_KEEP_LOCAL"),
+            settings.getbool("ARCHIVE_READ_BACK"),
+            settings.getfloat("ARCHIVE_MAX_BYTES_PER_SECOND"),
+            time.time,
+            time.sleep,
+        )
+        with upload_lock(folder, wait=False):
+            process = UploadProcess(folder, url, ways)
+            if check:
+                process.uploader.doubt()
+            # A crawl that runs still writes to the day of its log.
+            ended = not folder.locked()
+            for _ in range(TRIES_AT_END):
+                wait = process.try_round(ended=ended)
+                if not process.failures:
+                    break
+                say(f"{process.error}; again in {wait:.0f} s", error=True)
+                time.sleep(wait)
+            self._say(process, url)
+
+    def _say(self, process: UploadProcess, url: str) -> None:
+        figures = process.uploader.figures
+        for problem in process.uploader.problems:
+            say(problem, error=True)
+        left = f", {figures.waiting_files:,} left" if process.failures else ""
+        removed = f", {figures.removed_files:,} removed here" if figures.removed_files else ""
+        say(f"{url}: {figures.sent_files:,} files sent, {figures.sent_bytes:,} bytes{removed}{left}")
+        if process.failures or process.uploader.problems:
+            self.exitcode = _LEFT

@@ -1,0 +1,146 @@
+"""Starts the process that brings the archive to ARCHIVE_URL beside the crawl, and says how it gets on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from scrapy import signals
+
+from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
+from crawlerproject.rules.readable import human_bytes, human_seconds
+from crawlerproject.runtime.services import services_of
+from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
+from crawlerproject.stores.uploads.far_side import checked_url, place_of
+from crawlerproject.stores.uploads.worker import ENDED, REFUSED
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_WORKER = "crawlerproject.stores.uploads.worker"  # the module that the process runs
+_TICK_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
+"""How soon an end is noticed that is waited for."""
+# A process that died is started again after so long: it does so only when the machine is short of something.
+_AGAIN_SECONDS = 30.0
+
+
+class Uploads(CrawlTask):
+    """Of one crawl folder; what the other side refuses never stops a crawl."""
+
+    def __init__(self, crawler: Crawler, url: str) -> None:
+        super().__init__(crawler, _TICK_SECONDS)
+        self._url = url
+        self._folder = CrawlDir()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._again_at = 0.0
+        self._stopped = False
+        self._said = ""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Only in a crawl."""
+        only_in_a_crawl(crawler)
+        extension = cls(crawler, checked_url(str(crawler.settings["ARCHIVE_URL"])))
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def engine_started(self) -> None:
+        """Begin."""
+        scheduler = services_of(self._crawler).get(FrontierScheduler)
+        if scheduler is None:
+            return
+        spider = self._crawler.spider
+        self._folder = scheduler.crawl.folder
+        whole = whole_crawl(self._crawler.settings, spider.name if spider is not None else "web")
+        self._url = place_of(self._url, whole, self._folder)
+        self._start()
+        super().engine_started()
+
+    async def tick(self, scheduler: FrontierScheduler) -> bool:
+        """One look at the process and at what it says."""
+        process = self._process
+        if process is not None and (status := process.poll()) is not None:
+            self._process, self._again_at = None, time.monotonic() + _AGAIN_SECONDS
+            self._stopped = status == REFUSED
+            if self._stopped:
+                why = read_facts(self._folder.upload_state).get("error", "")
+                logger.error("Nothing is uploaded; the crawl goes on, and scrapy upload does it later: %s", why)
+            else:
+                logger.warning("The process that uploads the archive ended with status %d; it begins again", status)
+        if self._process is None and not self._stopped and time.monotonic() >= self._again_at:
+            self._start()
+        self._tell(read_facts(self._folder.upload_state))
+        return True
+
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
+        """The last file is closed: let it go up too, and wait for that as long as the settings say."""
+        self.cancel()
+        process = self._process
+        if process is None or process.stdin is None:
+            return
+        wait = self._crawler.settings.getfloat("ARCHIVE_END_WAIT_SECONDS")
+        if wait:
+            try:
+                process.stdin.write(ENDED)
+                process.stdin.flush()
+                logger.info("What is left of the archive goes to %s, for up to %s", self._url, human_seconds(wait))
+                until = time.monotonic() + wait
+                while process.poll() is None and time.monotonic() < until:
+                    await asyncio.sleep(_LOOK_SECONDS)
+                    self._tell(read_facts(self._folder.upload_state))
+            except BrokenPipeError:
+                logger.warning("The process that uploads the archive has ended before the crawl")
+        process.stdin.close()  # it ends then, wherever it is
+        status = await asyncio.to_thread(process.wait)
+        state = read_facts(self._folder.upload_state)
+        if status:
+            left = f": {state['error']}" if state.get("error") else ""
+            logger.warning("Not all of the archive is at %s yet%s; scrapy upload goes on with it", self._url, left)
+        else:
+            logger.info("The archive is at %s: %s", self._url, _sent(state))
+
+    def _start(self) -> None:
+        settings = self._crawler.settings
+        ways = {
+            "keep_local": settings.getbool("ARCHIVE_KEEP_LOCAL"),
+            "read_back": settings.getbool("ARCHIVE_READ_BACK"),
+            "bytes_per_second": settings.getfloat("ARCHIVE_MAX_BYTES_PER_SECOND"),
+        }
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", _WORKER, str(self._folder), self._url, orjson.dumps(ways).decode()],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the crawl, which then waits for what is left
+        )
+
+    def _tell(self, state: dict[str, Any]) -> None:
+        """Say once that the other side refuses, and once that it takes again."""
+        error = str(state.get("error") or "")
+        if bool(error) == bool(self._said) or self._stopped:
+            return
+        self._said = error
+        if error:
+            logger.warning("The archive waits, and the crawl goes on; it is tried again, later each time: %s", error)
+        else:
+            logger.info("The archive goes to %s again", self._url)
+
+
+def _sent(state: dict[str, Any]) -> str:
+    return f"{state.get('sent_files', 0):,} files, {human_bytes(int(state.get('sent_bytes', 0)))} sent since the start"

@@ -1,0 +1,148 @@
+"""How far each file of a crawl's folder has come on its way to another place: one JSON line a change, made durable.
+
+The last line of a file counts; a torn one is passed over. One process writes, others may read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
+from crawlerproject.stores.atomic_files import replace_file, storage_errors
+from crawlerproject.stores.crawl_dir import CrawlDir
+
+_WORTH_PACKING_LINES = 1000
+"""Lines that count no more, from which on a start writes the others anew."""
+
+
+class Journal:
+    """What is known of each file, by its path in the folder. ``identity`` marks what this folder has sent."""
+
+    def __init__(self, folder: CrawlDir) -> None:
+        self._path = folder.upload_journal
+        self.url = ""  # where to
+        self.identity = ""
+        self._uploads: dict[str, Upload] = {}
+        self._descriptor = -1
+        self._lines = 0
+        self._read()
+
+    def __iter__(self) -> Iterator[tuple[str, Upload]]:
+        return iter(sorted(self._uploads.items()))
+
+    def get(self, name: str) -> Upload | None:
+        """What is known of a file."""
+        return self._uploads.get(name)
+
+    def removed(self) -> list[str]:
+        """The files that only the other side has."""
+        return [name for name, known in self if known.stage is Stage.REMOVED]
+
+    def open(self, url: str) -> None:
+        """Begin to write, of what goes to ``url``; what went to another place is not there, so all begins anew.
+
+        Raises StorageError, and OperatorError when another place has what this folder has not.
+        """
+        with storage_errors(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        anew = url != self.url
+        if anew and (only_there := self.removed()):
+            raise OperatorError(
+                f"{len(only_there):,} files of this archive are at {self.url} alone; leave ARCHIVE_URL as it was, or "
+                "copy them into the folder first."
+            )
+        if anew:
+            self.url, self.identity, self._uploads = url, uuid4().hex, {}
+        if anew or self._lines - len(self._uploads) > _WORTH_PACKING_LINES or not self._whole():
+            head = {"url": self.url, "id": self.identity}
+            lines = [orjson.dumps(head), *(_packed(name, known) for name, known in self)]
+            replace_file(self._path, b"\n".join(lines) + b"\n")
+            self._lines = len(lines)
+        with storage_errors(self._path):
+            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+    def set(self, name: str, known: Upload) -> None:
+        """Remember, durably. Raises StorageError, and then nothing has changed."""
+        self._append(_packed(name, known))
+        self._uploads[name] = known
+
+    def forget(self, name: str) -> None:
+        """As if the file had never been."""
+        self._append(orjson.dumps({"file": name}))
+        self._uploads.pop(name, None)
+
+    def close(self) -> None:
+        """No more."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _append(self, line: bytes) -> None:
+        with storage_errors(self._path):
+            size = os.fstat(self._descriptor).st_size
+            try:
+                if os.write(self._descriptor, line + b"\n") != len(line) + 1:
+                    raise OSError(0, "the disk took only a part")
+                os.fdatasync(self._descriptor)
+            except OSError:
+                os.ftruncate(self._descriptor, size)
+                raise
+        self._lines += 1
+
+    def _whole(self) -> bool:
+        """Whether the file ends with a whole line."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(-1, os.SEEK_END)
+                return file.read() == b"\n"
+        except OSError:
+            return False
+
+    def _read(self) -> None:
+        try:
+            lines = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return
+        for line in lines:
+            fields = _fields(line)
+            self._lines += bool(line)
+            if "url" in fields:
+                self.url, self.identity = str(fields["url"]), str(fields.get("id", ""))
+            elif "file" in fields:
+                self._take(str(fields["file"]), fields)
+
+    def _take(self, name: str, fields: dict[str, Any]) -> None:
+        try:
+            known = Upload(
+                Stage(fields["stage"]), Here(*fields["here"]), Measured(*fields["sent"]), fields.get("token", "")
+            )
+        except (KeyError, TypeError, ValueError):
+            self._uploads.pop(name, None)
+            return
+        self._uploads[name] = known
+
+
+def read_journal(folder: Path) -> Journal | None:
+    """What a folder's journal says; None when nothing of it was ever to go anywhere."""
+    crawl = CrawlDir(folder)
+    return Journal(crawl) if crawl.upload_journal.exists() else None
+
+
+def _packed(name: str, known: Upload) -> bytes:
+    fields = {"file": name, "stage": known.stage, "here": tuple(known.here), "sent": tuple(known.measured)}
+    return orjson.dumps(fields | ({"token": known.token} if known.token else {}))
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    return fields if isinstance(fields, dict) else {}

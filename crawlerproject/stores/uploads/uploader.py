@@ -1,0 +1,273 @@
+"""Brings what is closed in a crawl's folder to another place, and removes here what that place has confirmed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive.uploads import (
+    Here,
+    Measured,
+    Stage,
+    Step,
+    Upload,
+    agrees,
+    bounded_pause,
+    manifest,
+    next_step,
+)
+from crawlerproject.stores.atomic_files import replace_file, storage_errors, sync_folder
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.uploads.far_side import FarSide, FarSideError, Sending, read_sha256
+from crawlerproject.stores.uploads.journal import Journal
+from crawlerproject.stores.uploads.measuring import here, measured
+from crawlerproject.stores.uploads.robots_packs import DAY_SECONDS, pack
+from crawlerproject.stores.uploads.sources import Group, Source, groups
+
+MARK = "uploaded-by.json"
+"""There: which folder's files these are, so that two crawls never mix."""
+MANIFEST = "manifest-sha256.txt"
+# How often a file is sent in one round when what arrives is not what was sent.
+_TRIES = 3
+
+logger = logging.getLogger(__name__)
+
+
+class Ways(NamedTuple):
+    """How it is done. ``tick`` is called between steps, for whoever shows figures; ``sleep`` keeps the bound."""
+
+    keep_local: bool = True
+    read_back: bool = False  # believe no digest that was not made of the bytes there
+    bytes_per_second: float = 0.0  # at most, on average over a file; 0: no bound
+    clock: Callable[[], float] = lambda: 0.0  # epoch seconds
+    sleep: Callable[[float], None] = lambda seconds: None
+    tick: Callable[[], None] = lambda: None
+
+
+@dataclass(slots=True)
+class Figures:
+    """What is left and what was done since the process began."""
+
+    waiting_files: int = 0
+    waiting_bytes: int = 0
+    sent_files: int = 0
+    sent_bytes: int = 0
+    sent_again: int = 0  # what arrived was not what was sent, or was lost there
+    removed_files: int = 0
+    only_there: int = 0  # of all time
+
+
+class Uploader:
+    """One folder's. ``round`` may be called again and again; each raises FarSideError where the other side refuses."""
+
+    def __init__(self, folder: CrawlDir, side: FarSide, journal: Journal, ways: Ways) -> None:
+        self.figures = Figures()
+        self.problems: list[str] = []  # what cannot be mended from here
+        self._folder, self._side, self._journal, self._ways = folder, side, journal, ways
+        self._claimed = False
+        self._packed_at: float | None = None
+
+    def round(self, *, ended: bool) -> None:
+        """Send, confirm and remove all that may be now. Raises StorageError, FarSideError among them, OperatorError."""
+        self._claim()
+        now = self._ways.clock()
+        if ended or self._packed_at is None or now - self._packed_at >= DAY_SECONDS:
+            pack(self._folder, now)
+            self._packed_at = now
+        found = list(groups(self._folder, ended=ended))
+        self._count(found)
+        for group in found:
+            self._group(group)
+        self._without_files({source.name for group in found for source in group.sources})
+        self._list()
+        self.figures.only_there = len(self._journal.removed())
+        self._ways.tick()
+
+    def doubt(self) -> None:
+        """Have everything that was confirmed confirmed anew by the next round; of what is only there, ask now."""
+        for name, known in self._journal:
+            if known.stage is Stage.CONFIRMED:
+                self._journal.set(name, known._replace(stage=Stage.UPLOADED))
+            elif known.stage is Stage.REMOVED and not self._is_there(name, known.measured):
+                self.problems.append(f"{name} is not there as it was sent, and was removed here")
+
+    def _claim(self) -> None:
+        """Mark the place as this folder's. Raises OperatorError when it is another's."""
+        if self._claimed:
+            return
+        if self._side.look(MARK) is None:
+            self._put(MARK, orjson.dumps({"crawl": self._folder.resolve().name, "id": self._journal.identity}))
+        try:
+            found = orjson.loads(b"".join(self._side.read(MARK)))
+        except orjson.JSONDecodeError:
+            found = None
+        if not isinstance(found, dict) or found.get("id") != self._journal.identity:
+            raise OperatorError(
+                f"{self._journal.url} holds another archive (its {MARK} is not of this folder); set ARCHIVE_URL to a "
+                "place of its own."
+            )
+        self._claimed = True
+
+    def _group(self, group: Group) -> None:
+        for source in group.sources:
+            self._settle(source)
+            self._ways.tick()
+        if group.removable and not self._ways.keep_local:
+            self._remove(group)
+
+    def _settle(self, source: Source) -> None:
+        """Send a file until the other side has it."""
+        waited = False
+        for _ in range(2 * _TRIES):
+            step = next_step(self._journal.get(source.name), source.found, removable=False)
+            if step is Step.SEND:
+                waited = True
+                self._send(source)
+            elif step is Step.CONFIRM:
+                waited = True
+                self._confirm(source.name)
+            else:
+                break
+        else:
+            raise FarSideError(f"{source.name} was sent {_TRIES} times, and what is there is not what was sent")
+        if waited:
+            self.figures.waiting_files -= 1
+            self.figures.waiting_bytes -= source.found.size
+        if source.passing or source.plain is not None:
+            staged = source.path if source.passing else self._folder.upload_staged / source.path.name
+            staged.unlink(missing_ok=True)
+
+    def _send(self, source: Source) -> None:
+        name, known = source.name, self._journal.get(source.name)
+        with storage_errors(source.path):
+            path = source.ready(self._folder)
+            what = measured(path)
+        if known is not None and known.measured == what and known.stage is not Stage.LOCAL:
+            # The same bytes: only their time changed, or a death came between, and they may be there already.
+            if known.stage is not Stage.UPLOADING or agrees(what, self._side.look(name)):
+                self._journal.set(name, Upload(Stage.UPLOADED, source.found, what))
+                return
+            token = known.token
+        else:
+            token = ""
+        begun = Upload(Stage.UPLOADING, source.found, what, token)
+        self._journal.set(name, begun)
+        self._transfer(name, path, begun)
+        stage = Stage.UPLOADED if source.plain is not None or here(path) == source.found else Stage.LOCAL
+        self._journal.set(name, Upload(stage, source.found, what))
+        self.figures.sent_files += 1
+
+    def _transfer(self, name: str, path: Path, begun: Upload) -> None:
+        began, sent = self._ways.clock(), 0
+
+        def note(count: int) -> None:
+            nonlocal sent
+            sent += count
+            self.figures.sent_bytes += count
+            self._ways.tick()
+            self._ways.sleep(bounded_pause(sent, self._ways.clock() - began, self._ways.bytes_per_second))
+
+        def remember(token: str) -> None:
+            self._journal.set(name, begun._replace(token=token))
+
+        self._side.send(name, path, begun.measured, Sending(begun.token, remember, note))
+
+    def _confirm(self, name: str) -> None:
+        known = self._journal.get(name)
+        assert known is not None
+        if self._is_there(name, known.measured):
+            self._journal.set(name, known._replace(stage=Stage.CONFIRMED, token=""))
+            return
+        logger.warning("%s is not there as it was sent", name)
+        self.figures.sent_again += 1
+        self._journal.set(name, known._replace(stage=Stage.LOCAL, token=""))
+
+    def _is_there(self, name: str, what: Measured) -> bool:
+        """Whether the other side has it, by its word or, where that says nothing, by the bytes that it gives."""
+        verdict = agrees(what, self._side.look(name))
+        if verdict is None or (verdict and self._ways.read_back):
+            return read_sha256(self._side, name) == (what.size, what.sha256)
+        return verdict
+
+    def _remove(self, group: Group) -> None:
+        """Remove files of which the other side says, once more, that it has them; the WARC file first.
+
+        A WARC file without indexes would have them made again by the next start.
+        """
+        there = [(source, known) for source in group.sources if (known := self._journal.get(source.name)) is not None]
+        if len(there) < len(group.sources):
+            return
+        for source, known in there:
+            if known.stage is Stage.CONFIRMED and not self._is_there(source.name, known.measured):
+                logger.warning("%s was confirmed, and is not there any more: it is sent again", source.name)
+                self.figures.sent_again += 1
+                self._journal.set(source.name, known._replace(stage=Stage.LOCAL))
+                return
+        if any(here(source.path) != known.here for source, known in there):
+            return  # changed since: the next round sends it again
+        for source, known in there:
+            if known.stage is not Stage.REMOVED:
+                self._journal.set(source.name, known._replace(stage=Stage.REMOVED))
+        for source, _ in sorted(there, key=lambda found: not found[0].name.endswith(WARC_SUFFIX)):
+            with storage_errors(source.path):
+                source.path.unlink(missing_ok=True)
+                sync_folder(source.path.parent)
+            self.figures.removed_files += 1
+
+    def _without_files(self, present: set[str]) -> None:
+        """What was on its way when its file went: it may have arrived all the same."""
+        for name, known in self._journal:
+            # A day of the log that is not over is compressed for the way alone.
+            here_still = (self._folder / name).exists() or (self._folder / name.removesuffix(".gz")).exists()
+            if name in present or name == MANIFEST or here_still:
+                continue
+            step = next_step(known, None, removable=False)
+            if step is Step.CONFIRM and self._is_there(name, known.measured):
+                self._journal.set(name, known._replace(stage=Stage.CONFIRMED))
+            elif step in (Step.CONFIRM, Step.FORGET):
+                self.problems.append(f"{name} was removed here before it was confirmed there")
+                self._journal.forget(name)
+
+    def _list(self) -> None:
+        """Put the list of all that is there beside it, when it has changed."""
+        listed = manifest((name, known) for name, known in self._journal if name != MANIFEST)
+        known = self._journal.get(MANIFEST)
+        if not listed or (known is not None and known.here == Here(len(listed), 0) and _same(listed, known.measured)):
+            return
+        what = self._put(MANIFEST, listed)
+        self._journal.set(MANIFEST, Upload(Stage.CONFIRMED, Here(len(listed), 0), what))
+
+    def _put(self, name: str, data: bytes) -> Measured:
+        """Put a small file there. Raises FarSideError when it does not arrive."""
+        path = self._folder.upload_staged / name
+        with storage_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data)
+        what = measured(path)
+        self._side.send(name, path, what, Sending("", lambda token: None, lambda count: None))
+        if not self._is_there(name, what):
+            raise FarSideError(f"{name} was sent, and what is there is not what was sent")
+        path.unlink()
+        return what
+
+    def _count(self, found: list[Group]) -> None:
+        waiting = [
+            source
+            for group in found
+            for source in group.sources
+            if next_step(self._journal.get(source.name), source.found, removable=False) in (Step.SEND, Step.CONFIRM)
+        ]
+        self.figures.waiting_files = len(waiting)
+        self.figures.waiting_bytes = sum(source.found.size for source in waiting)
+        self._ways.tick()
+
+
+def _same(listed: bytes, what: Measured) -> bool:
+    return sha256(listed).hexdigest() == what.sha256
