@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl import membership
-from crawlerproject.crawl.membership import membership_of
-from crawlerproject.crawl.membership.local_worker import Local, LocalPlace
-from crawlerproject.crawl.membership.redis_worker import Member
+from crawlerproject.crawl.membership import opening
+from crawlerproject.crawl.membership.local import Local, LocalPlace
+from crawlerproject.crawl.membership.member import Member
+from crawlerproject.crawl.membership.opening import membership_of
 from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
@@ -142,7 +142,7 @@ def test_workers_share_addresses_where_they_are_paced(bench: Bench) -> None:
 
 def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By STATE_URL; a worker counts from the store's clock."""
-    monkeypatch.setattr(membership, "open_frontier", lambda folder: bench.store)
+    monkeypatch.setattr(opening, "open_frontier", lambda folder: bench.store)
     monkeypatch.setattr(joining, "join", lambda settings, folder: Fleet())
     alone = membership_of(settings_of(), bench.folder, bench.run)
     followed: list[float] = []

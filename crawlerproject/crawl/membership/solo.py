@@ -1,35 +1,23 @@
-"""A crawl of one process, and what a membership is asked for."""
+"""The only process of a crawl."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crawlerproject.crawl.membership import Store
+    from crawlerproject.crawl.membership.types import ReservationEnds, Store
     from crawlerproject.crawl.run import Run
-    from crawlerproject.errors import FetchError
     from crawlerproject.fleet.ip_reservations import IpReservations
     from crawlerproject.fleet.shared_sums import SharedSums
     from crawlerproject.fleet.text_questions import TextQuestions
     from crawlerproject.frontier.discovered import DiscoveredUrl
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Kept
-    from crawlerproject.frontier.lease import Lease
     from crawlerproject.frontier.messages import HubMessage
     from crawlerproject.frontier.ownership import HostOwnership
     from crawlerproject.rules.url.urls import Address
     from crawlerproject.stores.rocks.store import RocksStore
-
-
-class ReservationEnds(Protocol):
-    """Is called with the answer to each reservation."""
-
-    def granted(self, lease: Lease, error: FetchError | None) -> None:
-        """The address is reserved for the lease."""
-
-    def refused(self, lease: Lease, wait_seconds: float) -> None:
-        """Another worker has the address; try again after this time."""
 
 
 class Solo:

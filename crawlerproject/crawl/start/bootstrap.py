@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.frontier import messages
-from crawlerproject.frontier.learned.revisit_queue import Importance, RevisitPolicy, again, by_depth, by_rank, due
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
 from crawlerproject.stores.protocols import Box, Changes, MessageStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.settings import BaseSettings
-
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
-    from crawlerproject.rules.revisits.history import History
     from crawlerproject.stores.protocols import FrontierStore
 
 # Of messages, read at a time.
@@ -65,17 +58,6 @@ def _read_box(store: MessageStore, box: Box, frontier: Frontier, now: float) -> 
             waits = number > done and not isinstance(message, messages.Links)
             (frontier.state.changes.delivered if waits else read).append((box, number))
         store.apply(Changes(delivered=read))
-
-
-def revisit_policy(settings: BaseSettings, budget: int | None) -> RevisitPolicy:
-    """Which known pages are visited again, by the settings and by what ``scrapy rank`` has found in the whole crawl."""
-    ranked = whole_crawl(settings).ranked_pages
-    importance: Callable[[str, History], Importance] = by_depth
-    if ranked.is_file():
-        from crawlerproject.stores.index.ranks import Ranks  # loads numpy and Arrow
-
-        importance = by_rank(Ranks(ranked))
-    return RevisitPolicy(budget, settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS, importance)
 
 
 def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:

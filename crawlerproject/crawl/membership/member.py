@@ -25,8 +25,7 @@ from crawlerproject.stores.redis.texts import RedisTexts
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership import Store
-    from crawlerproject.crawl.membership.solo import ReservationEnds
+    from crawlerproject.crawl.membership.types import ReservationEnds, Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
     from crawlerproject.fleet.redis.worker import Fleet
@@ -34,10 +33,13 @@ if TYPE_CHECKING:
     from crawlerproject.frontier.learned.learner import Kept
     from crawlerproject.rules.url.urls import Address
 
+
 logger = logging.getLogger(__name__)
 
 # Messages about hubs that are read before one commit.
 _HUB_MESSAGES = 50
+# As many announcements as links are in one message.
+_CHANGED_A_MESSAGE = 500
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
 
