@@ -33,11 +33,12 @@ from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.redis.join import join
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.admission import widened_by
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.hubs import HUBS_FACT
 from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
-from crawlerproject.frontier.messages import Changed, HubMessage, unpack
+from crawlerproject.frontier.messages import Changed, HubMessage, SeedsMoved, pack, unpack
 from crawlerproject.frontier.ownership import HostOwnership, unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.url.partition_shares import partitions_wanted
@@ -185,6 +186,7 @@ class Member:
         self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
         self._listens = False  # hubs reach this worker
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
+        self._moved = 0  # messages to all workers about seeds, those that are known here
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def mend(self) -> None:
@@ -205,12 +207,30 @@ class Member:
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
+        await self._hear_moved(frontier, clock())
         await self._fleet.exchange.read(frontier, clock)
         if self._listens and not self._heard:
             messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
             for message in messages:
                 frontier.read(unpack(message), clock())
             self._heard = len(messages)
+
+    async def _hear_moved(self, frontier: Frontier, now: float) -> None:
+        """Widen the scope as others have; tell them what has widened it here, also before a crash. StorageError."""
+        fleet, hosts, moves = self._fleet.fleet, set[str](), set[tuple[str, str]]()
+        first, said = not self._moved, await asyncio.to_thread(fleet.moved, self._moved)
+        for message in map(unpack, said):
+            frontier.read(message, now)
+            if isinstance(message, SeedsMoved):
+                hosts.update(message.hosts)
+                moves.update(message.moves)
+        self._moved += len(said)
+        own = frontier.state.moved
+        if first and (kept := widened_by(self.store)) is not None:
+            own = [SeedsMoved(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves])]
+        if packed := [pack(each) for each in own if any(each)]:
+            await asyncio.to_thread(fleet.say_moved, packed)
+        frontier.state.moved = []
 
     def hubs(self) -> Callable[[HubMessage], None] | None:
         """As for ``Solo``. Blocking; StorageError."""
@@ -298,6 +318,7 @@ class LocalPlace(NamedTuple):
     rank: int  # how many workers come before it
     workers: int
     of_first: int  # a partition of the first of them
+    of_others: tuple[int, ...] = ()  # one of each of the others
 
 
 class Local:
@@ -340,7 +361,16 @@ class Local:
         if not self._began:
             await self._mailbox.start()
             self._began = True
+            if (before := widened_by(self.store)) is not None:  # what a crash may have kept from being sent
+                self._say_moved([before])
+        moved, frontier.state.moved = frontier.state.moved, []
+        self._say_moved(moved)
         await self._mailbox.exchange.read(frontier, clock)
+
+    def _say_moved(self, moved: Iterable[SeedsMoved]) -> None:
+        for each in moved:
+            for partition in self._place.of_others:
+                self._mailbox.hosts.send_to(partition, each)
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; what is durable now is sent, and the supervisor hears how it stands."""
@@ -476,7 +506,9 @@ def _local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
         try:
             unsure = unsure_until(store, run.now(), clean_start=store.fact(CLEAN_FACT) != b"0")
             of_first = min(plan.held(plan.workers[0]), default=0)
-            place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first)
+            held = (min(plan.held(other), default=None) for other in plan.workers if other != name)
+            of_others = tuple(partition for partition in held if partition is not None)
+            place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first, of_others)
             return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
         except BaseException:
             store.close()
