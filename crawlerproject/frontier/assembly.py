@@ -49,6 +49,8 @@ def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, trap
             settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
             settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
             hubs=bool(settings.getint("WEBSUB_PORT")),
+            requisites=settings["REQUISITES"],
+            max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST"),
         ),
         traps,
     )
