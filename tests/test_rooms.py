@@ -66,7 +66,7 @@ MAY_IMPORT = {
     "commands": (
         *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
         *("crawl.start", "parse.page_view", "render.request", "recovery", "hooks.refused", "stores", "rules"),
-        *("terminal", "errors", "reasons", "wire"),
+        *("terminal", "errors", "reasons", "wire", "__version__"),
     ),
 }
 COMMANDS = "commands"
