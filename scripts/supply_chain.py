@@ -26,7 +26,6 @@ _INDIRECT = "# What those need"
 
 # Direct ones that no file of ours imports, and what they are for.
 WITHOUT_IMPORT = {
-    "cryptography": "TLS, below Scrapy and pyOpenSSL",
     "Protego": "robots.txt, in Scrapy; in tests the second opinion on our own matching",
     "uvloop": "the event loop, named in the settings",
     "warcio": "in tests and benchmarks reads what we write, as its users do",
