@@ -73,6 +73,7 @@ class Gates:
     ) -> None:
         self._hubs = settings.hubs
         self._requisites = settings.requisites
+        self.fetches_requisites = settings.requisites != NO_REQUISITES
         self._max_requisites = settings.max_requisites_per_host
         self.scope = scope
         self.max_urls_per_host = settings.max_urls_per_host

@@ -185,8 +185,8 @@ def test_the_innocent_host_is_undisturbed(crawled: tuple[Arena, Crawled]) -> Non
     crawled[0].assert_undisturbed(pace_seconds=PACE_SECONDS, least=40)
 
 
-def test_of_the_same_domain_only(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Other hosts of the domain, at any depth and by redirects too; no other domain."""
+def test_of_the_same_domain_and_of_the_pages_that_a_host_may_have(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Other hosts of the domain, at any depth and by redirects too, no other domain; the host's last page is whole."""
     with arena(tmp_path_factory.mktemp("domain")) as web:
 
         def images(asked: Asked) -> bytes | None:
@@ -202,13 +202,16 @@ def test_of_the_same_domain_only(tmp_path_factory: pytest.TempPathFactory) -> No
 
         sheet = f'<link rel="stylesheet" href="{web.url("img.site.test", "/style.css")}">'
         pictures = [web.url("img.site.test", "/a.png"), web.url("other.test", "/b.png")]
-        pictures.append(web.url("img.site.test", "/moved.png"))
-        front = answer(sheet + "".join(f'<img src="{source}">' for source in pictures))
+        pictures += [web.url("img.site.test", "/moved.png"), "/own.svg"]
+        link = '<a href="/second">second</a>'
+        front = answer(sheet + link + "".join(f'<img src="{source}">' for source in pictures))
         seed = web.site("www.site.test", lambda asked: front if asked.path == "/" else None)
         web.site("img.site.test", images)
         web.site("other.test", images)
 
-        web.crawl(seed, settings={**SETTINGS, "REQUISITES": "same-domain"}, scope="host")
+        settings = {**SETTINGS, "REQUISITES": "same-domain"}
+        web.crawl(f"{seed} max_pages=1", settings=settings, scope="host")
 
         assert sorted(web.paths("img.site.test")) == ["/a.png", "/d.png", "/moved.png", "/style.css"]
         assert web.of("other.test", robots=True) == []
+        assert sorted(web.paths("www.site.test")) == ["/", "/favicon.ico", "/own.svg"]

@@ -14,6 +14,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ class PageCompletion:
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
+            if outcome.status == 200:  # the page as its scripts leave it may name it among its requisites
+                frontier.state.recent.add([requisite_key(lease.row.key)])
             return
         if lease.row.flags & FLAG_REQUISITE:
             self._end_requisite(lease, visit, consequences, now)
