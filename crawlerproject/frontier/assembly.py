@@ -22,7 +22,12 @@ from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 from crawlerproject.stores.operator_files.user_settings import user_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.settings import BaseSettings
+
+    from crawlerproject.frontier.learned.revisit_queue import Importance
+    from crawlerproject.rules.revisits.history import History
 
 
 def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
@@ -76,9 +81,9 @@ def pause_stretch(settings: BaseSettings) -> float:
 def revisit_policy(settings: BaseSettings, budget: int | None) -> RevisitPolicy:
     """Which known pages are visited again, by the settings and by what ``scrapy rank`` has found in the whole crawl."""
     ranked = whole_crawl(settings).ranked_pages
-    recent_seconds = settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS
-    if not ranked.is_file():
-        return RevisitPolicy(budget, recent_seconds, by_depth)
-    from crawlerproject.stores.index.ranks import Ranks  # loads numpy and Arrow
+    importance: Callable[[str, History], Importance] = by_depth
+    if ranked.is_file():
+        from crawlerproject.stores.index.ranks import Ranks  # loads numpy and Arrow
 
-    return RevisitPolicy(budget, recent_seconds, by_rank(Ranks(ranked)))
+        importance = by_rank(Ranks(ranked))
+    return RevisitPolicy(budget, settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS, importance)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from crawlerproject.crawl.membership.types import ReservationEnds, Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.fleet.ip_reservations import IpReservations

@@ -199,6 +199,11 @@ def check_settings(settings: BaseSettings) -> None:
     if settings["RENDER"] not in RENDER_MODES:
         raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])
+    _check_services(settings)
+
+
+def _check_services(settings: BaseSettings) -> None:
+    """What the crawl calls, and where it is called: hooks, the place of its archive, hubs."""
     try:
         hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
     except ValueError as error:
