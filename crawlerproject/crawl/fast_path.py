@@ -178,7 +178,7 @@ def _plain(engine: Any) -> bool:
 
 
 def _only_counted(crawler: Crawler) -> Callable[..., None] | None:
-    """Scrapy's own counter of responses where nobody else listens to them: a call is a tenth of its signal."""
+    """Scrapy's own counter of responses where no other listens to them: a call costs a third of its signal."""
     listeners = dispatcher.connections.get(id(crawler.signals.sender))
     if not listeners or dispatcher.Any in listeners or id(dispatcher.Any) in dispatcher.connections:
         return None
