@@ -18,7 +18,7 @@ from scrapy.utils.request import RequestFingerprinter
 from crawlerproject.crawl import session as sessions
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.intake import Intake
-from crawlerproject.crawl.membership import Solo
+from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.session import Session
 from crawlerproject.frontier.frontier import Frontier
@@ -174,6 +174,9 @@ def test_when_a_crawl_is_over(scheduler: Opened) -> None:
     assert scheduler.has_pending_requests()
     scheduler._others.clear()
     scheduler.websub.await_pushes()
+    assert not scheduler.has_pending_requests()
+    of_hubs: Any = SimpleNamespace()
+    scheduler.websub._listening = of_hubs
     assert scheduler.has_pending_requests()
 
 
