@@ -8,9 +8,9 @@ store's stead, also that there is no row at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 from itertools import takewhile
 from struct import Struct
+from typing import Final
 
 from crawlerproject.stores.row_codec import PLACE_BYTES
 
@@ -21,23 +21,18 @@ MAX_ROWS = 4
 MAX_HOSTS = 100_000
 """As many as a crawl has in memory (FRONTIER_MAX_HOSTS_IN_MEMORY): 30 MB with sixteen places each. Hosts come in turn,
 so with more of them those that are in stay in: throwing the oldest out would throw out each just before its turn."""
-MAX_ROW_BYTES = 32 * 1024 * 1024
-"""All rows kept: two for each of so many hosts. The others are read when they are asked for."""
-_USUAL_BYTES = 4096
-"""With less room than this no more rows are read than are asked for: what four long ones take."""
+MAX_ROW_BYTES = 24 * 1024 * 1024
+"""All rows kept: one or two for each of so many hosts. The others are read when they are asked for."""
 _REFUSALS = MAX_HOSTS
 """After so many looks that found no room everything goes, so that hosts which never come back do not stay for ever."""
 
 PackedRow = tuple[bytes, bytes]  # queue key, packed row
 
 
-class _Kind(IntEnum):
-    """What is known of a queue, by the places that follow."""
-
-    MORE = 0  # the first rows; others may follow them
-    WHOLE = 1  # all rows, none maybe
-    NONE_BEFORE = 2  # no row: only that there is none before this one place
-
+# What is known of a queue, by the places that follow.
+_MORE: Final = 0  # the first rows; others may follow them
+_WHOLE: Final = 1  # all rows, none maybe
+_NONE_BEFORE: Final = 2  # no row: only that there is none before this one place
 
 # One host's: kind, places. Then the places in order, then the first rows, each behind its length. Packed, for a hundred
 # thousand lists would take three times as much.
@@ -66,8 +61,8 @@ class QueueHeadCache:
         head = self._heads.get(host)
         if head is None:
             return None
-        kind, known = _HEAD.unpack_from(head)
-        if kind == _Kind.NONE_BEFORE or (known < limit and kind == _Kind.MORE):
+        kind, known = head[0], head[1]
+        if kind == _NONE_BEFORE or (known < limit and kind == _MORE):
             return None
         return _places(head, min(limit, known)), _rows(head, limit)
 
@@ -82,7 +77,7 @@ class QueueHeadCache:
         if head is None:
             return b""
         end = _end(head)
-        return _BEHIND_ALL if head[0] == _Kind.WHOLE else head[end - PLACE_BYTES : end]
+        return _BEHIND_ALL if head[0] == _WHOLE else head[end - PLACE_BYTES : end]
 
     def has_room(self, host: str) -> bool:
         """Whether the beginning of this queue may be kept."""
@@ -99,7 +94,7 @@ class QueueHeadCache:
         if not rows and not whole:
             return
         kept = rows[:MAX_PLACES]
-        kind = _Kind.WHOLE if whole and len(kept) == len(rows) else _Kind.MORE
+        kind = _WHOLE if whole and len(kept) == len(rows) else _MORE
         places = b"".join([key[-PLACE_BYTES:] for key, _ in kept])
         self._put(host, kind, places, [packed for _, packed in kept])
 
@@ -111,25 +106,24 @@ class QueueHeadCache:
     def rows_to_read(self, host: str, limit: int) -> list[bytes]:
         """The places of the rows to read where ``limit`` are asked for: some more, as far as there is room for them."""
         head = self._heads[host]
-        most = limit if self._row_room < _USUAL_BYTES else max(limit, MAX_ROWS)
-        return _places(head, min(most, head[1]))
+        return _places(head, min(max(limit, self._most_rows()), head[1]))
 
     def removed(self, host: str, key: bytes) -> None:
         """A row has left the queue."""
         head = self._heads.get(host)
-        if head is None or head[0] == _Kind.NONE_BEFORE:
+        if head is None or head[0] == _NONE_BEFORE:
             return
         place = key[-PLACE_BYTES:]
-        at = _at(head, place)
-        if head[at : at + PLACE_BYTES] != place or at == (end := _end(head)):
+        at, end = _at(head, place), _end(head)
+        if at == end or head[at : at + PLACE_BYTES] != place:
             return
-        rows = _rows(head, MAX_ROWS)
-        del rows[_number(at) : _number(at) + 1]
-        places = head[_HEAD.size : at] + head[at + PLACE_BYTES : end]
-        if places or head[0] == _Kind.WHOLE:
-            self._put(host, head[0], places, rows)
+        begin, behind = _row_at(head, _number(at))
+        left = head[_HEAD.size : at] + head[at + PLACE_BYTES : begin] + head[behind:]
+        self._row_room += behind - begin
+        if head[1] > 1 or head[0] == _WHOLE:
+            self._heads[host] = _HEAD.pack(head[0], head[1] - 1) + left
         else:
-            self._put(host, _Kind.NONE_BEFORE, place, [])
+            self._heads[host] = _HEAD.pack(_NONE_BEFORE, 1) + place
 
     def queued(self, host: str, joined: dict[bytes, bytes]) -> None:
         """Rows have joined the queue, or were written over, at places (place -> packed row) not behind ``last``."""
@@ -137,15 +131,14 @@ class QueueHeadCache:
         if head is None:
             return
         kind, known, rows = head[0], _places(head, head[1]), _rows(head, MAX_ROWS)
-        if kind == _Kind.NONE_BEFORE:
-            kind, known = _Kind.MORE, []
-        packed = dict[bytes, bytes | None].fromkeys(known)
-        packed.update(zip(known, rows, strict=False))
+        if kind == _NONE_BEFORE:
+            kind, known = _MORE, []
+        packed = dict(zip(known, rows, strict=False))
         packed.update(joined)
-        places = sorted(packed)
+        places = sorted({*known, *joined})
         if len(places) > MAX_PLACES:
-            kind, places = _Kind.MORE, places[:MAX_PLACES]
-        first = [packed[place] for place in places[:MAX_ROWS]]
+            kind, places = _MORE, places[:MAX_PLACES]
+        first = map(packed.get, places[:MAX_ROWS])
         unbroken = takewhile(lambda row: row is not None, first)
         self._put(host, kind, b"".join(places), [row for row in unbroken if row is not None])
 
@@ -162,11 +155,15 @@ class QueueHeadCache:
 
     def _put(self, host: str, kind: int, places: bytes, rows: Sequence[bytes]) -> None:
         self.forget(host)
-        packed = b"".join([_LENGTH.pack(len(row)) + row for row in rows[:MAX_ROWS]])
+        packed = b"".join([_LENGTH.pack(len(row)) + row for row in rows[: self._most_rows()]])
         if len(packed) > self._row_room:
             packed = b""
         self._row_room -= len(packed)
         self._heads[host] = _HEAD.pack(kind, len(places) // PLACE_BYTES) + places + packed
+
+    def _most_rows(self) -> int:
+        """Rows to keep of one host: fewer where they are kept of many."""
+        return 1 + (MAX_ROWS - 1) * self._row_room // self._max_row_bytes if self._row_room > 0 else 0
 
 
 def _end(head: bytes) -> int:
@@ -191,8 +188,19 @@ def _places(head: bytes, number: int) -> list[bytes]:
     return [head[at : at + PLACE_BYTES] for at in range(_HEAD.size, _HEAD.size + number * PLACE_BYTES, PLACE_BYTES)]
 
 
+def _row_at(head: bytes, number: int) -> tuple[int, int]:
+    """Where the row of this number begins, with its length, and ends; both the end of all where it is not kept."""
+    begin = _end(head)
+    for _ in range(number):
+        if begin == len(head):
+            break
+        begin += _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
+    return begin, begin if begin == len(head) else begin + _LENGTH.size + _LENGTH.unpack_from(head, begin)[0]
+
+
 def _rows(head: bytes, most: int) -> list[bytes]:
-    at, found = _end(head), list[bytes]()
+    at = _end(head)
+    found: list[bytes] = []
     while at < len(head) and len(found) < most:
         begin = at + _LENGTH.size
         at = begin + _LENGTH.unpack_from(head, at)[0]

@@ -80,7 +80,8 @@ class RocksQueues:
             ahead.removed(row.host, place)
             gone.add(row.key)
         for host, rows in groupby(queued, _HOST):  # a page names many of one
-            prefix, last, joined = host_prefix(host), ahead.last(host), dict[bytes, bytes]()
+            prefix, last = host_prefix(host), ahead.last(host)
+            joined: dict[bytes, bytes] = {}
             for row in rows:
                 place, packed = pack_place(row), pack_queued(row)
                 put(prefix + place, packed, queue)
