@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -12,6 +13,7 @@ from crawlerproject.parse.links import MAX_REDIRECTS
 from crawlerproject.rules.page.links import MAX_EMBED_HOPS
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from tests.hostile.arena import Arena, Asked, Crawled, Make, answer, arena, page
+from tests.web import zygote
 
 PACE_SECONDS = 0.005
 MOST = 30
@@ -147,6 +149,9 @@ def test_a_picture_of_anothers_under_ever_new_addresses(crawled: tuple[Arena, Cr
     assert FIRST_PAGES <= len(named) <= FIRST_PAGES + 10
     assert {f"/own/{number}.png" for number in range(ARTICLES)} <= set(paths)
     assert "'refused/requisite-budget'" in crawled[1].log
+    command = [sys.executable, "-m", "scrapy", "traps", "-s", f"CRAWL_DIR={crawled[1].folder}"]
+    listed = zygote.run(command, check=True).stdout
+    assert "victim.test @evil.test  of what pages need to be seen, evil.test named" in listed
 
 
 def test_images_that_are_missing(crawled: tuple[Arena, Crawled]) -> None:

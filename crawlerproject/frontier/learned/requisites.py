@@ -34,7 +34,10 @@ class Requisites(HostFacts[RequisiteBudgets]):
     def refuses(self, host: str, url: str, domain: str, now: float) -> bool:
         """Whether the budget of a requisite's shape is spent, or of the ``domain`` that named it ("": the host's)."""
         spent = self.of(host).spent(url, domain)
-        return bool(spent) and not self._allowed(host, spent, now)
+        if not spent or self._allowed(host, spent, now):
+            return False
+        self.changed(host).refused(spent)
+        return True
 
     def admits(self, host: str, domain: str, most: int, now: float) -> bool:
         """Take one more into the host's queue, of at most ``most``."""
