@@ -58,10 +58,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
         body, url=URL, content_type="text/html; charset=gb18030", x_robots=[body.decode("latin-1")], token="x"
     ),
     "triage": lambda body: triage(SCRIPTED + body, "text/html"),
-    "text of a page": lambda body: read_page(body, url=URL, content_type="text/html"),
-    "structured data": lambda body: read_page(
-        b"<div itemscope itemprop=a>" + body, url=URL, content_type="text/html", structured=True
-    ),
+    "text of a page": lambda body: read_page(body, url=URL, content_type="text/html", structured=True),
     "article of a page": lambda body: main_text(body, "text/html"),
     "challenge": lambda body: challenge(200, {"cf-mitigated": body.decode("latin-1")}, body[:65_536]),
     "sitemap": lambda body: read_sitemap(b"<?xml version='1.0'?><urlset>" + body),
