@@ -450,6 +450,7 @@ ELSEWHERE = {
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",
     "parse": "one URL, no folder",
+    "reparse": "tests/commands/test_reparse.py",
     "replay": "tests/commands/test_replay.py",
     "state": "tests/commands/test_state.py",
     "view": "one URL, no folder",
