@@ -20,6 +20,7 @@ DEV_READY := $(VENV)/.ready-dev
 TOOLS := .venv-tools
 TOOLS_READY := $(TOOLS)/.ready
 PEERS := .venv-bench
+ENGINES := .venv-engines
 APT := $(if $(filter 0,$(shell id -u)),,sudo )env DEBIAN_FRONTEND=noninteractive apt-get
 
 # Debian packages that the tests drive as separate programs.
@@ -71,6 +72,20 @@ $(PEERS)/.ready: requirements-bench.txt
 	@echo "Preparing $(PEERS) with the crawlers to compare with (a minute, the first time only)"
 	@$(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-bench.txt
+	@touch $@
+
+bench-engines: $(DEV_READY) native $(ENGINES)/.ready
+	@$(ENGINES)/bin/python -m benchmarks.engines $(ARGS)
+
+# Spark beside the packages of .venv, which are not installed a second time.
+$(ENGINES)/.ready: requirements-engines.txt | $(READY)
+	@command -v java >/dev/null || { echo "Installing default-jre-headless"; $(APT) update -qq; \
+		$(APT) install -qq -y --no-install-recommends default-jre-headless >/dev/null; }
+	@echo "Preparing $(ENGINES) with Spark (two minutes, the first time only)"
+	@$(PY) -m venv $(ENGINES)
+	@$(ENGINES)/bin/python -m pip install -qq --disable-pip-version-check -r requirements-engines.txt
+	@for name in $(VENV) $(ENGINES); do $$name/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; done | { \
+		read -r ours; read -r theirs; echo "$$ours" > "$$theirs/crawler.pth"; }
 	@touch $@
 
 # Builds the egg and hands it to the scrapyd that scrapy.cfg names under [deploy:$(TARGET)].

@@ -60,6 +60,7 @@ class FetchedPage(NamedTuple):
     text: PageText | None = None  # of an HTML page, unless it goes to the browser
     is_feed: bool = False
     shell: tuple[int, int] | None = None  # words and links of a page that goes to the browser
+    requisites: Sequence[DiscoveredUrl] = ()  # what it needs to be seen
 
     @property
     def status(self) -> int | None:
@@ -89,6 +90,7 @@ class FailedFetch:
     text: ClassVar[PageText | None] = None
     is_feed: ClassVar[bool] = False
     shell: ClassVar[tuple[int, int] | None] = None
+    requisites: ClassVar[Sequence[DiscoveredUrl]] = ()
 
     @property
     def status(self) -> int | None:
@@ -154,6 +156,7 @@ class RenderedPage(NamedTuple):
     found: Sequence[DiscoveredUrl] = ()
     text: PageText | None = None
     gained: tuple[int, int] | None = None  # words and links; None: it could not be read
+    requisites: Sequence[DiscoveredUrl] = ()  # of the page as its scripts left it
 
 
 class FailedRender(NamedTuple):
@@ -163,6 +166,11 @@ class FailedRender(NamedTuple):
     error: str = ""
     rendered: Rendered | None = None
     again: bool = False  # through the browser's fault: the page is rendered another time
+
+    @property
+    def requisites(self) -> Sequence[DiscoveredUrl]:
+        """None."""
+        return ()
 
 
 Fetch = FetchedPage | FailedFetch
@@ -208,6 +216,11 @@ class Ending:
     def url(self) -> str:
         """Of the page, as it was asked for."""
         return self.lease.row.url
+
+    @property
+    def requisites(self) -> Sequence[DiscoveredUrl]:
+        """What the page needs to be seen: no links of its, so that nobody but the crawl chooses among them."""
+        return self.outcome.requisites
 
     @property
     def changed(self) -> Changed:

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     TRAP = "trap"
     STRANGER = "stranger-budget"
     SITEMAP_BUDGET = "sitemap-budget"
+    REQUISITE_BUDGET = "requisite-budget"
     ROBOTS_REDIRECT = "robots-redirect"
     PRIVATE_ADDRESS = "private-address"
     NOFOLLOW = "nofollow"

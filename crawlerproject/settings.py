@@ -45,6 +45,11 @@ OURS = {
     "SCOPE_MAX_URL_LENGTH": 2000,
     "SCOPE_MAX_PORTS_PER_HOST": 8,
     "SCOPE_MAX_HOSTS_PER_DOMAIN": 1000,
+    # What pages need to be seen: style sheets, images, fonts, scripts.
+    "REQUISITES": "none",
+    "REQUISITES_PRIORITY": "among",
+    "REQUISITES_MAX_PER_PAGE": 500,
+    "REQUISITES_MAX_PER_HOST": 20_000,
     # Fetching.
     "FETCH_MAX_BYTES": 5 * 1024 * 1024,
     "FETCH_TIMEOUT_SECONDS": 30,

@@ -58,7 +58,7 @@ MAY_IMPORT = {
         *("inspection", "reports", "frontier", "fetch", "config", "settings"),
         *("stores", "rules", "terminal", "errors", "reasons", "wire"),
     ),
-    "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire"),
+    "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire", "__version__"),
     "commands": (
         *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
         *("crawl.start", "parse.page_view", "render.request", "recovery", "hooks.refused", "stores", "rules"),

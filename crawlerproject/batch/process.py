@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from crawlerproject.batch.pdf_texts import PdfTexts
 from crawlerproject.batch.warc_extract import Wanted, Writers
@@ -28,6 +29,8 @@ class Outcome(NamedTuple):
     notes: tuple[str, ...] = ()  # documents that could not be read
 
 
+PART = ".part"
+"""Behind the name of a file while it is written."""
 PAGES, LINKS, WET, WAT = "pages", "links", "wet", "wat"
 """Folders of the results, below the one that is named."""
 
@@ -46,7 +49,8 @@ def outputs(warc: Path, out: Path, wanted: Wanted) -> list[Path]:
 def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int], None] | None = None) -> Outcome:
     """Make what is missing of one WARC; its problem is that it is damaged (what stands before counts)."""
     targets = outputs(warc, out, wanted)
-    parts = [path.with_name(path.name + f".part{os.getpid()}") for path in targets]
+    # Not by the process' number: two machines that write into one folder may have the same.
+    parts = [path.with_name(f"{path.name}{PART}{uuid4().hex}") for path in targets]
     for path in targets:
         path.parent.mkdir(parents=True, exist_ok=True)
     flaw = ""
@@ -68,6 +72,22 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
     return Outcome(flaw, tuple(f"{warc.name}: {note}" for note in pdfs.notes()))
 
 
+def is_done(warc: Path, out: Path, wanted: Wanted) -> bool:
+    """Whether all its files are there."""
+    return all(path.exists() for path in outputs(warc, out, wanted))
+
+
+def remaining(warcs: list[Path], out: Path, wanted: Wanted, done: Callable[[int], None]) -> list[Path]:
+    """Those whose files are not all there yet; ``done`` is called with the bytes of each other."""
+    waiting = []
+    for warc in warcs:
+        if is_done(warc, out, wanted):
+            done(warc.stat().st_size)
+        else:
+            waiting.append(warc)
+    return waiting
+
+
 def process_all(
     warcs: list[Path], out: Path, wanted: Wanted, workers: int, done: Callable[[int], None]
 ) -> list[Outcome]:
@@ -75,14 +95,8 @@ def process_all(
 
     ``done`` is called with the bytes as they are read; those of files that were there already count at once.
     """
-    waiting = []
-    for warc in warcs:
-        if all(path.exists() for path in outputs(warc, out, wanted)):
-            done(warc.stat().st_size)
-        else:
-            waiting.append(warc)
     outcomes = []
-    for warc, outcome in _in_processes(waiting, out, wanted, workers, done):
+    for warc, outcome in _in_processes(remaining(warcs, out, wanted, done), out, wanted, workers, done):
         if outcome != Outcome():
             outcomes.append(outcome)
         _forget_parts(warc, out, wanted)
@@ -139,7 +153,7 @@ def _work(warc: Path, out: Path, wanted: Wanted, pipe: Any) -> None:
 def _forget_parts(warc: Path, out: Path, wanted: Wanted) -> None:
     """Leftovers of processes that were killed."""
     for path in outputs(warc, out, wanted):
-        for part in path.parent.glob(path.name + ".part*"):
+        for part in path.parent.glob(f"{path.name}{PART}*"):
             part.unlink(missing_ok=True)
 
 

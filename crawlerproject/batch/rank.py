@@ -122,9 +122,9 @@ def read_edges(folder: Path, done: Callable[[int], None]) -> tuple[Ids, Ids]:
     pages: list[Ids] = []
     hosts: list[Ids] = []
     for file in sorted(folder.glob("*.parquet")):
-        for source, target in _pairs(file):
-            pages.append(np.column_stack((_ids(source), _ids(target))))
-            between = np.column_stack((_host_ids(source), _host_ids(target)))
+        for source, target in linked_pairs(file):
+            pages.append(np.column_stack((page_ids(source), page_ids(target))))
+            between = np.column_stack((host_ids(source), host_ids(target)))
             hosts.append(np.unique(between[between[:, 0] != between[:, 1]], axis=0))
         done(file.stat().st_size)
     empty = np.zeros((0, 2), dtype=np.uint64)
@@ -136,18 +136,21 @@ def node_id(text: str) -> int:
     return xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
-def _pairs(file: Path) -> Iterator[tuple[pa.Array, pa.Array]]:
+def linked_pairs(file: Path) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Source and target of each link of a file, many at a time; rel=nofollow left out."""
     for batch in pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=["source", "target", "rel"]):
         keep = pc.invert(pc.match_substring(pc.fill_null(batch["rel"], ""), "nofollow"))
         kept = batch.filter(keep)
         yield kept["source"], kept["target"]
 
 
-def _ids(texts: pa.Array) -> Ids:
+def page_ids(texts: pa.Array) -> Ids:
+    """``node_id`` of each address, or of each host's name."""
     return _by_dictionary(texts, node_id)
 
 
-def _host_ids(texts: pa.Array) -> Ids:
+def host_ids(texts: pa.Array) -> Ids:
+    """``node_id`` of each address's host."""
     return _by_dictionary(texts, _host_id)
 
 
@@ -159,7 +162,7 @@ def _by_dictionary(texts: pa.Array, number: Callable[[str], int]) -> Ids:
 
 
 def _host_id(url: str) -> int:
-    return node_id(_host_name(url))
+    return node_id(host_name(url))
 
 
 def write_ranks(pages: Path, links: Path, out: Path, done: Callable[[int], None]) -> tuple[int, int]:
@@ -179,8 +182,8 @@ def write_ranks(pages: Path, links: Path, out: Path, done: Callable[[int], None]
         [pq.read_table(file, columns=["url"])["url"].combine_chunks() for file in sorted(pages.glob("*.parquet"))],
         pa.string(),
     ).unique()
-    own = _looked_up(graph.ids, ranks, _ids(urls), default=(1 - DAMPING) / max(1, graph.nodes))
-    host_ids = _host_ids(urls)
+    own = _looked_up(graph.ids, ranks, page_ids(urls), default=(1 - DAMPING) / max(1, graph.nodes))
+    of_hosts = host_ids(urls)
     order = np.argsort(np.argsort(own, kind="stable"), kind="stable")
     table = pa.table(
         {
@@ -188,11 +191,11 @@ def write_ranks(pages: Path, links: Path, out: Path, done: Callable[[int], None]
             "pagerank": own,
             "weight": own / own.mean() if len(own) else own,
             "less_important": order / max(1, len(order)),
-            "host_harmonic": _looked_up(hosts.ids, centrality, host_ids, default=0.0),
+            "host_harmonic": _looked_up(hosts.ids, centrality, of_hosts, default=0.0),
         }
     )
-    names = pa.array(sorted({_host_name(url) for url in urls.to_pylist()}), pa.string())
-    host_table = pa.table({"host": names, "harmonic": _looked_up(hosts.ids, centrality, _ids(names), default=0.0)})
+    names = pa.array(sorted({host_name(url) for url in urls.to_pylist()}), pa.string())
+    host_table = pa.table({"host": names, "harmonic": _looked_up(hosts.ids, centrality, page_ids(names), default=0.0)})
     out.mkdir(parents=True, exist_ok=True)
     lower = np.searchsorted(np.sort(ranks), ranks) / max(1, graph.nodes)
     linked = pa.table({"id": graph.ids, "less_important": lower.astype(np.float32)})
@@ -211,5 +214,6 @@ def _looked_up(ids: Ids, values: Floats, wanted: Ids, *, default: float) -> Floa
     return found
 
 
-def _host_name(url: str) -> str:
+def host_name(url: str) -> str:
+    """The host as ``hosts.parquet`` has it."""
     return host_key(url) or url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 ORDER_SECONDS = 15.0
 """A running crawl looks for orders twice a second; many seeds, or a busy machine, take longer."""
 _LOOK_SECONDS = 0.1
+LOCAL, DUCKDB, SPARK = "local", "duckdb", "spark"
+"""Engines of steps that need not run on this machine alone."""
 # A line this often where there is no terminal to draw a bar on (ours).
 _LINE_SECONDS = 10.0
 
@@ -45,6 +48,12 @@ def named_archives(args: list[str], settings: BaseSettings) -> Archives:
     if not archives.has_archive():
         raise OperatorError(f"{folder} holds no crawl: there is no WARC file in {folder.warc}.")
     return archives
+
+
+def add_engine(parser: argparse.ArgumentParser, *engines: str) -> None:
+    """``--engine``, the first of them if none is asked for, and where Spark is."""
+    parser.add_argument("--engine", choices=engines, default=engines[0], help="who does it (docs/engines.md)")
+    parser.add_argument("--master", default="local[*]", help="of Spark: local[N], spark://HOST:PORT, yarn, k8s://...")
 
 
 def waited_for(done: Callable[[], bool], patience_seconds: float) -> float:

@@ -4,51 +4,77 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crawlerproject.commands.base import Bytes, named_archives
+from crawlerproject.commands.base import LOCAL, SPARK, Bytes, add_engine, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.terminal import say
+
+if TYPE_CHECKING:
+    from crawlerproject.batch.process import Outcome
+    from crawlerproject.batch.warc_extract import Wanted
 
 
 class Command(OperatorCommand):
     """Text, title, language and links of every archived page."""
 
-    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat]"
+    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--engine local|spark]"
     summary = "Read text, titles, languages and links out of the WARC files into Parquet"
     details = (
         "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, "
         "time, title, text, language, ...) and processed/links (source, target, text, rel, position), one file "
         "each a WARC. A WARC that is done is not read again, so that the command may be stopped and run again at "
         "any time. Exit status 0, or 1 when a WARC was damaged or could not be processed; the others are. "
+        "--engine spark makes each WARC a task of Spark: the same files, by as many machines as --master has. "
         "Example: scrapy process crawls/web --workers 2 --wet"
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--out", type=Path, help="where results go (default: processed/ in the folder)")
-        parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
+        parser.add_argument("--workers", type=int, help="processes (default: one a core)")
         parser.add_argument("--wet", action="store_true", help="also WET files: plain text")
         parser.add_argument("--wat", action="store_true", help="also WAT files: facts as JSON")
+        add_engine(parser, LOCAL, SPARK)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Process, and say what went wrong."""
-        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.batch.process import process_all
-        from crawlerproject.batch.warc_extract import Wanted
-
-        if opts.workers < 1:
+        if opts.workers is not None and opts.workers < 1:
             raise OperatorError(f"--workers is {opts.workers}; give 1 or more.")
+        if opts.workers is not None and opts.engine == SPARK:
+            raise OperatorError(
+                "With --engine spark the master has the workers; say --master local[2] instead of --workers."
+            )
         archives = named_archives(args, self.settings)
         if not (opts.out or archives.crawl.is_here):
             raise OperatorError(f"What is made of {archives.crawl} goes into a folder here: give --out DIR.")
         warcs = archives.closed_warcs()
         if not warcs:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.warc_extract import Wanted
+
+        wanted, out = Wanted(opts.wet, opts.wat), (opts.out or archives.crawl.processed).absolute()
         with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
-            wanted = Wanted(opts.wet, opts.wat)
-            outcomes = process_all(warcs, opts.out or archives.crawl.processed, wanted, opts.workers, progress.advance)
+            outcomes = _made(warcs, out, wanted, opts, progress.advance)
         for outcome in outcomes:
             say(*filter(None, (*outcome.notes, outcome.problem)), error=True)
         self.exitcode = 1 if any(outcome.problem for outcome in outcomes) else 0
+
+
+def _made(
+    warcs: list[Path], out: Path, wanted: Wanted, opts: argparse.Namespace, done: Callable[[int], None]
+) -> list[Outcome]:
+    """By the engine that is asked for."""
+    if opts.engine == SPARK:
+        from crawlerproject.batch.engines.spark import session
+        from crawlerproject.batch.engines.spark_process import process_on_spark
+
+        with session(opts.master) as spark:
+            return process_on_spark(spark, [warc.absolute() for warc in warcs], out, wanted, done)
+    from crawlerproject.batch.process import process_all
+
+    return process_all(warcs, out, wanted, opts.workers or os.cpu_count() or 1, done)

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from crawlerproject.crawl.membership import Membership, Store
+    from crawlerproject.crawl.membership.opening import Membership
+    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.progress.totals import TotalsBook
     from crawlerproject.crawl.start.resume import Resumed
     from crawlerproject.frontier.gates import Gates, NeverCrawl

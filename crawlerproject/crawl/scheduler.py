@@ -17,7 +17,7 @@ from crawlerproject.crawl.engine import Engine
 from crawlerproject.crawl.fast_path import FastPath
 from crawlerproject.crawl.intake import Intake
 from crawlerproject.crawl.requests import FOR_SCRAPY, LeaseRequests
-from crawlerproject.crawl.start.bootstrap import queue_revisits, read_letters, read_messages, revisit_policy
+from crawlerproject.crawl.start.bootstrap import queue_revisits, read_letters, read_messages
 from crawlerproject.crawl.start.loader import QueueLoader
 from crawlerproject.crawl.subrequests import SubrequestAnswers
 from crawlerproject.crawl.under_way import UnderWay
@@ -25,6 +25,7 @@ from crawlerproject.crawl.websub import WebSub
 from crawlerproject.fetch.exchange import META_KEY
 from crawlerproject.fetch.handler import unread_answers_of
 from crawlerproject.fetch.resolver import resolver_for
+from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.guard.guard import guard_of
 from crawlerproject.middlewares.leased import LeasedExchange
 from crawlerproject.pipelines.dedup import DedupPipeline

@@ -12,7 +12,8 @@ from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.limits import CrawlLimits, share_renders
-from crawlerproject.crawl.membership import Membership, Store, membership_of
+from crawlerproject.crawl.membership.opening import Membership, membership_of
+from crawlerproject.crawl.membership.types import Store
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.start.resume import Resumed, resume

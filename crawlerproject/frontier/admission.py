@@ -18,8 +18,10 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.priority import by_rank, of_later_list, of_stranger
 from crawlerproject.stores.protocols import (
+    APART,
     FLAG_HUB,
     FLAG_RECRAWL,
+    FLAG_REQUISITE,
     FLAG_SEED,
     FLAG_SITEMAP,
     FLAG_STRANGER,
@@ -41,6 +43,7 @@ MOVES_FACT = "scope of moved seeds"
 """Redirects of seeds that have rules, as [[from, to], …] in JSON."""
 
 _BEYOND_BUDGET = FLAG_SEED | FLAG_RECRAWL | FLAG_HUB
+_WITH_BUDGET = APART | FLAG_SITEMAP  # of their own
 
 
 class Admission:
@@ -121,7 +124,7 @@ class Admission:
         for row in rows:
             host = hosts[row.host]
             if (clock := self._clock(host)) is not None:
-                clock.known += 0 if row.flags & FLAG_STRANGER else new
+                clock.known += 0 if row.flags & APART else new
             if not host.given_up:
                 self._hosts.waits(host, 1)
                 if not host.on_disk and (not host.work or host.stage == Stage.IDLE):
@@ -139,7 +142,7 @@ class Admission:
         for row in changes.queued:
             host = hosts[row.host]
             host.rows += 1
-            host.known += 0 if row.flags & FLAG_STRANGER else new
+            host.known += 0 if row.flags & APART else new
         try:
             if on_disk is None or counts is None:
                 changes.hosts = [(name, host.pack()) for name, host in hosts.items()]
@@ -150,7 +153,7 @@ class Admission:
         except StorageError:
             for row in changes.queued:
                 hosts[row.host].rows -= 1
-                hosts[row.host].known -= 0 if row.flags & FLAG_STRANGER else new
+                hosts[row.host].known -= 0 if row.flags & APART else new
             raise
         if on_disk is not None and counts is not None:
             on_disk.stored(changes, counts, hosts.values())
@@ -182,7 +185,7 @@ class Admission:
     def _new(self, found: Iterable[DiscoveredUrl], now: float) -> list[DiscoveredUrl]:
         recent = self._recent
         fresh = [item for item in found if item.address.key not in recent]
-        fresh = [item for item in fresh if not item.flags & FLAG_STRANGER or item.queue_key not in recent]
+        fresh = [item for item in fresh if not item.flags & APART or item.queue_key not in recent]
         allowed = self.allowed(fresh, now)
         if not allowed:
             return []
@@ -190,7 +193,7 @@ class Admission:
         known = self._state.store.known(keys)
         recent.add([key for key, is_known in zip(keys, known, strict=True) if is_known])
         unknown = [item for item, is_known in zip(allowed, known, strict=True) if not is_known]
-        if any(item.flags & FLAG_STRANGER for item in unknown):
+        if any(item.flags & APART for item in unknown):
             unknown = self._not_waiting(unknown)
         new: list[DiscoveredUrl] = []
         coming: dict[str, int] = {}  # by host name: of these, on their way into its budget
@@ -200,26 +203,33 @@ class Admission:
             if self._within_rules(item, now, before) and (admitted := self._admitted(item, now)) is not None:
                 if before is None:
                     self._count_for_domain(item.address.host)
-                coming[name] = (before or 0) + (0 if item.flags & FLAG_STRANGER else 1)
+                coming[name] = (before or 0) + (0 if item.flags & APART else 1)
                 new.append(admitted)
         return new
 
     def _not_waiting(self, unknown: list[DiscoveredUrl]) -> list[DiscoveredUrl]:
-        """Drop strangers' URLs that are queued: until they are fetched the store knows them by their queue keys."""
+        """Drop strangers' URLs and requisites that are queued: until then the store knows them by their queue keys.
+
+        A requisite that is named as a page at the same time is a page.
+        """
         recent = self._recent
-        keys = [key for item in unknown if item.flags & FLAG_STRANGER and (key := item.queue_key) not in recent]
+        pages = {item.address.key for item in unknown if not item.flags & FLAG_REQUISITE}
+        unknown = [item for item in unknown if not item.flags & FLAG_REQUISITE or item.address.key not in pages]
+        keys = [key for item in unknown if item.flags & APART and (key := item.queue_key) not in recent]
         waiting = [key for key, is_known in zip(keys, self._state.store.known(keys), strict=True) if is_known]
         recent.add(waiting)
         return [item for item in unknown if item.queue_key not in recent]
 
     def _admitted(self, item: DiscoveredUrl, now: float) -> DiscoveredUrl | None:
         """The item with its final priority (what the host names comes before what strangers name); None: no room."""
-        if not item.flags & (FLAG_STRANGER | FLAG_SITEMAP):
+        if not item.flags & _WITH_BUDGET:
             return item
         refusal = self._gates.room_refusal(item, now)
         if refusal is not None:
             self._state.refused.counts[refusal] += 1
             return None
+        if item.flags & FLAG_REQUISITE:
+            return item
         if item.flags & FLAG_STRANGER:
             return item._replace(priority=of_stranger(item.priority, is_front=item.address.is_front))
         if self._gates.comes_later(item):
@@ -243,7 +253,7 @@ class Admission:
             return False
         host = self._host(address.host)
         known = host.known if (clock := self._clock(host)) is None else clock.known
-        if bounded and not stranger and known + (coming or 0) >= self._gates.max_urls_per_host:
+        if bounded and not item.flags & APART and known + (coming or 0) >= self._gates.max_urls_per_host:
             self._state.refused.counts[Reason.BUDGET] += 1
             return False
         if host.robots_until(address.scheme) > now and (

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.config.fleet import shared
 from crawlerproject.config.pace import preset_of, rest_limits_of
 from crawlerproject.config.values import list_of
 from crawlerproject.frontier.gates import Gates, GateSettings, NeverCrawl
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth, by_rank
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.politeness import HostPoliteness
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
+from crawlerproject.stores.index.ranks import Ranks
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 from crawlerproject.stores.operator_files.user_settings import user_path
@@ -45,6 +49,8 @@ def gates_of(settings: BaseSettings, scope: Scope, never_crawl: NeverCrawl, trap
             settings.getint("SCOPE_MAX_PORTS_PER_HOST"),
             settings.getint("SCOPE_MAX_HOSTS_PER_DOMAIN"),
             hubs=bool(settings.getint("WEBSUB_PORT")),
+            requisites=settings["REQUISITES"],
+            max_requisites_per_host=settings.getint("REQUISITES_MAX_PER_HOST"),
         ),
         traps,
     )
@@ -66,3 +72,10 @@ def politeness_of(settings: BaseSettings, *, max_failures: int) -> HostPolitenes
 def pause_stretch(settings: BaseSettings) -> float:
     """By what pauses are longer than promised: the clock of a worker is steered to that of its store."""
     return 1 + MOST_STEERING if shared(settings) else 1.0
+
+
+def revisit_policy(settings: BaseSettings, budget: int | None) -> RevisitPolicy:
+    """Which known pages are visited again, by the settings and by what ``scrapy rank`` has found in the whole crawl."""
+    ranked = whole_crawl(settings).ranked_pages
+    importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
+    return RevisitPolicy(budget, settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS, importance)

@@ -71,7 +71,7 @@ class LeaseCompletion:
         elif lease.stored and outcome.render:
             self._state.queue_to_render(lease.row, host, record, outcome.render, now)
         elif lease.stored:
-            self._state.decide(lease.row, host, record)
+            self._state.decide(lease.row, host, record, apart=outcome.apart)
         self._hosts.dirty[host.name] = host
         host.delay_seconds = self._politeness.delay_seconds(host)
         host.promised_seconds = max(host.delay_seconds, host.rest_until - now)

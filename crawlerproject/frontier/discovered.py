@@ -5,12 +5,20 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import OTHERS, stranger_key
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import SEED, after_duplicate
 from crawlerproject.rules.url.scope import bounded_domain
 from crawlerproject.rules.url.urls import Address
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_SITEMAP, FLAG_STRANGER
+from crawlerproject.stores.protocols import (
+    APART,
+    FLAG_RENDER,
+    FLAG_REQUISITE,
+    FLAG_SEED,
+    FLAG_SITEMAP,
+    FLAG_STRANGER,
+)
 
 # Pages whose domain is at hand: those whose links are being queued.
 _KEPT = 4096
@@ -30,7 +38,10 @@ class DiscoveredUrl(NamedTuple):
     @property
     def queue_key(self) -> bytes:
         """The key under which it waits."""
-        return stranger_key(self.address.key) if self.flags & FLAG_STRANGER else self.address.key
+        key = self.address.key
+        if not self.flags & APART:
+            return key
+        return requisite_key(key) if self.flags & FLAG_REQUISITE else stranger_key(key)
 
     def behind(self) -> DiscoveredUrl:
         """The same, found on a page that repeats another."""

@@ -10,6 +10,7 @@ from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.traps.domain_hosts import DEFAULT_MAX_HOSTS, NAMED_FACTOR
 from crawlerproject.rules.traps.path_shapes import trap
+from crawlerproject.rules.traps.requisite_budgets import DEFAULT_MAX_PER_HOST
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.filetypes import extensions_of, of_sitemaps, url_path, useless
 from crawlerproject.rules.url.hosts import host_name
@@ -21,6 +22,7 @@ from crawlerproject.stores.operator_files.nevercrawl import Listing
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
+    FLAG_REQUISITE,
     FLAG_ROBOTS,
     FLAG_SEED,
     FLAG_SITEMAP,
@@ -31,6 +33,11 @@ from crawlerproject.stores.protocols import (
 # What a trap's budget does not concern: asked for by the operator, by the protocol, or worth a visit before.
 _ASKED_FOR = FLAG_SEED | FLAG_ROBOTS | FLAG_HUB  # by the operator or by a protocol: out of no scope
 _KNOWN_GOOD = FLAG_SEED | FLAG_ROBOTS | FLAG_RECRAWL | FLAG_SITEMAP | FLAG_HUB
+
+
+NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN = "none", "page", "same-domain"
+REQUISITES = (NO_REQUISITES, OF_ANY_HOST, OF_THE_DOMAIN)
+"""Values of the setting of this name."""
 
 
 class NeverCrawl(Protocol):
@@ -49,6 +56,8 @@ class GateSettings(NamedTuple):
     max_ports_per_host: int = DEFAULT_MAX_PORTS
     max_hosts_per_domain: int = DEFAULT_MAX_HOSTS
     hubs: bool = False  # whether hubs may push to us: else nothing is asked of them
+    requisites: str = NO_REQUISITES  # whose requisites of pages are fetched
+    max_requisites_per_host: int = DEFAULT_MAX_PER_HOST
 
 
 class Gates:
@@ -63,6 +72,8 @@ class Gates:
         traps: TrapModel | None = None,
     ) -> None:
         self._hubs = settings.hubs
+        self._requisites = settings.requisites
+        self._max_requisites = settings.max_requisites_per_host
         self.scope = scope
         self.max_urls_per_host = settings.max_urls_per_host
         self.max_ports_per_host = settings.max_ports_per_host
@@ -75,10 +86,12 @@ class Gates:
 
     def refusal(self, found: DiscoveredUrl, now: float, *, elsewhere: bool = False) -> Reason | None:
         """Why a URL may not be queued; None when it may. ``elsewhere``: another worker knows what its host yielded."""
-        address = found.address
-        seed = bool(found.flags & FLAG_SEED)
+        address, flags = found.address, found.flags
+        if flags & FLAG_REQUISITE:
+            return self._requisite_refusal(address, found, now, elsewhere=elsewhere)
+        seed = bool(flags & FLAG_SEED)
         if not seed:
-            refusal = self.scope.refusal(address, found.depth, is_list=found.flags & FLAG_SITEMAP > 0)
+            refusal = self.scope.refusal(address, found.depth, is_list=flags & FLAG_SITEMAP > 0)
             if refusal is not None:
                 return refusal
         name = host_name(address.host)
@@ -91,11 +104,11 @@ class Gates:
         if seed:
             return None
         path = url_path(address.url)
-        if useless(path, self._skip_of_sitemaps if found.flags & FLAG_SITEMAP else self.skip_extensions):
+        if useless(path, self._skip_of_sitemaps if flags & FLAG_SITEMAP else self.skip_extensions):
             return Reason.EXTENSION
         if elsewhere:
             return None
-        if found.flags & FLAG_STRANGER and self._stranger_spent(address.host, found, now):
+        if flags & FLAG_STRANGER and self._stranger_spent(address.host, found, now):
             return Reason.STRANGER
         return Reason.TRAP if self._trapped(address, "/" + path, name, now) else None
 
@@ -113,6 +126,8 @@ class Gates:
             return Reason.NEVERCRAWL
         if bad_port(row.host):
             return Reason.BAD_PORT  # queued by a version that asked there
+        if row.flags & FLAG_REQUISITE:
+            return self._requisite_refusal(row, row, now)
         if row.flags & FLAG_HUB and not self._hubs:
             return Reason.SCOPE  # left over from a run that did
         if self._left_out(row, row.flags):
@@ -140,12 +155,37 @@ class Gates:
         if traps is None or found.flags & (FLAG_SEED | FLAG_RECRAWL):
             return None
         host, via, flags, note = found.address.host, found.via, found.flags, found.note
+        if flags & FLAG_REQUISITE:
+            domain = inventor(host, via, flags, note)
+            admitted = traps.admits_requisite(host, domain, self._max_requisites, now)
+            return None if admitted else Reason.REQUISITE_BUDGET
         if flags & FLAG_STRANGER:
             admitted = traps.admits_stranger(host, inventor(host, via, flags, note), self.max_urls_per_host, now)
             return None if admitted else Reason.STRANGER
         if flags & FLAG_SITEMAP and not traps.admits_list(host, now):
             return Reason.SITEMAP_BUDGET
         return None
+
+    def _requisite_refusal(
+        self, target: ScopedUrl, named: DiscoveredUrl | QueuedPage, now: float, *, elsewhere: bool = False
+    ) -> Reason | None:
+        """Why a page requisite may not be asked for: no extension is a reason, and no scope but the operator's own."""
+        url, host = target.url, target.host
+        stranger = named.flags & FLAG_STRANGER
+        if self._requisites != OF_ANY_HOST and (stranger or self._requisites == NO_REQUISITES):
+            return Reason.SCOPE
+        if len(url) > self.scope.max_url_length:
+            return Reason.URL_LENGTH
+        if self.scope.excludes(url):
+            return Reason.SCOPE
+        if (refusal := self.embed_refusal(target, now)) is not None:
+            return refusal
+        if elsewhere or self._traps is None:
+            return None
+        if trap("/" + url_path(url), host_name(host)) and not self._traps.allows(host, now):
+            return Reason.TRAP
+        domain = inventor(host, named.via, named.flags, named.note)
+        return Reason.REQUISITE_BUDGET if self._traps.refuses_requisite(host, url, domain, now) else None
 
     def comes_later(self, found: DiscoveredUrl) -> bool:
         """Whether a sitemap comes after the pages that others have named: more are queued than have been earned."""
@@ -174,7 +214,7 @@ class Gates:
         """Whether the operator says that the hosts of this domain are no farm."""
         return self._traps is not None and self._traps.allows("*." + domain, now)
 
-    def excluded(self, address: Address, now: float) -> bool:
+    def excluded(self, address: ScopedUrl, now: float) -> bool:
         """Whether nothing at all may be asked of this address's host."""
         return bad_port(address.host) or self.never_crawl.current(now).excludes(host_name(address.host))
 
@@ -187,7 +227,7 @@ class Gates:
             return True
         return traps.refuses(address.host, address.url, now)
 
-    def embed_refusal(self, address: Address, now: float) -> Reason | None:
+    def embed_refusal(self, address: ScopedUrl, now: float) -> Reason | None:
         """Why a page in the browser may not ask for it, its host's robots.txt left out."""
         if bad_port(address.host):
             return Reason.BAD_PORT

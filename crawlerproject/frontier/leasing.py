@@ -18,7 +18,7 @@ from crawlerproject.frontier.subrequests import Subrequest, Subrequests
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, FLAG_STRANGER, QueuedPage
+from crawlerproject.stores.protocols import APART, FLAG_RENDER, FLAG_REQUISITE, FLAG_ROBOTS, FLAG_STRANGER, QueuedPage
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
@@ -133,7 +133,7 @@ class LeaseIssuer:
                 if renders.closed:
                     down.keep(row)
                 busy = True
-            elif row.flags & FLAG_STRANGER and self._is_the_hosts_own(row):
+            elif row.flags & APART and self._is_known(row):
                 down.leave_plain(row)
             elif (refusal := self._gates.refusal_again(row, now)) is not None:
                 down.refuse(row, refusal, now)
@@ -226,9 +226,14 @@ class LeaseIssuer:
         again = now if host.given_up else now + _LEAVING_SECONDS
         self._state.workbench.release(host, now, again, work=not host.given_up)
 
-    def _is_the_hosts_own(self, row: QueuedPage) -> bool:
-        """Whether the host itself has named a stranger's URL meanwhile, or it was fetched before."""
-        return not row.flags & FLAG_RENDER and self._state.store.known([row.page_key], [row.host])[0]
+    def _is_known(self, row: QueuedPage) -> bool:
+        """Whether the host itself has named a stranger's URL meanwhile, or a requisite is named as a page, or known."""
+        if row.flags & FLAG_RENDER or not self._state.store.known([row.page_key], [row.host])[0]:
+            return False
+        if not row.flags & FLAG_REQUISITE:
+            return True
+        record = self._state.store.page(row.page_key, row.host)
+        return record is None or record.reason != Reason.LOST  # else it waits for the sake of its lost capture
 
     def _line_up(self, host: Host, now: float) -> None:
         """All that is left here waits for the browser, which is busy, or for the host's page that is in it."""
@@ -242,7 +247,7 @@ class LeaseIssuer:
 
     def _handed_out(self, row: QueuedPage, host: Host, address: str, now: float) -> Lease:
         self._state.take(row, host)
-        if row.flags & FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
+        if row.flags & APART == FLAG_STRANGER:  # on its way: the host's own word for it is no news any more
             self._state.recent.add([row.page_key])
         lease = self._lent(row, host, address, now, stored=True)
         if row.flags & FLAG_RENDER:

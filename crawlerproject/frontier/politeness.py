@@ -51,6 +51,7 @@ class FetchOutcome:
     other_scheme_good: bool = False
     robots: bool = False  # it was for a robots.txt
     stranger: bool = False  # only other domains name the page: what is its doing is not held against the host
+    apart: bool = False  # of a requisite: a document, which may still be named as a page
     render: str = ""  # the page goes back, marked to be rendered; where its plain answer is: plain_responses.py
 
     @property

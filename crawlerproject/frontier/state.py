@@ -23,12 +23,15 @@ from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, Qu
 _LOOKED_THROUGH = 50
 
 
+_OF_THE_ROW = frozenset({Reason.STRANGER, Reason.REQUISITE_BUDGET})
+
+
 def decided_key(row: QueuedPage, reason: str) -> bytes:
     """The key of the record of a row's fate: the page's, unless the row was refused for the stranger who named it.
 
-    What is refused for a stranger may still be named by the host itself.
+    What is refused for a stranger may still be named by the host itself, and what is refused as a requisite as a page.
     """
-    return row.key if reason == Reason.STRANGER else row.page_key
+    return row.key if reason in _OF_THE_ROW else row.page_key
 
 
 class FrontierState:
@@ -62,10 +65,10 @@ class FrontierState:
         rows = self.store.head(host.name, _LOOKED_THROUGH)
         return any(row.url.startswith(other + ":") and row.arrival not in host.taken for row in rows)
 
-    def decide(self, row: QueuedPage, host: Host, record: PageRecord) -> None:
-        """The fate of a row that was taken; it leaves its queue with the next commit."""
+    def decide(self, row: QueuedPage, host: Host, record: PageRecord, *, apart: bool = False) -> None:
+        """The fate of a row that was taken; it leaves its queue with the next commit. ``apart``: not the page's."""
         self.changes.removed.append(row)
-        self.changes.pages.append((decided_key(row, record.reason), record))
+        self.changes.pages.append((row.key if apart else decided_key(row, record.reason), record))
         self.hosts.dirty[host.name] = host
 
     def queue_again(self, row: QueuedPage, host: Host, now: float) -> None:

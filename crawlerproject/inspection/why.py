@@ -23,13 +23,14 @@ from crawlerproject.reasons import ANSWERED, Reason
 from crawlerproject.rules.readable import human_bytes, human_seconds, moment
 from crawlerproject.rules.robots.policy import RobotsRecord, parse_robots, refusing_line
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import stranger_key
 from crawlerproject.rules.url.hosts import host_key, host_name
 from crawlerproject.rules.url.ports import key_of, port_of
 from crawlerproject.rules.url.scope import bounded_domain, registered_domain
 from crawlerproject.rules.url.urls import Address, UrlRefused, parse
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FLAG_STRANGER, FrontierReader, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import APART, FLAG_STRANGER, FrontierReader, PageRecord, QueuedPage
 
 # Decided without asking the server for the page.
 _REFUSALS = frozenset(
@@ -50,7 +51,7 @@ _REFUSALS = frozenset(
         Reason.HOST_LIMIT,
         Reason.CRAWL_LIMIT,
     }
-    | {Reason.TRAP, Reason.STRANGER, Reason.SITEMAP_BUDGET, Reason.ROBOTS_REDIRECT}
+    | {Reason.TRAP, Reason.STRANGER, Reason.SITEMAP_BUDGET, Reason.REQUISITE_BUDGET, Reason.ROBOTS_REDIRECT}
     | {Reason.NOFOLLOW, Reason.INVALID_URL, Reason.SCHEME}
     | {Reason.BAD_PORT, Reason.TOO_MANY_PORTS, Reason.TOO_MANY_HOSTS}
 )
@@ -111,7 +112,8 @@ class Why:
             return UrlState(text, State.REFUSED, refused.reason, {"rule": _SYNTAX[refused.reason]})
         excluded = self._excluded(address)
         host = address.host
-        record = self._store.page(address.key, host) or self._store.page(stranger_key(address.key), host)
+        records = (self._store.page(key, host) for key in _keys(address))
+        record = next((record for record in records if record is not None), None)
         row, place = self._row(address)
         answer = (
             self._queued(address, row, place) if row is not None
@@ -402,15 +404,21 @@ class Why:
 
     def _row(self, address: Address) -> tuple[QueuedPage | None, int]:
         """The URL's queue row and its place, from 1. Reads the queue up to it."""
-        if not any(self._store.known([address.key, stranger_key(address.key)], [address.host] * 2)):
+        keys = _keys(address)
+        if not any(self._store.known(keys, [address.host] * len(keys))):
             return None, 0
         found, at = None, 0
         for place, row in enumerate(self._store.queue(address.host), 1):
             if row.page_key == address.key:
-                if not row.flags & FLAG_STRANGER:
+                if not row.flags & APART:
                     return row, place
                 found, at = found or row, at or place
         return found, at
+
+
+def _keys(address: Address) -> list[bytes]:
+    """Under which a URL may be known: as a page, as a stranger's, as a requisite."""
+    return [address.key, stranger_key(address.key), requisite_key(address.key)]
 
 
 def _bound(text: str, setting: str, limit: int, value: int | None = None) -> Said:
@@ -435,6 +443,8 @@ _RULES: dict[Reason, str] = {
     Reason.TRAP: "the path repeats its segments, has too many of them, or holds a host name as a folder",
     Reason.STRANGER: "pages of other domains alone name it, and they named too much here: scrapy traps",
     Reason.SITEMAP_BUDGET: "the host's sitemaps named too few new pages so far: scrapy traps",
+    Reason.REQUISITE_BUDGET: "pages need it to be seen, and their host has had its share: REQUISITES_MAX_PER_HOST, or "
+    "too little of what was asked for was new",
     Reason.ROBOTS_REDIRECT: "a robots.txt was redirected here too often",
     Reason.PRIVATE_ADDRESS: "a private, loopback or reserved address that is not in FETCH_ALLOW_NETWORKS",
     Reason.ROBOTS_UNREACHABLE: "robots.txt of this scheme could not be had (5xx, 429, no connection, cut short)",

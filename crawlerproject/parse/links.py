@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl, inventor, strangers
+from crawlerproject.rules.page.links import HOP_EMBED, MAX_EMBED_HOPS, Requisite
 from crawlerproject.rules.page.page import PageFacts
-from crawlerproject.rules.url.priority import priority
+from crawlerproject.rules.url.priority import of_requisite, priority
 from crawlerproject.rules.url.urls import Address, Base
-from crawlerproject.stores.protocols import FLAG_LISTED, FLAG_SEED, FLAG_SITEMAP, FLAG_STRANGER, QueuedPage
+from crawlerproject.stores.protocols import (
+    FLAG_FRAME,
+    FLAG_LISTED,
+    FLAG_REQUISITE,
+    FLAG_SEED,
+    FLAG_SITEMAP,
+    FLAG_STRANGER,
+    QueuedPage,
+)
 
 # Fetch (WHATWG) allows 20. Like Heritrix's maxTransHops ours is lower, since a chain may invent new URLs for ever.
 MAX_REDIRECTS = 10
@@ -29,7 +39,7 @@ def redirected_enough(row: QueuedPage) -> bool:
 
 def redirected(row: QueuedPage, target: Address) -> DiscoveredUrl:
     """The target of a redirect. It keeps the page's depth and flags; another domain is named by this page's."""
-    flags, note = row.flags & (FLAG_SEED | FLAG_SITEMAP), row.note
+    flags, note = row.flags & (FLAG_SEED | FLAG_SITEMAP | FLAG_REQUISITE | FLAG_FRAME), row.note
     if not flags & FLAG_SEED:
         more, domain = _named_by(row, target)
         flags |= more
@@ -58,6 +68,34 @@ def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
             way = ways[kind] = hops_to(row, kind), priority(depth, kind)
         flags = FLAG_STRANGER if address.host != host and strangers(address.host, host) else 0
         found.append(DiscoveredUrl(address, depth, way[0], url, way[1], flags))
+    return found
+
+
+class RequisitesWanted(NamedTuple):
+    """How the requisites of pages are asked for: REQUISITES_PRIORITY and REQUISITES_MAX_PER_PAGE."""
+
+    most: int = 0  # of one page or style sheet; 0: none
+    among: bool = True  # the pages of their host, else after them
+
+    def of(self, row: QueuedPage) -> RequisitesWanted:
+        """As wanted of this page; none where it is embedded as deep as is followed."""
+        hops = row.hops
+        embedded = hops[len(hops.rstrip(HOP_EMBED + HOP_REDIRECT)) :].count(HOP_EMBED)
+        return self if embedded < MAX_EMBED_HOPS else NO_REQUISITES
+
+
+NO_REQUISITES = RequisitesWanted()
+
+
+def required(row: QueuedPage, requisites: Iterable[Requisite], wanted: RequisitesWanted) -> list[DiscoveredUrl]:
+    """What a page, or one of its style sheets or frames, needs: of the page's depth, whoever's host it is on."""
+    depth, host, url, hops = row.depth, row.host, row.url, hops_to(row, HOP_EMBED)
+    found: list[DiscoveredUrl] = []
+    for address, frame in requisites:
+        stranger = strangers(address.host, host)
+        flags = FLAG_REQUISITE | (FLAG_FRAME if frame else 0) | (FLAG_STRANGER if stranger else 0)
+        place = of_requisite(among=wanted.among, is_strangers=stranger)
+        found.append(DiscoveredUrl(address, depth, hops, url, place, flags))
     return found
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.parse.links import hops_to, linked
+from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted, hops_to, linked, required
 from crawlerproject.parse.lists import Listed, entries_of_feed, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.page.document import looks_whole
+from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.links import HOP_LINK
-from crawlerproject.rules.page.page import PageFacts, read_html
+from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
+from crawlerproject.rules.page.style_sheets import sheet_text
 from crawlerproject.rules.rendering.triage import PLAIN, Triage, judge
 from crawlerproject.rules.traps.text_marks import text_marks
-from crawlerproject.rules.url.urls import Address
+from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.stores.protocols import QueuedPage
 
+PARTS = ("found", "changed", "requisites")
+"""Of a ``ReadPage``, what may be long: sent in parts."""
 LINKS_A_PART = 500
 """Unpickled in half a millisecond, queued in five."""
 
@@ -29,6 +33,8 @@ class Kind(StrEnum):
     HTML = "html"
     SITEMAP = "sitemap"
     FEED = "feed"
+    SHEET = "sheet"  # a style sheet that a page needs
+    FRAME = "frame"  # HTML within a page: what it needs itself, and nothing else
 
 
 class Job(NamedTuple):
@@ -40,6 +46,7 @@ class Job(NamedTuple):
     content_type: str | None
     x_robots: list[str]
     token: str
+    requisites: RequisitesWanted = NO_REQUISITES
 
 
 @dataclass(slots=True)
@@ -53,6 +60,7 @@ class ReadPage:
     feed: Feed | None = None  # without its entries
     found: list[DiscoveredUrl] = field(default_factory=list)
     changed: list[tuple[Address, float]] = field(default_factory=list)  # known pages that changed, and when
+    requisites: Sequence[DiscoveredUrl] = ()  # what it needs to be seen
     foreign: int = 0  # entries of a sitemap that it may not speak for
     flaw: str = ""  # of a sitemap or feed
     challenge: str = ""  # whose anti-bot wall it is
@@ -61,11 +69,11 @@ class ReadPage:
 
 
 def read(job: Job, body: bytes) -> Iterator[tuple[str, object]]:
-    """Parts: ("found", links) and ("changed", pages) as often as needed, then ("page", a ReadPage without these)."""
+    """Parts: ("found", links), ("changed", pages), ("requisites", URLs), then ("page", a ReadPage without these)."""
     page = READERS[job.kind](job, body)
     if page.facts is not None:
         page.facts = replace(page.facts, links=[], text=b"", shell=None)
-    for name in ("found", "changed"):
+    for name in PARTS:
         rows = getattr(page, name)
         setattr(page, name, [])
         for start in range(0, len(rows), LINKS_A_PART):
@@ -88,7 +96,34 @@ def read_facts(job: Job, facts: PageFacts, body: bytes) -> ReadPage:
 
 def _html(job: Job, body: bytes) -> ReadPage:
     facts = read_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
-    return read_facts(job, facts, body)
+    page = read_facts(job, facts, body)
+    page.requisites = needed(job, facts, body, MAX_HTML_BYTES) or ()
+    return page
+
+
+def needed(job: Job, facts: PageFacts, body: bytes, most_css_characters: int) -> list[DiscoveredUrl] | None:
+    """What an HTML page needs to be seen; None when its own styles are too long. By a parse of its own."""
+    if not job.requisites.most or facts.nofollow or facts.unparsed:
+        return []
+    # Only where they are wanted: it loads selectolax.
+    from crawlerproject.rules.page.requisites import requisites_of_page
+
+    source, encoding = in_utf8(body[:MAX_HTML_BYTES], job.content_type)
+    base, framed = Base(facts.base, encoding), job.kind is Kind.FRAME
+    found = requisites_of_page(source, base, job.requisites.most, most_css_characters, framed=framed)
+    return None if found is None else required(job.row, found, job.requisites)
+
+
+def _frame(job: Job, body: bytes) -> ReadPage:
+    facts = read_html(body, url=job.url, content_type=job.content_type, x_robots=job.x_robots, token=job.token)
+    return ReadPage(requisites=needed(job, facts, body, MAX_HTML_BYTES) or ())
+
+
+def _sheet(job: Job, body: bytes) -> ReadPage:
+    from crawlerproject.rules.page.requisites import requisites_of_sheet
+
+    found = requisites_of_sheet(sheet_text(body, job.content_type), Base(job.url), job.requisites.most)
+    return ReadPage(requisites=required(job.row, found, job.requisites))
 
 
 def _sitemap(job: Job, body: bytes) -> ReadPage:
@@ -106,4 +141,4 @@ def _listed(listed: Listed) -> ReadPage:
     return ReadPage(found=listed.found, changed=listed.changed, foreign=listed.foreign, flaw=listed.flaw)
 
 
-READERS = {Kind.HTML: _html, Kind.SITEMAP: _sitemap, Kind.FEED: _feed}
+READERS = {Kind.HTML: _html, Kind.SITEMAP: _sitemap, Kind.FEED: _feed, Kind.SHEET: _sheet, Kind.FRAME: _frame}

@@ -79,10 +79,11 @@ class Outcomes:
                 shell = read.facts.words, read.links
         notes += ai_use(self._signals(row.url), response.headers)
         text = text_of(read) if shell is None else None
+        requisites = read.requisites if shell is None else ()  # else of the page as the browser shows it
         reason, wire, body, headers, *_ = page  # by position, for speed
         return FetchedPage(
             reason, wire, body, headers, "", None, error, True, notes, read.found, read.changed, text,
-            read.feed is not None, shell,
+            read.feed is not None, shell, requisites,
         )  # fmt: skip
 
 
@@ -95,7 +96,8 @@ def rendered_page(row: QueuedPage, rendered: Rendered, read: ReadPage) -> Render
         notes.append(("challenge", read.challenge))
     found = read.found if read.facts.nofollow else [*read.found, *navigated(row, rendered.navigations)]
     reason = Reason.CHALLENGE if read.challenge else Reason.RENDERED
-    return RenderedPage(reason, rendered, "", notes, found, text_of(read), (read.facts.words, read.links))
+    gained = read.facts.words, read.links
+    return RenderedPage(reason, rendered, "", notes, found, text_of(read), gained, read.requisites)
 
 
 def text_of(read: ReadPage) -> PageText | None:

@@ -7,13 +7,15 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from crawlerproject import native
+from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted
 from crawlerproject.parse.response_page import REDIRECTS, header
-from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, read_facts
+from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, read_facts
 from crawlerproject.reading.reader import NotRead, Reader
 from crawlerproject.rules.feeds.feeds import is_feed
 from crawlerproject.rules.page.page import is_html, read_light_html
+from crawlerproject.rules.page.style_sheets import LIGHT_CSS_CHARACTERS, asks
 from crawlerproject.rules.rendering.challenge import HEADERS, challenge
-from crawlerproject.stores.protocols import FLAG_SITEMAP
+from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, FLAG_SITEMAP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -35,6 +37,7 @@ _LIGHT_LIST_BYTES = 64 * 1024
 _LIGHT_GZIP_BYTES = 256
 _GZIP = b"\x1f\x8b"
 _UNREAD = ReadPage()
+_CSS_TYPE = "text/css"
 
 
 class Marks(Protocol):
@@ -65,11 +68,14 @@ class PageReader:
     before is never read in place.
     """
 
-    def __init__(self, processes: Reader, marks: Marks, token: str, stats: Stats) -> None:
+    def __init__(
+        self, processes: Reader, marks: Marks, token: str, stats: Stats, requisites: RequisitesWanted = NO_REQUISITES
+    ) -> None:
         self._processes = processes
         self._marks = marks
         self._token = token
         self._stats = stats
+        self._requisites = requisites
 
     def read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
         """Read the response to a lease; the result is awaitable if another process reads it.
@@ -90,7 +96,8 @@ class PageReader:
         content_type = header(response.headers, b"Content-Type") or None
         kind = _kind(lease, content_type, body) if response.status == 200 else None
         if kind is not None:
-            job = Job(kind, row, response.url, content_type, _x_robots(response), self._token)
+            wanted = self._requisites.of(row) if self._requisites.most else NO_REQUISITES
+            job = Job(kind, row, response.url, content_type, _x_robots(response), self._token, wanted)
             suspect = bool(self._marks.suspects) and row.key in self._marks.suspects
             light = None if suspect else _read_light(job, body)
             if light is None:
@@ -128,25 +135,57 @@ def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageRe
     processes = Reader(
         seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
     )
-    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats)
+    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats, requisites_wanted(settings))
+
+
+def requisites_wanted(settings: BaseSettings) -> RequisitesWanted:
+    """As the REQUISITES* settings have it."""
+    if settings["REQUISITES"] == "none":
+        return NO_REQUISITES
+    among = settings["REQUISITES_PRIORITY"] == "among"
+    return RequisitesWanted(settings.getint("REQUISITES_MAX_PER_PAGE"), among)
 
 
 def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
     """How to read a body; None: it is archived only."""
-    if lease.row.flags & FLAG_SITEMAP and not lease.is_render:
-        return Kind.SITEMAP
+    flags = lease.row.flags
+    if flags & (FLAG_SITEMAP | FLAG_REQUISITE) and not lease.is_render:
+        return Kind.SITEMAP if flags & FLAG_SITEMAP else _kind_of_requisite(flags, content_type, body)
     if not lease.is_render and is_feed(content_type or "", body):
         return Kind.FEED
     return Kind.HTML if is_html(content_type, body) else None
 
 
+def _kind_of_requisite(flags: int, content_type: str | None, body: bytes) -> Kind | None:
+    """Style sheets and frames ask for more; HTML where anything else was meant is an error page."""
+    if (content_type or "").partition(";")[0].strip().lower() == _CSS_TYPE:
+        return Kind.SHEET
+    return Kind.FRAME if flags & FLAG_FRAME and is_html(content_type, body) else None
+
+
 def _read_light(job: Job, body: bytes) -> ReadPage | None:
     """The page; None if reading it in place would hold up other work."""
     if job.kind is not Kind.HTML:
-        quick = len(body) <= (_LIGHT_GZIP_BYTES if body.startswith(_GZIP) else _LIGHT_LIST_BYTES)
-        return READERS[job.kind](job, body) if quick else None
+        return READERS[job.kind](job, body) if _is_quick(job.kind, body) else None
     facts = _light_facts(job, body)
-    return None if facts is None else read_facts(job, facts, body)
+    if facts is None:
+        return None
+    page = read_facts(job, facts, body)
+    if job.requisites.most:
+        requisites = needed(job, facts, body, LIGHT_CSS_CHARACTERS)
+        if requisites is None:
+            return None
+        page.requisites = requisites
+    return page
+
+
+def _is_quick(kind: Kind, body: bytes) -> bool:
+    """Whether anything but a page is read in place."""
+    if kind is Kind.FRAME:
+        return False
+    if kind is Kind.SHEET:
+        return len(body) <= LIGHT_CSS_CHARACTERS or not asks(body.decode("latin-1"))
+    return len(body) <= (_LIGHT_GZIP_BYTES if body.startswith(_GZIP) else _LIGHT_LIST_BYTES)
 
 
 def _light_facts(job: Job, body: bytes) -> PageFacts | None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from crawlerproject import native
-from crawlerproject.reading.jobs import Job, ReadPage
+from crawlerproject.reading.jobs import PARTS, Job, ReadPage
 from crawlerproject.reading.process import HEAD, LENGTH
 from crawlerproject.rules.url.scope import registered_domain
 
@@ -153,7 +153,7 @@ class _Process:
         self._jobs.write(HEAD.pack(len(packed), len(body)) + packed)
         self._jobs.write(body)
         await self._jobs.drain()
-        parts: dict[str, list[Any]] = {"found": [], "changed": []}
+        parts: dict[str, list[Any]] = {name: [] for name in PARTS}
         while True:
             length = LENGTH.unpack(await self._parts.readexactly(LENGTH.size))[0]
             name, part = pickle.loads(await self._parts.readexactly(length))
@@ -162,7 +162,7 @@ class _Process:
                 raise NotRead(f"could not be read: {part}")
             if name in ("page", "retiring"):
                 page: ReadPage = part
-                page.found, page.changed = parts["found"], parts["changed"]
+                page.found, page.changed, page.requisites = (parts[name] for name in PARTS)
                 if name == "retiring":
                     self.kill()
                 return page

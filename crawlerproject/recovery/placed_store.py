@@ -13,7 +13,7 @@ from rocksdict import Options, Rdict
 from xxhash import xxh3_128_digest
 
 from crawlerproject.errors import StorageError
-from crawlerproject.stores.protocols import FLAG_ROBOTS, Changes, QueuedPage
+from crawlerproject.stores.protocols import FLAG_REQUISITE, FLAG_ROBOTS, Changes, QueuedPage
 from crawlerproject.stores.rocks.folder import make_folder
 from crawlerproject.stores.rocks.options import MIB
 from crawlerproject.stores.rocks.store import RocksStore
@@ -47,16 +47,16 @@ class PlacedStore(RocksStore):
         super().apply(changes)
         try:
             for row in changes.removed:
-                self._lists.delete(_row_key(row.url, robots=bool(row.flags & FLAG_ROBOTS)))
+                self._lists.delete(_row_key(row.url, row.flags))
             for row in changes.queued:
                 place = _PLACE.pack(row.priority, row.arrival) + row.host.encode()
-                self._lists.put(_row_key(row.url, robots=bool(row.flags & FLAG_ROBOTS)), place)
+                self._lists.put(_row_key(row.url, row.flags), place)
         except Exception as error:  # rocksdict raises no narrower class
             raise StorageError(f"{self._lists_folder} cannot be written: {error}") from error
 
-    def row(self, url: str, *, robots: bool) -> QueuedPage | None:
-        """The row that waits for a URL; ``robots``: that of a robots.txt which was redirected there."""
-        packed = self._lists.get(_row_key(url, robots=robots))
+    def row(self, url: str, flags: int = 0) -> QueuedPage | None:
+        """The row that waits for a URL; FLAG_ROBOTS: of a robots.txt that was redirected there, FLAG_REQUISITE: so."""
+        packed = self._lists.get(_row_key(url, flags))
         if packed is None:
             return None
         priority, arrival = _PLACE.unpack_from(packed)
@@ -80,5 +80,6 @@ class PlacedStore(RocksStore):
         shutil.rmtree(self._lists_folder, ignore_errors=True)
 
 
-def _row_key(url: str, *, robots: bool) -> bytes:
-    return (b"p" if robots else b"r") + xxh3_128_digest(url.encode("utf-8", "surrogatepass"))
+def _row_key(url: str, flags: int) -> bytes:
+    kind = b"p" if flags & FLAG_ROBOTS else b"e" if flags & FLAG_REQUISITE else b"r"
+    return kind + xxh3_128_digest(url.encode("utf-8", "surrogatepass"))

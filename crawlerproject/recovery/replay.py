@@ -17,6 +17,7 @@ from crawlerproject.crawl.run import Run
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.assembly import never_crawl_of
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found, strangers
+from crawlerproject.frontier.gates import NO_REQUISITES
 from crawlerproject.frontier.learned.announcements import Announcements
 from crawlerproject.frontier.learned.revisit_queue import DueRevisit, again
 from crawlerproject.frontier.lease import Lease
@@ -29,7 +30,18 @@ from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import priority
 from crawlerproject.rules.url.urls import UrlRefused, parse
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_SEED, FLAG_STRANGER, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import (
+    APART,
+    FLAG_RENDER,
+    FLAG_REQUISITE,
+    FLAG_ROBOTS,
+    FLAG_SEED,
+    FLAG_STRANGER,
+    Changes,
+    PageRecord,
+    QueuedPage,
+    is_embedded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -55,7 +67,7 @@ _COMMIT_PAGES = 500
 _FRONTIER_PAGES = 50_000
 # Links of one page that are queued in one change.
 _LINKS_AT_A_TIME = 5_000
-_EMBED, _ROBOTS = "E", "P"
+_ROBOTS = "P"
 
 
 class _Archived:
@@ -100,6 +112,7 @@ class Replay:
         self._uncommitted = self._since_opened = 0
         self.reader = page_reader_of(settings, Unmarked(), self._run.stats)
         self.answers = Answers(settings, store, self.reader)
+        self._requisites = settings["REQUISITES"] != NO_REQUISITES
 
     def begin(self, now: float, seeds: Iterable[Address]) -> None:
         """Open the frontier at the crawl's first moment, and give it the seeds."""
@@ -146,7 +159,7 @@ class Replay:
 
     async def take(self, attempt: Attempt) -> None:
         """Take in one attempt. StorageError when there is no room."""
-        if attempt.hops.endswith(_EMBED) or attempt.logged("method") == "POST":
+        if (is_embedded(attempt.hops) and not self._requisites) or attempt.logged("method") == "POST":
             return  # no page of the frontier's
         self._now = max(self._now, attempt.ended_at)
         if attempt.lost:
@@ -191,7 +204,9 @@ class Replay:
             address.host, address.key, address.url, 0, 0, attempt.depth, attempt.hops, attempt.via, 0, FLAG_RENDER
         )
         lease = Lease(row, self.frontier.hosts.of(address.host), "", self._now, 0.0)
-        self._add((await self.answers.page(lease, attempt, self.frontier.renders)).found)
+        ending = await self.answers.page(lease, attempt, self.frontier.renders)
+        self._add(ending.found)
+        self._add(ending.requisites)
 
     def _add(self, found: Sequence[DiscoveredUrl]) -> int:
         return sum(
@@ -201,6 +216,7 @@ class Replay:
 
     def _finish(self, ending: Ending, attempt: Attempt) -> None:
         ending.new_links = self._add(ending.found)
+        self._add(ending.requisites)
         if ending.changed:
             self._announcements.changed(ending.changed, self._now)
         capture = attempt.capture
@@ -227,7 +243,8 @@ class Replay:
             stored = False
         else:
             robots = hops.rstrip("R") == _ROBOTS
-            row, stored = self._row(url, robots=robots), True
+            kind = FLAG_ROBOTS if robots else FLAG_REQUISITE if is_embedded(hops) else 0
+            row, stored = self._row(url, kind), True
             if row is not None and attempt.rendered != bool(row.flags & FLAG_RENDER):
                 row = None
             if row is None and not robots and not attempt.rendered:
@@ -238,7 +255,7 @@ class Replay:
         host.given_up = False  # it was, until a start
         if stored:
             state.take(row, host)
-        if row.flags & FLAG_STRANGER:  # as when it was handed out: the host's own word for it is no news any more
+        if row.flags & APART == FLAG_STRANGER:  # as when it was handed out: the host's word for it is no news any more
             state.recent.add([row.page_key])
         state.leased += 1
         member = attempt.capture.member if attempt.capture is not None else None
@@ -252,15 +269,15 @@ class Replay:
             self.frontier.workbench.in_flight += 1
         return lease
 
-    def _row(self, url: str, *, robots: bool) -> QueuedPage | None:
+    def _row(self, url: str, flags: int) -> QueuedPage | None:
         """The row that waits for a URL; what the next commit would store is stored for it."""
-        row = self.store.row(url, robots=robots)
+        row = self.store.row(url, flags)
         if row is not None and row.arrival not in self.frontier.hosts.of(row.host).taken:
             return row
         if row is None and not self.frontier.state.changes.queued:
             return None
         self.commit()
-        return self.store.row(url, robots=robots)
+        return self.store.row(url, flags)
 
     def _expect(self, attempt: Attempt) -> None:
         """Queue a page whose capture is gone, unless it waits or was fetched later."""
@@ -271,19 +288,22 @@ class Replay:
         except UrlRefused:
             return
         self.counts["lost"] += 1
-        if self._row(attempt.url, robots=False) is None and self.store.page(address.key) is None:
+        kind = FLAG_REQUISITE if is_embedded(attempt.hops) else 0
+        if self._row(attempt.url, kind) is None and self.store.page(address.key) is None:
             self._made(attempt, address)
 
     def _made(self, attempt: Attempt, address: Address) -> QueuedPage:
         """A row for a page that is not queued: what named it is unknown, or it is a revisit."""
         record = self.store.page(address.key)
-        if record is not None:
+        embedded = is_embedded(attempt.hops)
+        if record is not None and not embedded:
             found, kept = again(DueRevisit(0.0, address.key, record, History.unpack(record.history)), self._now)
             return self._queued(found, [(address.key, kept)])
         hops, via, depth = attempt.hops, attempt.via, attempt.depth
         if not hops.strip("R"):
             return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, ""), FLAG_SEED), [])
         flags = FLAG_STRANGER if via and strangers(address.host, host_key(via)) else 0
+        flags |= FLAG_REQUISITE if embedded else 0
         return self._queued(DiscoveredUrl(address, depth, hops, via, priority(depth, hops[-1]), flags), [])
 
     def _queued(self, found: DiscoveredUrl, pages: list[tuple[bytes, PageRecord]]) -> QueuedPage:
@@ -296,7 +316,7 @@ class Replay:
         arrival = state.next_arrival(host, self._now)
         row = QueuedPage(address.host, found.queue_key, address.url, place, arrival, depth, hops, via, 0, flags, note)
         host.rows += 1
-        host.known += 0 if pages or flags & FLAG_STRANGER else 1
+        host.known += 0 if pages or flags & APART else 1
         self.store.apply(Changes(queued=[row], pages=pages, hosts=[(host.name, host.pack())]))
         hosts.waits(host, 1)
         hosts.dirty[host.name] = host

@@ -38,6 +38,7 @@ from crawlerproject.reading.page_reader import PageReader
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import Address, Base
 from crawlerproject.runtime.services import Services, services_of
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_REQUISITE, FLAG_ROBOTS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+_NO_PAGE = FLAG_ROBOTS | FLAG_HUB | FLAG_REQUISITE  # of which a derived spider extracts nothing
 
 
 class WebSpider(Spider):
@@ -210,7 +213,7 @@ class WebSpider(Spider):
     def _extracted(self, ending: Ending, response: Response) -> Any:
         """The list of a derived spider's items, or what must be awaited for it."""
         lease, outcome = ending.lease, ending.outcome
-        if not isinstance(outcome, FetchedPage) or response.status != 200 or lease.is_robots or lease.is_hub:
+        if not isinstance(outcome, FetchedPage) or response.status != 200 or lease.row.flags & _NO_PAGE:
             return []
         try:
             given = self.extract(response)

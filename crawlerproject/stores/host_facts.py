@@ -14,6 +14,7 @@ class HostFact(StrEnum):
 
     TRAPS = "traps/"  # frontier/learned/traps.py: what templates of URLs have yielded
     STRANGERS = "strangers/"  # frontier/learned/traps.py: what other domains have named
+    REQUISITES = "requisites/"  # frontier/learned/traps.py: what page requisites have yielded
     CERTIFICATE = "certificate/"  # frontier/learned/certificates.py
     RENDERS = "render/"  # frontier/learned/renders.py
     VISITS = "visits:"  # frontier/learned/revisits.py
@@ -21,7 +22,7 @@ class HostFact(StrEnum):
     DOMAIN = "domains/"  # frontier/hosts/domain_counts.py
 
 
-OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS})
+OF_NAMES = frozenset({HostFact.TRAPS, HostFact.STRANGERS, HostFact.REQUISITES})
 """Kept under the host name, for all of its ports together."""
 OF_DOMAINS = frozenset({HostFact.DOMAIN})
 """Kept under the registered domain, all of whose hosts are in one partition."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.traps.strangers import stranger_key
 
 
@@ -17,7 +18,9 @@ class QueuedPage(NamedTuple):
     """
 
     host: str  # host key: host name, with ":port" when it is not the scheme's default
-    key: bytes  # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see urls.py; of a stranger's URL: stranger_key
+    # 24 bytes: xxh3_64(host) + xxh3_128(dedup key), see urls.py; of a stranger's URL: stranger_key, of a requisite:
+    # requisite_key
+    key: bytes
     url: str  # the form that is fetched
     priority: int  # 0 (first) .. 255
     arrival: int  # unique, ascending; microseconds since the epoch or later
@@ -27,13 +30,15 @@ class QueuedPage(NamedTuple):
     tries: int = 0  # attempts that failed so far
     flags: int = 0  # FLAG_* below
     # Of a robots.txt: the origin it answers for; of a sitemap: the one whose robots.txt names it; of a hub: the topic;
-    # of a stranger's URL: the domain that named it, when ``via`` does not say so.
+    # of a stranger's URL: the domain that named it, when ``via`` does not say so. A requisite's is a stranger's.
     note: str = ""
 
     @property
     def page_key(self) -> bytes:
         """The key of the page itself, under which its fate is known."""
-        return stranger_key(self.key) if self.flags & FLAG_STRANGER else self.key
+        if not self.flags & APART:
+            return self.key
+        return requisite_key(self.key) if self.flags & FLAG_REQUISITE else stranger_key(self.key)
 
 
 FLAG_SEED = 1
@@ -45,6 +50,18 @@ FLAG_HUB = 32  # a request to a WebSub hub, for a subscription to the topic in `
 
 FLAG_STRANGER = 64  # only other registered domains name it: charged to them (rules/traps/strangers.py)
 FLAG_LISTED = 128  # a page that a sitemap or feed of its own host names
+FLAG_REQUISITE = 256  # what a page needs to be seen: a style sheet, an image; no page of the crawl
+FLAG_FRAME = 512  # a requisite that is a document: what it needs itself is fetched, its links are not followed
+
+_EMBED, _REDIRECT = "E", "R"  # letters of a discovery path
+
+APART = FLAG_STRANGER | FLAG_REQUISITE
+"""Waits under a key of its own, and counts in budgets of its own: the page itself may still be named."""
+
+
+def is_embedded(hops: str) -> bool:
+    """Whether a discovery path ends at what a page embeds: a requisite, or what the page asked for in the browser."""
+    return hops.rstrip(_REDIRECT).endswith(_EMBED)
 
 
 class PageRecord(NamedTuple):

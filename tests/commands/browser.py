@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from crawlerproject.config.chromium import find_chromium
 
 _HEIGHT = 900
-
-
-class Looked(NamedTuple):
-    """What the browser saw."""
-
-    messages: list[str]  # of the console, and errors of the page
-    requests: list[str]  # every URL that was asked for; data: URLs are none
-    page_width: int  # of what scrolls, CSS pixels
-    headings: list[str]  # of the second level
-    text: str
 
 
 @dataclass
@@ -68,37 +57,32 @@ _CLIPPED = """() => {
 }"""  # noqa: E501
 
 
-@contextmanager
-def window(width: int, scheme: str = "light") -> Iterator[Window]:
-    """A window of this width; the test is skipped where no Chromium is installed."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for all of a module's windows, none of whose tests may run an event loop; skipped where none is installed."""
     program = find_chromium("")
     if program is None:
         pytest.skip("no Chromium is installed")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:
-            page = browser.new_page(
-                viewport={"width": width, "height": _HEIGHT}, color_scheme="dark" if scheme == "dark" else "light"
-            )
-            opened = Window(page)
-            page.on("console", lambda message: opened.messages.append(message.text))
-            page.on("pageerror", lambda error: opened.messages.append(str(error)))
-            page.on("dialog", lambda dialog: opened.messages.append(f"dialog: {dialog.message}"))
-            page.on("request", lambda request: opened.requests.append(request.url))
-            yield opened
+            yield started
         finally:
-            browser.close()
+            started.close()
 
 
-def look_at(url: str, width: int) -> Looked:
-    """Open the page in a window of this width and close it."""
-    with window(width) as opened:
-        page = opened.page
-        page.goto(url)
-        return Looked(
-            opened.messages,
-            [asked for asked in opened.requests if not asked.startswith("data:")],
-            opened.width,
-            [heading.inner_text() for heading in page.query_selector_all("h2")],
-            page.inner_text("body"),
-        )
+@contextmanager
+def window(browser: Browser, width: int, scheme: str = "light") -> Iterator[Window]:
+    """A window of this width, with a profile of its own."""
+    page = browser.new_page(
+        viewport={"width": width, "height": _HEIGHT}, color_scheme="dark" if scheme == "dark" else "light"
+    )
+    opened = Window(page)
+    page.on("console", lambda message: opened.messages.append(message.text))
+    page.on("pageerror", lambda error: opened.messages.append(str(error)))
+    page.on("dialog", lambda dialog: opened.messages.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: opened.requests.append(request.url))
+    try:
+        yield opened
+    finally:
+        page.close()

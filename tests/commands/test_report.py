@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.browser import Window, window
+from tests.commands.browser import browser as browser
 from tests.commands.crawled import ask, scrapy
 from tests.web.running import crawl_command, measured, small_settings, synthetic_web
 
@@ -70,13 +72,13 @@ def test_the_tables_say_what_to_skip(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_page_in_a_browser(folder: Path, tmp_path: Path, width: int, scheme: str) -> None:
+def test_the_page_in_a_browser(folder: Path, browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     """Wide and narrow: every part is there, no text is cut or sticks out, nothing is loaded, no error."""
     page = tmp_path / "report.html"
     ended = scrapy("report", str(page), folder=folder)
     assert ended.returncode == 0, ended.stderr
 
-    with window(width, scheme) as seen:
+    with window(browser, width, scheme) as seen:
         seen.page.goto(page.as_uri())
 
         assert seen.messages == []

@@ -7,14 +7,13 @@ import signal
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import NamedTuple
 
 import pytest
 
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
 from tests.commands.crawled import scrapy
-from tests.commands.running import archive
+from tests.commands.running import Done, archive
 from tests.web.judge import read_visits
 from tests.web.running import IDENTITY, RunningWeb, crawl_command, small_settings, start, synthetic_web
 from tests.web.waiting import wait_until
@@ -35,7 +34,7 @@ class Beside(NamedTuple):
         """A URL of the web."""
         return f"http://{host}:{self.web.port}{path}"
 
-    def scrapy(self, *arguments: str) -> CompletedProcess[str]:
+    def scrapy(self, *arguments: str) -> Done:
         """A command with the web's settings."""
         settings = {
             **IDENTITY, **small_settings(self.web), "FETCH_HOSTS_FILE": str(self.web.folder / "hosts"),

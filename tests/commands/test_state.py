@@ -30,21 +30,22 @@ from tests.web.running import crawl_command, read_pages, small_settings, start, 
 from tests.web.waiting import wait_until
 from tests.web.zygote import Process
 
-_HOSTS, _PAGES = 40, 600  # a host
+_HOSTS = 40
+_PAGES, _FEW_PAGES = 600, 60  # a host; the former where a copy must last long enough to be killed
 _TABLES = ("", "queue", "seen", "pages", "hosts", "robots", "fingerprints", "payloads")
 _SECONDS = 60.0
 HASTY = {"FRONTIER_MAX_REST_SECONDS": "5"}
 
 
-def frontier(folder: Path) -> None:
+def frontier(folder: Path, pages: int = _FEW_PAGES) -> None:
     """A frontier with something in every table."""
     folder.mkdir(parents=True)
     with closing(RocksTables(folder)) as store:
         for number in range(_HOSTS):
             host, changes = f"h{number}.test", Changes()
             state = Host(host, 1.0)
-            state.rows, state.known, state.next_free = _PAGES // 2, _PAGES, 5.0
-            for page in range(_PAGES):
+            state.rows, state.known, state.next_free = pages // 2, pages, 5.0
+            for page in range(pages):
                 address = parse(f"http://{host}/{page}")
                 row = QueuedPage(host, address.key, address.url, page % 3, page + 1, 1, "L", f"http://{host}/")
                 if page % 2:
@@ -88,7 +89,7 @@ def said(link: RedisLink) -> bytes | None:
 def test_there_and_back(tmp_path: Path) -> None:
     """Both copies are killed and continued; what comes back is what went, but for what is the folder's own."""
     crawl, back = tmp_path / "crawl", tmp_path / "back"
-    frontier(crawl / "frontier")
+    frontier(crawl / "frontier", _PAGES)
     with redis_server(tmp_path / "redis") as server, closing(RedisLink(server.url)) as link:
         killed_copy(str(crawl), server.url, lambda: (said(link) or b"").startswith(b"pages"))
         refused = scrapy("status", "-s", f"STATE_URL={server.url}", folder=crawl)
@@ -139,7 +140,7 @@ def test_what_several_workers_hold_is_brought_together(tmp_path: Path) -> None:
     assert "several workers" in refused.stderr
     assert copied.returncode == 0, copied.stderr
     assert "2 workers held them, one process will" in copied.stderr
-    assert f"{_HOSTS * _PAGES // 2:,} queued URLs" in copied.stdout
+    assert f"{_HOSTS * _FEW_PAGES // 2:,} queued URLs" in copied.stdout
     assert letters == [b"unread"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.stores.operator_files.user_settings import read_user_settings, user_path
-from tests.commands.crawled import scrapy
+from tests.commands.crawled import started as scrapy
 from tests.web.running import PROJECT
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from crawlerproject.crawl.membership import Solo
+from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.crawl.requests import LeaseRequests
 from crawlerproject.crawl.run import Run
 from crawlerproject.crawl.session import Session, assembled

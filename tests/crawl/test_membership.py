@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from crawlerproject.crawl import membership
-from crawlerproject.crawl.membership import Local, LocalPlace, Member, Solo, membership_of
+from crawlerproject.crawl.membership import opening
+from crawlerproject.crawl.membership.local import Local, LocalPlace
+from crawlerproject.crawl.membership.member import Member
+from crawlerproject.crawl.membership.opening import membership_of
+from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.counts import Counts
@@ -138,8 +141,8 @@ def test_workers_share_addresses_where_they_are_paced(bench: Bench) -> None:
 
 def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By STATE_URL; a worker counts from the store's clock."""
-    monkeypatch.setattr(membership, "open_frontier", lambda folder: bench.store)
-    monkeypatch.setattr(membership, "join", lambda settings, folder: Fleet())
+    monkeypatch.setattr(opening, "open_frontier", lambda folder: bench.store)
+    monkeypatch.setattr(opening, "join", lambda settings, folder: Fleet())
     alone = membership_of(settings_of(), bench.folder, bench.run)
     followed: list[float] = []
     monkeypatch.setattr(bench.run, "follow", followed.append)

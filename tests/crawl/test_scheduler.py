@@ -18,7 +18,7 @@ from scrapy.utils.request import RequestFingerprinter
 from crawlerproject.crawl import session as sessions
 from crawlerproject.crawl.completion.pipeline import PagePipeline
 from crawlerproject.crawl.intake import Intake
-from crawlerproject.crawl.membership import Solo
+from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.crawl.scheduler import FrontierScheduler
 from crawlerproject.crawl.session import Session
 from crawlerproject.frontier.frontier import Frontier

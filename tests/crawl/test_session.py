@@ -10,7 +10,7 @@ import pytest
 
 from crawlerproject.crawl import session as sessions
 from crawlerproject.crawl.crawl import Crawl
-from crawlerproject.crawl.membership import Solo
+from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.errors import NameTaken, OperatorError, StorageError
 from crawlerproject.stores.operator_files.control import change_pauses
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT

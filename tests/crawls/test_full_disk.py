@@ -25,6 +25,7 @@ DEADLINE_SECONDS = 60.0
 
 
 DISK_BYTES = 400_000_000
+HOSTS, PAGES = 24, 12  # enough to be in the middle of them when the disk is full
 # Between what the store keeps free for itself (100 MB) and the watermark.
 FREE_BYTES, WATERMARK_BYTES = 130_000_000, 180_000_000
 
@@ -68,9 +69,13 @@ def test_the_crawl_pauses_and_goes_on(tmp_path: Path) -> None:
 def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_disk: Path) -> None:
     """Before a write fails: the reason is said, nothing is asked for meanwhile, nothing is missing afterwards."""
     log, crawl, filler = tmp_path / "crawl.log", small_disk / "crawl", small_disk / "filler"
-    with synthetic_web(tmp_path / "web", "--profile", "broad", "--hosts", "40", "--response-seconds", "0.02") as web:
+    with synthetic_web(tmp_path / "web", "--profile", "broad", "--hosts", str(HOSTS)) as web:
         visits = web.folder / "server.jsonl"
-        settings = {**small_settings(web), "DISK_MIN_FREE_BYTES": str(WATERMARK_BYTES), "SCOPE_MAX_URLS_PER_HOST": "12"}
+        settings = {
+            **small_settings(web),
+            "DISK_MIN_FREE_BYTES": str(WATERMARK_BYTES),
+            "SCOPE_MAX_URLS_PER_HOST": str(PAGES),
+        }
         command = crawl_command(web.folder / "seeds.txt", crawl, web.folder / "hosts", settings)
         with log.open("wb") as output:
             process = Process(command, output)
@@ -100,7 +105,7 @@ def test_it_pauses_below_the_watermark_and_goes_on_above(tmp_path: Path, small_d
     assert "\nPaused    " in text
     assert "\nRate" not in text
     assert 100 < asked < len(seen)
-    assert len(seen) >= 40 * 13  # robots.txt and the pages of each host
+    assert len(seen) >= HOSTS * (1 + PAGES)  # robots.txt and the pages of each host
     assert {sum(found.values()) for found in captures.values()} == {1}
     assert len(captures) == len(seen)
     assert flaws + verdict.faults == []

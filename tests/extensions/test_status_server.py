@@ -14,12 +14,14 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import Browser
 from prometheus_client.parser import text_string_to_metric_families
 
 from crawlerproject.rules.printable import printable
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.watch.last_hour import Sample
 from tests.commands.browser import Window, window
+from tests.commands.browser import browser as browser
 from tests.commands.crawled import ask, scrapy
 from tests.crawls.archive.raw_server import raw_server
 from tests.web.graph import Answer
@@ -203,9 +205,9 @@ SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
 
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
-def test_the_page_in_a_browser(watched: Watched, width: int, scheme: str) -> None:
+def test_the_page_in_a_browser(watched: Watched, browser: Browser, width: int, scheme: str) -> None:
     """Every part is there, nothing sticks out or is cut, nothing is asked elsewhere, no error and no breach."""
-    with window(width, scheme) as seen:
+    with window(browser, width, scheme) as seen:
         seen.page.goto(watched.url())
         seen.wait("document.querySelectorAll('#table tbody tr').length > 3")
 
@@ -225,9 +227,9 @@ def test_the_page_in_a_browser(watched: Watched, width: int, scheme: str) -> Non
         assert contrast_faults(seen) == []
 
 
-def test_it_updates_itself_and_says_when_it_cannot(watched: Watched) -> None:
+def test_it_updates_itself_and_says_when_it_cannot(watched: Watched, browser: Browser) -> None:
     """Figures change without a reload; with the crawl out of reach the page says so and takes it up again."""
-    with window(390) as seen:
+    with window(browser, 390) as seen:
         seen.page.goto(watched.url())
         seen.wait("document.querySelectorAll('#figures dd').length > 3")
         seen.page.evaluate("document.querySelector('#figures dd').textContent = 'old'")
@@ -241,10 +243,10 @@ def test_it_updates_itself_and_says_when_it_cannot(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_page_of_one_host(watched: Watched, width: int) -> None:
+def test_a_page_of_one_host(watched: Watched, browser: Browser, width: int) -> None:
     """Reached from the table by keyboard or mouse: pace, pauses, robots.txt, last requests."""
     key = watched.names["plain1.test"]
-    with window(width) as seen:
+    with window(browser, width) as seen:
         seen.page.goto(watched.url(f"#/host/{quote(key)}"))
         seen.wait("document.querySelectorAll('#host table tbody tr').length > 0")
 
@@ -258,7 +260,7 @@ def test_a_page_of_one_host(watched: Watched, width: int) -> None:
         assert seen.page.locator("#pauses svg rect.short").count() == 0
 
 
-def test_why_is_what_the_command_says(watched: Watched) -> None:
+def test_why_is_what_the_command_says(watched: Watched, browser: Browser) -> None:
     """The same words for pages that were fetched, refused and never seen, in JSON and on the page."""
     evil = watched.names[EVIL]
     urls = [f"http://{evil}/", f"http://{evil}/secret", "mailto:me@example.org"]
@@ -267,7 +269,7 @@ def test_why_is_what_the_command_says(watched: Watched) -> None:
         found = watched.json(f"/why.json?q={quote(url, safe='')}")
         assert found["answer"] == ask(watched.folder, "why", url)
     assert found["lines"] == scrapy("why", url, folder=watched.folder).stdout.splitlines()
-    with window(390) as seen:
+    with window(browser, 390) as seen:
         seen.page.goto(watched.url())
         seen.page.fill("#q", urls[1])
         seen.page.press("#q", "Enter")
@@ -278,10 +280,10 @@ def test_why_is_what_the_command_says(watched: Watched) -> None:
         assert_good(seen, watched, 390)
 
 
-def test_what_strangers_wrote_is_text(watched: Watched) -> None:
+def test_what_strangers_wrote_is_text(watched: Watched, browser: Browser) -> None:
     """Robots.txt, URLs and questions that are markup: nothing runs, nothing turns the page round."""
     key = watched.names[EVIL]
-    with window(390) as seen:
+    with window(browser, 390) as seen:
         seen.page.goto(watched.url(f"#/host/{quote(key)}"))
         seen.wait("document.querySelector('#host pre') !== null")
         robots = seen.page.inner_text("#host pre")
@@ -299,10 +301,10 @@ def test_what_strangers_wrote_is_text(watched: Watched) -> None:
         assert seen.page.evaluate("(() => { try { document.body.innerHTML = '<b>'; } catch { return 'refused' } })()")
 
 
-def test_the_page_and_the_terminal_escape_alike(watched: Watched) -> None:
+def test_the_page_and_the_terminal_escape_alike(watched: Watched, browser: Browser) -> None:
     """What moves, hides or re-orders text is the same set of characters in both."""
     wanted = [code for code in range(0x110000) if printable(chr(code)) != chr(code)]
-    with window(390) as seen:
+    with window(browser, 390) as seen:
         seen.page.goto(watched.url())
         found = seen.page.evaluate(
             """() => Array.from({ length: 0x110000 }, (_, code) => code)

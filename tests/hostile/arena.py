@@ -164,6 +164,7 @@ class Arena:
         settings: Mapping[str, str] | None = None,
         until: Callable[[], object] | None = None,
         name: str = "crawl",
+        scope: str = "any",
         seconds: float = 60.0,
     ) -> Crawled:
         """Crawl to the end, or ``until`` something is seen; the same ``name`` again continues.
@@ -173,7 +174,7 @@ class Arena:
         folder, log = self.folder / name, self.folder / f"{name}.log"
         listed = self.folder / f"{name}.seeds.txt"
         listed.write_text("\n".join(seeds) + "\n")
-        command = crawl_command(listed, folder, self.folder / "hosts", {**SETTINGS, **(settings or {})})
+        command = crawl_command(listed, folder, self.folder / "hosts", {**SETTINGS, **(settings or {})}, scope)
         began = time.monotonic()
         with log.open("wb") as output:
             process = start(command, output)

@@ -11,7 +11,7 @@ from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, pack_open
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.learned import Learned
-    from crawlerproject.crawl.membership import Membership
+    from crawlerproject.crawl.membership.opening import Membership
     from crawlerproject.crawl.progress.troubles import Troubles
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier

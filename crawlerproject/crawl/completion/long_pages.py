@@ -42,6 +42,7 @@ class _Rest:
     ending: Ending
     changed: int = 0
     found: int = 0
+    requisites: int = 0
 
 
 class Ends(Protocol):
@@ -74,9 +75,14 @@ class LongPages:
         self._line.append(_Rest(ending))
         self.go_on()
 
-    def hold(self, ending: Ending) -> None:
-        """End a page once the pause is over: the store has no room for its links."""
-        self._line.append(_Rest(ending, len(ending.changed), len(ending.found)))
+    def hold(self, ending: Ending, links: int | None = None) -> None:
+        """End a page once the pause is over: the store has no room for its links, or took these and has none for more.
+
+        What it had no room for is queued by then.
+        """
+        ending.new_links = links or 0
+        taken = 0 if links is None else len(ending.requisites)
+        self._line.append(_Rest(ending, len(ending.changed), len(ending.found), taken))
 
     def go_on(self) -> None:
         """Continue, when there is something to do and no pause."""
@@ -118,6 +124,9 @@ class LongPages:
         elif rest.found < len(ending.found):
             ending.new_links += intake.add(ending.found[rest.found : rest.found + _LINKS_AT_A_TIME])
             rest.found += _LINKS_AT_A_TIME
+        elif rest.requisites < len(ending.requisites):
+            intake.add(ending.requisites[rest.requisites : rest.requisites + _LINKS_AT_A_TIME])
+            rest.requisites += _LINKS_AT_A_TIME
         else:
             self._ends.end(ending)
             return

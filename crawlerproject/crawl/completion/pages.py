@@ -12,8 +12,9 @@ from crawlerproject.frontier.politeness import FetchOutcome
 from crawlerproject.items import FailedRender, RenderedPage
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
+from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
-from crawlerproject.stores.protocols import FLAG_STRANGER, PageRecord
+from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.progress.troubles import Troubles
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from crawlerproject.items import Ending, Fetch
     from crawlerproject.pipelines.warc import Records
     from crawlerproject.stores.archive.archive import Written
+
+_WANTED = frozenset({Reason.FETCHED, Reason.REDIRECT})  # of a requisite, what brings a page further
 
 
 class PageCompletion:
@@ -91,7 +94,8 @@ class PageCompletion:
 
     def _end(self, ending: Ending, written: Written | None) -> None:
         outcome, lease = ending.outcome, ending.lease
-        self._run.stats.inc_value(f"{'embeds' if lease.embed else 'pages'}/{outcome.reason}")
+        kind = "embeds" if lease.embed else "requisites" if lease.row.flags & FLAG_REQUISITE else "pages"
+        self._run.stats.inc_value(f"{kind}/{outcome.reason}")
         if isinstance(outcome, RenderedPage | FailedRender):
             self._run.tallies.errors += outcome.reason is not Reason.RENDERED
             self.renders.end(ending, outcome, written)
@@ -112,17 +116,31 @@ class PageCompletion:
             lease.row.tries,
             stranger=not lease.embed.own if lease.embed else bool(lease.row.flags & FLAG_STRANGER),
             render=self.renders.place(outcome.shell, written),
+            apart=_is_document(lease, outcome),
         )
         visit = _visit(ending, outcome, written.digest if written else b"")
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
             return
+        if lease.row.flags & FLAG_REQUISITE:
+            self._end_requisite(lease, visit, consequences, now)
+            return
         record = learned.revisits.learn(visit, now)
         frontier.finish(lease, consequences, record, outcome.body, now)
         if outcome.reason not in GOOD:
             self._troubles.ended(lease, outcome, now)
         learned.learn(visit, now)
+
+    def _end_requisite(self, lease: Lease, visit: Visit, consequences: FetchOutcome, now: float) -> None:
+        """No page: it is not visited again, and says nothing of its host's pages."""
+        record = PageRecord(
+            lease.row.url, visit.reason, visit.status or 0, now, visit.digest, visit.etag, visit.last_modified
+        )
+        self._frontier.finish(lease, consequences, record, b"", now)
+        frame = bool(lease.row.flags & FLAG_FRAME)
+        self._learned.traps.learn_requisite(visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart))
+        self._learned.certificates.learn(visit, now)
 
     def _count(self, lease: Lease, outcome: Fetch) -> None:
         stats, tallies, host, wire = self._run.stats, self._run.tallies, lease.host, outcome.wire
@@ -138,13 +156,18 @@ class PageCompletion:
                     tallies.paused(left_alone_seconds, lease.delay_seconds)
         if outcome.status:
             tallies.answered(outcome.status, wire.ttfb_seconds if wire else None)
-        if lease.embed is not None:
+        if lease.embed is not None or lease.row.flags & FLAG_REQUISITE:
             return
         if outcome.status is None:
             tallies.errors += 1
         elif not lease.is_robots:
             tallies.pages += 1
             host.pages += 1
+
+
+def _is_document(lease: Lease, outcome: Fetch) -> bool:
+    """Whether a requisite turned out to be HTML: a page that links lead to all the same, if any do."""
+    return bool(lease.row.flags & FLAG_REQUISITE) and outcome.status == 200 and outcome.headers.mime in HTML_TYPES
 
 
 def _visit(ending: Ending, outcome: Fetch, digest: bytes) -> Visit:

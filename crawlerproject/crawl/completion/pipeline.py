@@ -60,15 +60,15 @@ class PagePipeline:
 
     def _finish(self, ending: Ending) -> None:
         """Queue a page's links, archive it and end its lease. A page with very many links ends later, by ``end``."""
-        found, changed, outcome = ending.found, ending.changed, ending.outcome
-        if self._intake.waits_for_store and len(found) + len(changed) > MOST_AT_ONCE:
+        found, changed, outcome, requisites = ending.found, ending.changed, ending.outcome, ending.requisites
+        if self._intake.waits_for_store and len(found) + len(changed) + len(requisites) > MOST_AT_ONCE:
             self.long.begin(ending)
         else:
             if changed:
                 self._intake.announced(changed)
             added = self._intake.queue(found)
-            if added is None:
-                self.long.hold(ending)
+            if added is None or (requisites and self._intake.queue(requisites) is None):
+                self.long.hold(ending, links=added)
             else:
                 ending.new_links = added
                 self.end(ending)

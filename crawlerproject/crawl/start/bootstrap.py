@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.frontier import messages
-from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, by_depth, by_rank, due
-from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.stores.index.ranks import Ranks
+from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, again, due
 from crawlerproject.stores.protocols import Box, Changes, MessageStore
 from crawlerproject.stores.rocks.store import LETTERS_FACT
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
     from crawlerproject.crawl.session import Session
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.stores.protocols import FrontierStore
@@ -63,13 +58,6 @@ def _read_box(store: MessageStore, box: Box, frontier: Frontier, now: float) -> 
             waits = number > done and not isinstance(message, messages.Links)
             (frontier.state.changes.delivered if waits else read).append((box, number))
         store.apply(Changes(delivered=read))
-
-
-def revisit_policy(settings: BaseSettings, budget: int | None) -> RevisitPolicy:
-    """Which known pages are visited again, by the settings and by what ``scrapy rank`` has found in the whole crawl."""
-    ranked = whole_crawl(settings).ranked_pages
-    importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
-    return RevisitPolicy(budget, settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS, importance)
 
 
 def queue_revisits(session: Session, policy: RevisitPolicy, now: float) -> int:

@@ -15,6 +15,7 @@ from crawlerproject.config.pace import LARGEST
 from crawlerproject.config.values import list_of
 from crawlerproject.errors import OperatorError
 from crawlerproject.fetch.tls import make_context
+from crawlerproject.frontier.gates import REQUISITES
 from crawlerproject.rules.politeness.host_overrides import HostPaces
 from crawlerproject.settings import OURS
 from crawlerproject.stores.operator_files.user_settings import ANYWHERE, user_path
@@ -45,6 +46,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "FRONTIER_MAX_HOSTS_IN_MEMORY": (1, _MOST_WHOLE),
     "SCOPE_MAX_URL_LENGTH": (1, _MOST_WHOLE),
     "SCOPE_MAX_HOSTS_PER_DOMAIN": (1, _MOST_WHOLE),
+    "REQUISITES_MAX_PER_PAGE": (1, _MOST_WHOLE),
 }
 _ABOVE_ZERO = frozenset(
     {
@@ -59,7 +61,11 @@ _ABOVE_ZERO = frozenset(
         "FLEET_MAX_DRIFT_SECONDS",
     }
 )
-_WORDS: dict[str, tuple[str, ...]] = {"NATIVE_READER": native.WANTED}
+_WORDS: dict[str, tuple[str, ...]] = {
+    "NATIVE_READER": native.WANTED,
+    "REQUISITES": REQUISITES,
+    "REQUISITES_PRIORITY": ("among", "after"),
+}
 # Files that must be there when they are named, and what they are for where that is no promise to a site.
 _FILES = ("NEVERCRAWL_FILE", USER_LIST, "HOST_PACE_FILE", "TRAP_ALLOW_FILE", "FETCH_HOSTS_FILE")
 # Settings that a project with our add-on need not have.

@@ -11,11 +11,23 @@ from crawlerproject.rules.url.urls import Address, Base
 HOP_LINK = "L"  # Heritrix' letter; frames too, since we fetch them as pages of their own
 
 
+HOP_EMBED = "E"  # what a page needs to be seen: rules/page/requisites.py
+MAX_EMBED_HOPS = 5
+"""A page, its style sheet, what that imports, and again, its font: real sites need four; Heritrix' default is two."""
+
+
 class Link(NamedTuple):
     """One link of a page."""
 
     address: Address
     kind: str  # Heritrix hop letter
+
+
+class Requisite(NamedTuple):
+    """One thing that a page needs to be seen."""
+
+    address: Address
+    frame: bool = False  # a document of its own
 
 
 # Never an http(s) address: refused by a prefix instead of by the parser (6 % of the anchors of 737 real pages).

@@ -56,10 +56,9 @@ class Share(Yield):
         super().__init__(left, fetched, new, refused)
         self.named = named  # URLs that were queued
 
-    @property
-    def full(self) -> bool:
-        """Whether nothing more may be queued."""
-        return self.named >= FIRST_NAMED + EARNED_NAMED * self.new
+    def full(self, first: int) -> bool:
+        """Whether nothing more may be queued, of ``first`` on trust and what was earned since."""
+        return self.named >= first + EARNED_NAMED * self.new
 
 
 class Strangers:
@@ -80,10 +79,10 @@ class Strangers:
         share = self._shares.get(name)
         return name if share is not None and share.spent else ""
 
-    def admit(self, domain: str, most: int) -> bool:
+    def admit(self, domain: str, most: int, first: int = FIRST_NAMED) -> bool:
         """Take one more URL of this domain's into the queue, of at most ``most`` of all; False: it is too many."""
         share = self._share(domain)
-        if share.full or self.everyone.named >= most:
+        if share.full(first) or self.everyone.named >= most:
             share.refused += 1
             return False
         share.named += 1

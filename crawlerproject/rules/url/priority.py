@@ -16,6 +16,9 @@ _FIRST_SHARE, _NEARER_SHARE = 0.99, 0.9
 _NEARER_STEP = 2 * _DEPTH_STEP
 # What a page links to that repeats another is mostly known already: as if it were found four links deeper (ours).
 _DUPLICATE_STEP = 4 * _DEPTH_STEP
+# Page requisites, with REQUISITES_PRIORITY=among: before the links of all pages, so that a page is whole before its
+# host's next one is asked for; with "after": behind all of them. No page has these numbers, which are odd.
+REQUISITES_AMONG, REQUISITES_AFTER = 3, 241
 _SEED_LEVEL = 2  # the first priority after robots.txt and seeds
 # What the host itself names comes first: within 20 links of a seed, on duplicates too, it stays below these (ours).
 _LATER_LISTS = 198  # sitemaps that the host has not earned yet
@@ -43,6 +46,13 @@ def of_stranger(found: int, *, is_front: bool = False) -> int:
     A host's front page keeps its own: there is one, it cannot be invented, and what the host itself names begins there.
     """
     return found if is_front or found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
+
+
+def of_requisite(*, among: bool, is_strangers: bool) -> int:
+    """The priority of a page requisite; of one that another registered domain names, behind the host's own pages."""
+    if among:
+        return _STRANGERS + 1 if is_strangers else REQUISITES_AMONG
+    return REQUISITES_AFTER
 
 
 def of_later_list(found: int) -> int:

@@ -151,6 +151,10 @@ class Scope:
             return self._mode_refusal(address.host)
         return None if places.takes(url) else Reason.SCOPE
 
+    def excludes(self, url: str) -> bool:
+        """Whether a pattern of the operator's keeps a URL out whatever it is for."""
+        return bool(self._patterns.exclude) and bool(first_match(self._patterns.exclude, url))
+
     def why(self, address: ScopedUrl) -> str:
         """What of mode, patterns and seeds keeps the address out, in words; "" when nothing does."""
         if self.place_refusal(address) is None:

@@ -11,11 +11,19 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.cdxj import CdxjEntry
 from crawlerproject.rules.archive.digests import sha1_of
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import UrlRefused, parse
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, pack_open
 from crawlerproject.stores.logs.request_log import log_files, read_rows
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import (
+    FLAG_FRAME,
+    FLAG_REQUISITE,
+    Changes,
+    PageRecord,
+    QueuedPage,
+    is_embedded,
+)
 
 
 class LostCapture(NamedTuple):
@@ -109,6 +117,9 @@ class LostPages:
             except UrlRefused:
                 continue
             record = self._store.page(key)
+            if record is None:  # a document that a page embeds has its record apart
+                key = requisite_key(key)
+                record = self._store.page(key)
             another = record is None or not record.status or (digest and record.digest and record.digest != digest)
             if not another:
                 pages.setdefault(key, url)
@@ -126,7 +137,12 @@ class LostPages:
         for number, (key, url) in enumerate(pages.items(), 1):
             host, place = parse(url).host, places.get(url, Discovery())
             # Backwards in time: what the frontier queues from now on gets later moments, and none twice.
-            changes.queued.append(QueuedPage(host, key, url, SEED, arrival - number, *place))
+            row = QueuedPage(host, key, url, SEED, arrival - number, *place)
+            if is_embedded(place.hops):
+                apart = requisite_key(parse(url).key)
+                frame = FLAG_FRAME if key == apart else 0
+                row = row._replace(key=apart, flags=FLAG_REQUISITE | frame)
+            changes.queued.append(row)
             changes.pages.append((key, PageRecord(url, Reason.LOST, 0, self._now)))
         self._counted(self._store, changes)
         if changes:

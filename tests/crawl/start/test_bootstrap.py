@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages, revisit_policy
+from crawlerproject.crawl.start.bootstrap import queue_revisits, read_messages
+from crawlerproject.frontier.assembly import revisit_policy
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, by_depth
 from crawlerproject.frontier.messages import Links, pack

@@ -1,0 +1,1 @@
+"""What engines of others make of our files, beside what we make of them: ``make bench-engines``."""

@@ -1,0 +1,191 @@
+"""A worker of a fleet on one machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawlerproject.crawl.membership.types import ReservationEnds, Store
+from crawlerproject.errors import StorageError
+from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, of_supervisor
+from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
+from crawlerproject.fleet.local.counts import Counts
+from crawlerproject.fleet.local.worker import LocalWorker
+from crawlerproject.fleet.mail.mailbox import Mailbox
+from crawlerproject.fleet.shared_sums import SharedSums
+from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.messages import Changed, HubMessage
+from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.rules.url.partition_shares import partitions_wanted
+from crawlerproject.stores.protocols import FLAG_SEED
+from crawlerproject.stores.rocks.store import RocksStore
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.learner import Kept
+    from crawlerproject.rules.url.urls import Address
+
+
+# As many announcements as links are in one message.
+_CHANGED_A_MESSAGE = 500
+
+
+class LocalPlace(NamedTuple):
+    """A worker's place in the plan."""
+
+    rank: int  # how many workers come before it
+    workers: int
+    of_first: int  # a partition of the first of them
+
+
+class Local:
+    """A worker of a fleet on one machine: hosts by the plan, a frontier on its own disk, a supervisor."""
+
+    own_frontier, all_hosts = True, False
+
+    def __init__(
+        self, worker: LocalWorker, store: RocksStore, mailbox: Mailbox, settings: BaseSettings, place: LocalPlace
+    ) -> None:
+        self._settings = settings
+        self._place = place
+        self._sums: SharedSums | None = None
+        self._sharing: asyncio.Task[None] | None = None
+        self._worker = worker
+        self._mailbox = mailbox
+        self._began = False
+        self.store: Store = store
+        self.ownership: HostOwnership | None = mailbox.hosts
+        exchange = mailbox.exchange
+        self.deliver, self.deliver_now, self.settle = exchange.deliver, exchange.deliver_now, exchange.settle
+        self.mend, self.reach = store.mend, store.sync
+
+    @property
+    def forsaken(self) -> str:
+        """Its supervisor has died, and with it the addresses that it reserves."""
+        return self._worker.link.gone
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """As for ``Solo`` what is its own; the rest goes to its workers with the next commit.
+
+        But for the operator's seeds, which every worker is given.
+        """
+        mine = self._mailbox.hosts.mine
+        kept = [item for item in found if item.hops or not item.flags & FLAG_SEED or mine(item.address.host)]
+        return self._mailbox.exchange.take(kept, frontier, now)
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """As for ``Solo``."""
+        if not self._began:
+            await self._mailbox.start()
+            self._began = True
+        await self._mailbox.exchange.read(frontier, clock)
+
+    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``; what is durable now is sent, and the supervisor hears how it stands."""
+        mailbox, exchange = self._mailbox, self._mailbox.exchange
+        mailbox.synced()
+        moved, exchange.moved = exchange.moved, False
+        self._report(frontier, run, quiet=mailbox.quiet and not moved and idle())
+        self._share(run, idle=idle())
+        return True
+
+    def _share(self, run: Run, *, idle: bool) -> None:
+        """Say how much is spent, unless the answer to that before is still to come, as ``LocalWorker.report``."""
+        if self._sums is not None:
+            self._sums.durable()
+            if self._sharing is None:
+                self._sharing = asyncio.get_running_loop().create_task(self._exchange(self._sums, run, idle=idle))
+
+    async def _exchange(self, sums: SharedSums, run: Run, *, idle: bool) -> None:
+        try:
+            if not run.has_joined:
+                running_seconds = await self._worker.link.ask(RUNNING)
+                run.joined(max(0.0, running_seconds - run.running_seconds))
+            await sums.exchange(idle=idle)
+        except StorageError:
+            return  # the commit loop sees that the supervisor is gone
+        finally:
+            self._sharing = None
+
+    def stuck(self, frontier: Frontier, run: Run) -> None:
+        """Its supervisor says so."""
+        self._report(frontier, run, quiet=False)
+
+    def _report(self, frontier: Frontier, run: Run, *, quiet: bool) -> None:
+        done, queued = run.tallies, max(0, frontier.hosts.waiting_urls)
+        counts = Counts(done.pages, done.bytes, done.errors, queued, run.halted)
+        self._worker.report(self._mailbox.unread(), counts, quiet=quiet)
+
+    def finished(self, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``: all workers have agreed on it."""
+        return self._worker.done
+
+    def may_ask(self, host: str) -> bool:
+        """No other worker decides about the host in this run."""
+        return True
+
+    def ask_until(self, host: str) -> float | None:
+        """As for ``Solo``."""
+        return None
+
+    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
+        """As for ``Member``; while the supervisor is stopped nothing is granted."""
+        settings = self._settings
+        if not settings.getbool("PACE_PER_IP"):
+            return None
+        return IpReservations(
+            of_supervisor(self._worker.link),
+            gap_seconds=LOCAL_GAP_SECONDS,
+            rest_seconds=settings.getfloat("PACE_IP_SECONDS"),
+            granted=ends.granted,
+            refused=ends.refused,
+            failed=lambda error: None,  # the commit loop ends the crawl
+        )
+
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """As for ``Solo`` of its own pages; of others their workers hear with the next commit."""
+        hosts = self._mailbox.hosts
+        own: list[tuple[Address, float]] = []
+        others: defaultdict[str, list[tuple[Address, float]]] = defaultdict(list)
+        for page in pages:
+            host = page[0].host
+            (own if hosts.mine(host) else others[host]).append(page)
+        for host, some in others.items():
+            for first in range(0, len(some), _CHANGED_A_MESSAGE):
+                hosts.send(host, Changed(some[first : first + _CHANGED_A_MESSAGE]))
+        return frontier.changed(own, now)
+
+    def part_of(self, budget: int | None) -> int | None:
+        """An equal part for each worker."""
+        place = self._place
+        return None if budget is None else partitions_wanted(budget, place.workers, place.rank)
+
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """As for ``Solo``: they reach the first worker of the plan."""
+        if not self._place.rank:
+            return None
+        return partial(self._mailbox.hosts.send_to, self._place.of_first)
+
+    def sums(self, run: Run) -> SharedSums | None:
+        """As for ``Member``; the supervisor grants."""
+        self._sums = SharedSums(partial(ask_shares, self._worker.link), lambda error: None)
+        return self._sums
+
+    def texts(self, run: Run) -> TextQuestions | None:
+        """As for ``Member``; the supervisor has the texts of all."""
+        return TextQuestions(self.store, partial(ask_texts, self._worker.link), MAX_BITS, run.stats.inc_value)
+
+    def close(self) -> None:
+        """Take and send nothing more, and let the supervisor know that this process has ended in good order."""
+        if self._sharing is not None:
+            self._sharing.cancel()
+        self._mailbox.close()
+        self._worker.close()

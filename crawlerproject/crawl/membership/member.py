@@ -1,0 +1,170 @@
+"""A worker of a fleet in Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from crawlerproject.config.fleet import answer_seconds
+from crawlerproject.crawl.membership.types import ReservationEnds, Store
+from crawlerproject.fleet.ip_reservations import IpReservations, in_redis
+from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
+from crawlerproject.fleet.shared_sums import SharedSums
+from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.assembly import pause_stretch
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.learned.hubs import HUBS_FACT
+from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
+from crawlerproject.frontier.messages import HubMessage, unpack
+from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
+from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.redis.texts import RedisTexts
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from crawlerproject.crawl.run import Run
+    from crawlerproject.fleet.redis.revisit_round import RevisitRound
+    from crawlerproject.fleet.redis.worker import Fleet
+    from crawlerproject.frontier.frontier import Frontier
+    from crawlerproject.frontier.learned.learner import Kept
+    from crawlerproject.rules.url.urls import Address
+
+
+logger = logging.getLogger(__name__)
+
+# Messages about hubs that are read before one commit.
+_HUB_MESSAGES = 50
+# As many announcements as links are in one message.
+_CHANGED_A_MESSAGE = 500
+# What a request may take beyond its timeout, as the loop's lag.
+_HOLD_MARGIN_SECONDS = 5.0
+
+
+class Member:
+    """A worker of a fleet: a ``Fleet`` decides about the hosts of its partitions, in a frontier in Redis."""
+
+    own_frontier, all_hosts = False, False
+    forsaken = ""
+
+    def __init__(self, fleet: Fleet, settings: BaseSettings, revisits: RevisitRound | None = None) -> None:
+        """``fleet.begin`` has been called. ``revisits``: known pages are visited again."""
+        self._settings = settings
+        self.store: Store = fleet.store
+        self.ownership: HostOwnership | None = fleet.held
+        self._fleet = fleet
+        self._sums: SharedSums | None = None
+        self._revisits = revisits
+        exchange, held = fleet.exchange, fleet.held
+        self.deliver, self.deliver_now = exchange.deliver, exchange.deliver_now
+        self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
+        self._listens = False  # hubs reach this worker
+        self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
+        self.may_ask, self.ask_until = held.may_ask, held.ask_until
+
+    def mend(self) -> None:
+        """Redis mends itself."""
+
+    def stuck(self, frontier: Frontier, run: Run) -> None:
+        """The others see that its leases run out."""
+
+    def take(self, found: Iterable[DiscoveredUrl], frontier: Frontier, now: float) -> int:
+        """Keep what was found for the next commit, what is for this worker's own hosts as well."""
+        self._fleet.exchange.outbox.extend(found)
+        return 0
+
+    def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
+        """As for ``Solo``; kept for the next commit, as what was found."""
+        self._fleet.exchange.changed.extend(pages)
+        return 0
+
+    async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
+        """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
+        await self._fleet.exchange.read(frontier, clock)
+        if self._listens and not self._heard:
+            messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
+            for message in messages:
+                frontier.read(unpack(message), clock())
+            self._heard = len(messages)
+
+    def hubs(self) -> Callable[[HubMessage], None] | None:
+        """As for ``Solo``. Blocking; StorageError."""
+        fleet = self._fleet.fleet
+        listener, before = fleet.listener()
+        self._listens = listener == fleet.worker
+        if not self._listens:
+            logger.info("Hubs push to the worker %s, which does what they say for all workers.", listener)
+            return self._fleet.held.write_to_listener
+        if before and before != fleet.worker:
+            self.store.apply(Changes(facts=fleet.facts_of(before, [WEBSUB_FACT, HUBS_FACT])))
+        return None
+
+    async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``; renew, report, give and take partitions. Raises LeaseLost."""
+        fleet, done = self._fleet, run.tallies
+        for how, count in fleet.store.links.filter.take_counts().items():
+            run.stats.inc_value(f"links/{how}", count)
+        fleet.counts = {"pages": done.pages, "bytes": done.bytes, "errors": done.errors}
+        fleet.paused = run.halted
+        choosing = self._revisits is not None and await self._choose(self._revisits, frontier, run)
+        await fleet.turn(frontier, learned, idle=idle() and not choosing)
+        if self._sums is not None:
+            await self._sums.turn(idle=idle() and not choosing)
+        if self._heard:
+            await asyncio.to_thread(fleet.fleet.listener_read, self._heard)
+            self._heard = 0
+        return True
+
+    async def _choose(self, revisits: RevisitRound, frontier: Frontier, run: Run) -> bool:
+        """Queue known pages that are visited again; whether there may be more of them."""
+        choosing, queued = revisits.busy, revisits.queued
+        await revisits.turn(frontier, run.now)
+        run.stats.inc_value("recrawl/queued", revisits.queued - queued)
+        if choosing and not revisits.busy:
+            logger.info("%d known pages are visited again", revisits.queued)
+        return choosing
+
+    def finished(self, idle: Callable[[], bool]) -> bool:
+        """As for ``Solo``: all workers have agreed on it."""
+        return self._fleet.done
+
+    def part_of(self, budget: int | None) -> int | None:
+        """The budget is the round's."""
+        return budget
+
+    def reservations(self, run: Run, ends: ReservationEnds) -> IpReservations | None:
+        """With PACE_PER_IP no two workers send to an address at the same time."""
+        settings = self._settings
+        if not settings.getbool("PACE_PER_IP"):
+            return None
+        stretched_seconds = pause_stretch(settings) * settings.getfloat("PACE_IP_SECONDS")
+        # Another worker's clock may be a little behind.
+        rest_seconds = stretched_seconds and stretched_seconds + LEAST_DOUBT_SECONDS
+        hold_seconds = answer_seconds(settings) + _HOLD_MARGIN_SECONDS
+        return IpReservations(
+            in_redis(self._fleet, hold_seconds=hold_seconds, rest_seconds=rest_seconds),
+            worker=self._fleet.fleet.worker,
+            rest_seconds=rest_seconds,
+            granted=ends.granted,
+            refused=ends.refused,
+            failed=lambda error: run.pause(str(error)),
+        )
+
+    def sums(self, run: Run) -> SharedSums | None:
+        """What the crawl may spend all workers share."""
+        self._sums = SharedSums(self._fleet.share, run.pause)
+        return self._sums
+
+    def texts(self, run: Run) -> TextQuestions | None:
+        """Texts of other workers' hosts are asked about, unless NEAR_DUPLICATE_MAX_PAGES is 0."""
+        base = self._fleet.store.store
+        most = self._settings.getint("NEAR_DUPLICATE_MAX_PAGES")
+        if not most:
+            return None
+        texts = RedisTexts(base.link, base.crawl, most)
+        return TextQuestions(
+            self.store, lambda *asked: asyncio.to_thread(texts.exchange, *asked), MAX_BITS, run.stats.inc_value
+        )

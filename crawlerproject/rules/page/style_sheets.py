@@ -1,0 +1,69 @@
+"""Decides what a style sheet asks for: what it imports, its images and its fonts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from w3lib.encoding import http_content_type_encoding
+
+MAX_CSS_BYTES = 1024 * 1024
+"""What is read of a style sheet: two seconds of tinycss2. Real ones have 10 to 300 KB."""
+LIGHT_CSS_CHARACTERS = 16 * 1024
+"""What is read where other work waits for it: some 20 ms."""
+
+# A sheet without any of these asks for nothing, and is not read. An escape may spell one of them otherwise.
+_ASKS = re.compile(r"url\(|@import|image-set\(|src\(|\\", re.IGNORECASE)
+# Their strings are addresses (CSS Images 4, 2.2; CSS Values 4, 4.5).
+_WITH_ADDRESSES = frozenset({"url", "src", "image-set", "-webkit-image-set"})
+_NOT_ADDRESSES = frozenset({"namespace"})  # at-rules whose url() only names something
+
+
+def asks(text: str) -> bool:
+    """Whether a style sheet, or the value of a style attribute, may ask for anything."""
+    return _ASKS.search(text) is not None
+
+
+def sheet_text(body: bytes, content_type: str | None) -> str:
+    """The sheet as text (CSS Syntax 3, 3.2)."""
+    import tinycss2.bytes  # only where requisites are wanted
+
+    charset = http_content_type_encoding(content_type)
+    text, _ = tinycss2.bytes.decode_stylesheet_bytes(body[:MAX_CSS_BYTES], charset)
+    return str(text)
+
+
+def addresses_in(text: str) -> Iterator[str]:
+    """The addresses in a sheet, or in the value of a style attribute, as written and in order."""
+    if not asks(text):
+        return
+    import tinycss2
+
+    yield from _in_values(tinycss2.parse_component_value_list(text, skip_comments=True))
+
+
+def _in_values(values: Iterable[Any]) -> Iterator[str]:
+    """Not by recursion: what is nested is as deep as the sheet is long."""
+    open_lists: list[tuple[Iterator[Any], bool]] = [(iter(values), False)]  # whether their strings are addresses
+    rule = ""  # the at-rule whose prelude is being read
+    while open_lists:
+        rest, strings_count = open_lists[-1]
+        value = next(rest, None)
+        if value is None:
+            open_lists.pop()
+            continue
+        kind = value.type
+        if kind == "at-keyword":
+            rule = value.lower_value
+        elif kind in ("url", "string"):
+            if rule not in _NOT_ADDRESSES and (kind == "url" or strings_count or rule == "import"):
+                yield value.value
+            rule = "" if rule == "import" else rule
+        elif kind == "function":
+            open_lists.append((iter(value.arguments), value.lower_name in _WITH_ADDRESSES))
+        elif kind in ("{} block", "() block", "[] block"):
+            rule = ""
+            open_lists.append((iter(value.content), False))
+        elif kind == "literal" and value.value == ";":
+            rule = ""
