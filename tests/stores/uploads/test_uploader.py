@@ -288,7 +288,8 @@ def test_bytes_that_always_change_are_refused(short: Sent, proxy: Proxy) -> None
     proxy.fault = Once(to_the_warc, turned_over, times=1000)
     with pytest.raises(FarSideError, match="sent 3 times, and what is there is not what was sent"):
         short.uploader.round(ended=True)
-    nothing_lost(short.wanted, short.folder, {})
+    assert f"warc/{LARGE}.warc.gz" in short.there()  # others need not wait for it
+    nothing_lost(short.wanted, short.folder, short.there())
 
 
 class Encrypted(Fault):
