@@ -43,9 +43,14 @@ HEAVY = {
     "tomlkit",
     "twisted.web.server",
 }
+# What commands beside ``crawl`` want, which are not imported where it is asked for by name.
+OF_OTHER_COMMANDS = {"crawlerproject.fleet.redis.worker", "crawlerproject.stores.redis.connection", "numpy"}
 AT_THE_END = {"pyarrow"}
 """For the index of what was archived."""
-# A crawl of one page, in the process that serves it. Who asks for robots.txt has begun.
+AND_THEN = {"numpy"}
+"""By Arrow; and by pages, where they are read in Python."""
+# A crawl of one page, in the process that serves it. Who asks for robots.txt has begun. From a program ("" before the
+# options) every command is imported, from a command line ("alone") the one that is asked for.
 CRAWL = """
 import json, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -68,15 +73,18 @@ class Server(BaseHTTPRequestHandler):
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
 threading.Thread(target=server.serve_forever, daemon=True).start()
+how, *options = sys.argv[1:]
+arguments = ["scrapy", "crawl", "web", "-a", f"seeds=http://localhost:{server.server_port}/", *options]
+if how == "alone":
+    sys.argv = arguments
 try:
-    execute(["scrapy", "crawl", "web", "-a", f"seeds=http://localhost:{server.server_port}/", *sys.argv[1:]])
+    execute(arguments)
 finally:
     print(json.dumps(Server.found | {"end": sorted(sys.modules)}))
 """
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+def crawled(tmp_path_factory: pytest.TempPathFactory, how: str) -> dict[str, set[str]]:
     """The modules that are there, by the moment."""
     folder = tmp_path_factory.mktemp("start")
     settings = {
@@ -88,10 +96,22 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         **IDENTITY,
     }
     options = [part for name, value in settings.items() for part in ("-s", f"{name}={value}")]
-    command = [sys.executable, "-c", CRAWL, *options]
+    command = [sys.executable, "-c", CRAWL, how, *options]
     ended = subprocess.run(command, cwd=PROJECT, env=direct(), capture_output=True, text=True, check=True)
     assert list(Path(folder / "crawl" / "index").glob("*.cdxj")), ended.stderr
     return {moment: set(names) for moment, names in json.loads(ended.stdout.splitlines()[-1]).items()}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Of a program that calls Scrapy."""
+    return crawled(tmp_path_factory, "")
+
+
+@pytest.fixture(scope="module")
+def loaded_alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Of ``scrapy crawl``."""
+    return crawled(tmp_path_factory, "alone")
 
 
 def test_a_start_imports_nothing_heavy(loaded: dict[str, set[str]]) -> None:
@@ -105,6 +125,15 @@ def test_a_start_imports_nothing_heavy(loaded: dict[str, set[str]]) -> None:
 def test_nor_does_an_ordinary_crawl(loaded: dict[str, set[str]]) -> None:
     """Only its index needs something."""
     assert loaded["end"] & HEAVY <= AT_THE_END
+
+
+def test_the_command_line_imports_even_less(loaded_alone: dict[str, set[str]]) -> None:
+    """Neither numpy nor what only a fleet in Redis needs, not even once pages are read and compared natively."""
+    first, end = loaded_alone["first"], loaded_alone["end"]
+
+    assert "crawlerproject.commands.crawl" in first
+    assert first.isdisjoint(HEAVY | OF_OTHER_COMMANDS), first & (HEAVY | OF_OTHER_COMMANDS)
+    assert end & (HEAVY | OF_OTHER_COMMANDS) <= AT_THE_END | AND_THEN
 
 
 def test_only_the_command_that_is_asked_for_is_imported() -> None:

@@ -120,13 +120,13 @@ class Writers:
             self._wet.add(member, page.title, text, self._row["language"])
 
     def _read_html(self, head: Head, member: Member) -> PageText | None:
-        body = _body(head, member)
+        body = body_of(head, member)
         if not is_html(head.content_type, body):
             return None
         return read_page(body, url=member.field("warc-target-uri"), content_type=head.content_type or None)
 
     def _read_pdf(self, head: Head, member: Member) -> PageText | None:
-        body = _body(head, member)
+        body = body_of(head, member)
         return self._pdfs.read(body, member.field("warc-target-uri")) if is_pdf(head.mime, body) else None
 
     def _end_row(self) -> None:
@@ -154,7 +154,7 @@ class Head:
         self.mime = self.content_type.partition(";")[0].strip().lower()
 
 
-def _body(head: Head, member: Member) -> bytes:
+def body_of(head: Head, member: Member) -> bytes:
     """What a response that went well holds, its content coding undone; else nothing."""
     if head.status != 200:
         return b""

@@ -1,42 +1,66 @@
-"""``scrapy wacz``: a crawl as one file that replays in a browser."""
+"""``scrapy wacz``: a crawl as one file that replays in a browser, or as several."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
+from crawlerproject import __version__
 from crawlerproject.commands.base import Bytes, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
-from crawlerproject.stores.archive.wacz import write_wacz
+from crawlerproject.stores.archive.wacz import Packing, parts_of, write_parts, write_wacz
+from crawlerproject.stores.archive.wacz_signing import WaczSigner
 from crawlerproject.terminal import say
 
 
 class Command(OperatorCommand):
-    """Copies closed WARC files into a zip, as they are."""
+    """Copies closed WARC files into a zip, as they are, and lists their pages."""
 
-    arguments = "[FOLDER] [-o FILE.wacz]"
-    summary = "Pack a crawl into one WACZ file"
+    arguments = "[FOLDER] [-o FILE.wacz] [--text] [--split-bytes N] [--key FILE]"
+    summary = "Pack a crawl into a WACZ file"
     details = (
-        "Pack the closed WARC files of a crawl folder (default: CRAWL_DIR) with their index and a list of pages "
-        "into one WACZ 1.1.1 file, which replayweb.page shows. The crawl is not changed, and may run. Example: "
-        "scrapy wacz crawls/web -o web.wacz"
+        "Pack the closed WARC files of a crawl folder (default: CRAWL_DIR) with their index and lists of pages and "
+        "their titles into a WACZ 1.1.1 file, which replayweb.page shows. With --text its pages can be searched by "
+        "their words. --split-bytes makes several files and one that names them, --key signs. The crawl is not "
+        "changed, and may run. Example: scrapy wacz crawls/web -o web.wacz --text"
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("-o", "--output", metavar="FILE", help="default: the folder's name with .wacz, here")
+        parser.add_argument("--text", action="store_true", help="put each page's text into the lists of pages")
+        parser.add_argument(
+            "--split-bytes", type=int, metavar="N", help="a new file when its WARC files would have more than N bytes"
+        )
+        parser.add_argument("--key", type=Path, metavar="FILE", help="sign with this EC key (PEM, curve secp384r1)")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Pack."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.wacz_pages import pages_of
+
         archives = named_archives(args, self.settings)
         warcs = archives.closed_warcs()
         if not warcs:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet.")
+        if opts.split_bytes is not None and opts.split_bytes < 1:
+            raise OperatorError(f"--split-bytes is {opts.split_bytes}; give 1 or more.")
+        sign = WaczSigner(opts.key, __version__).sign if opts.key else None
         target = Path(opts.output or f"{archives.crawl.resolve().name}.wacz")
         if archives.open_warcs():
             say("The WARC file that is still written is left out.", error=True)
-        with Bytes("Packing", sum(warc.stat().st_size for warc in warcs)) as progress:
-            pages = write_wacz(target, warcs, time.time(), progress.advance)
-        say(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")
+        # Each file is copied, and then read for its pages.
+        with Bytes("Packing", 2 * sum(warc.stat().st_size for warc in warcs)) as progress:
+            pages_of_warc = partial(pages_of, text=opts.text, progress=progress.advance)
+            packing = Packing(time.time(), progress.advance, pages_of_warc, opts.text, sign)
+            if opts.split_bytes is None:
+                pages = write_wacz(target, warcs, packing)
+                say(f"{target}: {len(warcs):,} WARC files, {pages:,} pages, {target.stat().st_size:,} bytes")
+            else:
+                parts = parts_of(warcs, opts.split_bytes)
+                pages = write_parts(target, parts, packing)
+                whole = target.with_suffix(".json")
+                say(f"{whole} names {len(parts):,} files: {len(warcs):,} WARC files, {pages:,} pages")

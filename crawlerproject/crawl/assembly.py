@@ -40,7 +40,6 @@ from crawlerproject.stores.archive.archive import Archive
 from crawlerproject.stores.archive.lost_captures import LostPages
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, WarcSeries, unpack_open
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.index.ranks import Linked
 from crawlerproject.stores.operator_files.trap_allow import TrapAllowFile
 
 if TYPE_CHECKING:
@@ -153,8 +152,16 @@ def frontier_of(settings: BaseSettings, hosts: HostTable, gates: Gates, ranks: P
         politeness_of(settings, max_failures=settings.getint("HOST_MAX_FAILURES")),
         _renders_of(settings, hosts.store, hosts.workbench),
         random.Random(),
-        Linked(ranks).less_important if ranks.is_file() else None,
+        _linked(ranks),
     )
+
+
+def _linked(ranks: Path) -> Callable[[str], float | None] | None:
+    if not ranks.is_file():
+        return None
+    from crawlerproject.stores.index.ranks import Linked  # loads numpy and Arrow
+
+    return Linked(ranks).less_important
 
 
 def _longest(settings: BaseSettings) -> Longest:

@@ -79,6 +79,7 @@ class Crawl:
 
         Nothing may be leased any more. Raises NameTaken; StorageError when it must be tried again.
         """
+        self.session.commits.forget()
         self.session.archive.abandon()
         self.session.store.close()
         try:

@@ -34,6 +34,7 @@ class Run:
         self.paused = ""  # why nothing is leased; "" while the crawl runs
         self.lost = ""  # why another worker may have what this one works on; "" while none has
         self.pauses = Pauses()  # the operator's
+        self.awaits_pushes = False  # a listener for hubs is up: the crawl goes on without work
         self.ending = False  # what is on its way has ended, and the last figures are made
         self.closed = False
         self._head_start_seconds: float | None = None

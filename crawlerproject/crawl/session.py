@@ -12,8 +12,7 @@ from crawlerproject.crawl import assembly as parts
 from crawlerproject.crawl.completion.commits import Commits
 from crawlerproject.crawl.completion.pages import PageCompletion
 from crawlerproject.crawl.limits import CrawlLimits, share_renders
-from crawlerproject.crawl.membership.opening import Membership, membership_of
-from crawlerproject.crawl.membership.types import Store
+from crawlerproject.crawl.membership.opening import membership_of
 from crawlerproject.crawl.progress.totals import TotalsBook
 from crawlerproject.crawl.progress.troubles import Troubles
 from crawlerproject.crawl.start.resume import Resumed, resume
@@ -23,14 +22,15 @@ from crawlerproject.pipelines.warc import WarcPipeline
 from crawlerproject.rules.limits import limits_of
 from crawlerproject.rules.url.seed_rules import host_limits
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import Changes
-from crawlerproject.stores.redis.rounds import Wanted
+from crawlerproject.stores.protocols import Changes, Wanted
 from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from crawlerproject.crawl.learned import Learned
+    from crawlerproject.crawl.membership.opening import Membership
+    from crawlerproject.crawl.membership.types import Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.gates import Gates

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crawlerproject.rules.url.urls import Address
 
 # A hub asks again (WebSub 7: it should retry).
-_NOT_NOW = HubReply(503, refused="the crawl pauses or ends")
+NOT_NOW = HubReply(503, refused="the crawl pauses or ends")
 
 
 class WebSub:
@@ -30,7 +30,6 @@ class WebSub:
         self._listening = None if isinstance(subscriptions, RemoteSubscriptions) else subscriptions
         self._intake = intake
         self._run = run
-        self._awaited = False
 
     @property
     def reachable(self) -> bool:
@@ -40,11 +39,11 @@ class WebSub:
     @property
     def awaited(self) -> bool:
         """Whether the crawl goes on without work, since hubs may push."""
-        return self._awaited
+        return self._run.awaits_pushes and self.reachable
 
     def await_pushes(self) -> None:
         """The listener for hubs is up."""
-        self._awaited = True
+        self._run.awaits_pushes = True
 
     def feed_met(self, lease: Lease, links: Iterable[str], feed: Feed) -> bool:
         """A feed was read: whether its hub is asked to push."""
@@ -72,7 +71,7 @@ class WebSub:
     def verify(self, token: str, asked: Mapping[str, str]) -> HubReply:
         """Answer a hub that verifies a subscription."""
         if self._listening is None or self._run.closed or self._run.paused:
-            return _NOT_NOW
+            return NOT_NOW
         answer = self._listening.verify(token, asked, self._run.now())
         self._intake.wake()  # feeds that waited for the hub's first verification
         return answer
@@ -85,9 +84,14 @@ class WebSub:
         """Take in what a hub pushes."""
         subscriptions = self._listening
         if subscriptions is None or self._run.closed or self._run.paused:
-            return _NOT_NOW
+            return NOT_NOW
         answer, found, changed = subscriptions.push(token, Push(body, content_type, signature, links), self._run.now())
-        self._intake.changed(changed)  # before they are queued: what is new is not known to have changed
-        self._intake.add(found)
+        try:
+            self._intake.changed(changed)  # before they are queued: what is new is not known to have changed
+        except StorageError as error:
+            self._run.pause(str(error))
+            return NOT_NOW
+        if self._intake.queue(found) is None:
+            return NOT_NOW
         self._intake.wake()
         return answer

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import create_looping_call
 from twisted.web.resource import Resource
-from twisted.web.server import Request, Site
+from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from crawlerproject.crawl.scheduler import FrontierScheduler
+from crawlerproject.crawl.websub import NOT_NOW
 from crawlerproject.extensions.http_listener import HttpListener
 from crawlerproject.rules.feeds.feeds import MAX_BYTES
 from crawlerproject.runtime.services import services_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy.crawler import Crawler
 
     from crawlerproject.rules.feeds.websub import HubReply
@@ -48,7 +48,11 @@ class WebSubListener(HttpListener):
         scheduler = services_of(self._crawler).get(FrontierScheduler)
         assert scheduler is not None  # else there was no site
         scheduler.websub.await_pushes()
-        self._renewing = create_looping_call(scheduler.websub.renew)
+
+        def renew() -> None:
+            scheduler.websub.renew()  # of the session that there is by then
+
+        self._renewing = create_looping_call(renew)
         self._renewing.start(_RENEW_SECONDS)
         logger.info("Hubs push to %s:%d; the crawl goes on until you end it", self._address, self._port)
 
@@ -75,19 +79,28 @@ class _Callback(Resource):
     def render_GET(self, request: Any) -> bytes:
         """Whether we want what the hub says that we asked for."""
         asked = {name: _text(values[-1]) for name in _QUESTION if (values := request.args.get(name.encode()))}
-        return self._answer(request, lambda token: self._scheduler.websub.verify(token, asked), "websub/verified")
+        return self._said(request, self._scheduler.websub.verify(_token(request.path), asked), "websub/verified")
 
-    def render_POST(self, request: Any) -> bytes:
-        """What the hub pushes."""
+    def render_POST(self, request: Any) -> bytes | int:
+        """What the hub pushes; it is answered when that is committed, so that it pushes again what a crash forgets."""
         body = request.content.read()
         kind, signature = _header(request, "content-type"), _header(request, "x-hub-signature")
         links = [_text(value) for value in request.requestHeaders.getRawHeaders(b"link", [])]
-        return self._answer(
-            request, lambda token: self._scheduler.websub.pushed(token, body, kind, signature, links), "websub/pushed"
-        )
+        answer = self._scheduler.websub.pushed(_token(request.path), body, kind, signature, links)
+        if answer.refused:
+            return self._said(request, answer, "websub/pushed")
+        durable = self._scheduler.crawl.session.commits.durable()
+        durable.add_done_callback(lambda _: self._finish(request, answer, durable))
+        request.notifyFinish().addErrback(lambda _: durable.cancel())  # the hub has gone: it pushes again
+        return NOT_DONE_YET
 
-    def _answer(self, request: Any, ask: Callable[[str], HubReply], counted: str) -> bytes:
-        answer = ask(_token(request.path))
+    def _finish(self, request: Any, answer: HubReply, durable: asyncio.Future[bool]) -> None:
+        """What was pushed is safe now, or lost with what its worker had not committed."""
+        if not durable.cancelled():
+            request.write(self._said(request, answer if durable.result() else NOT_NOW, "websub/pushed"))
+            request.finish()
+
+    def _said(self, request: Any, answer: HubReply, counted: str) -> bytes:
         request.setResponseCode(answer.status)
         request.setHeader("Content-Type", "text/plain; charset=utf-8")
         request.setHeader("X-Content-Type-Options", "nosniff")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from crawlerproject.errors import FetchError, StorageError
 from crawlerproject.fleet.local.questions import ADDRESSES
 from crawlerproject.fleet.local.supervisor_link import SupervisorLink
-from crawlerproject.fleet.redis.worker import Fleet
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.stores.protocols import FLAG_RECRAWL
+
+if TYPE_CHECKING:
+    from crawlerproject.fleet.redis.worker import Fleet
 
 # An address that is another's now, or of which nothing is known, is asked about again after so long at least (ours).
 _AGAIN_SECONDS = 0.25

@@ -17,13 +17,17 @@ from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.ip_addresses import AddressRules
 from crawlerproject.rules.url.scope import Patterns, Scope
 from crawlerproject.runtime.clock import MOST_STEERING
-from crawlerproject.stores.index.ranks import Ranks
 from crawlerproject.stores.operator_files.host_pace import HostPaceFile
 from crawlerproject.stores.operator_files.nevercrawl import NeverCrawlLists
 from crawlerproject.stores.operator_files.user_settings import user_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.settings import BaseSettings
+
+    from crawlerproject.frontier.learned.revisit_queue import Importance
+    from crawlerproject.rules.revisits.history import History
 
 
 def scope_of(settings: BaseSettings, mode: str, seed_hosts: Iterable[str], patterns: Patterns | None = None) -> Scope:
@@ -77,5 +81,9 @@ def pause_stretch(settings: BaseSettings) -> float:
 def revisit_policy(settings: BaseSettings, budget: int | None) -> RevisitPolicy:
     """Which known pages are visited again, by the settings and by what ``scrapy rank`` has found in the whole crawl."""
     ranked = whole_crawl(settings).ranked_pages
-    importance = by_rank(Ranks(ranked)) if ranked.is_file() else by_depth
+    importance: Callable[[str, History], Importance] = by_depth
+    if ranked.is_file():
+        from crawlerproject.stores.index.ranks import Ranks  # loads numpy and Arrow
+
+        importance = by_rank(Ranks(ranked))
     return RevisitPolicy(budget, settings.getfloat("RECRAWL_RECENT_DAYS") * DAY_SECONDS, importance)

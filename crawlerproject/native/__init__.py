@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+from array import array
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -43,6 +44,9 @@ class Page(Protocol):
 
     def weight(self, source: bytes, /) -> int:
         """What a page would cost a parser."""
+
+    def near(self, values: array[int] | memoryview, value: int, bits: int, /) -> list[tuple[int, int]]:
+        """Places of the values within ``bits`` of ``value``, and their distances."""
 
 
 class Choice(NamedTuple):

@@ -14,6 +14,7 @@
  *       None in place of the tuple: the source is not UTF-8, Python has to read it.
  *   is_utf8(source) -> bool, as bytes.decode judges it, without the text
  *   weight(source) -> int, as Weight of rules/page/parser_bombs.py
+ *   near(values, value, bits) -> list of (int, int), as rules/duplicates/nearest.py
  *   LIMITS, SOURCES  the numbers that both readers share; the digest of what this was built from
  *
  * Nothing of Python is called during the walk.
@@ -185,9 +186,43 @@ static PyObject *module_is_utf8(PyObject *module, PyObject *object)
     return source_of(object, &source, &size) ? PyBool_FromLong(words_is_utf8(source, size)) : NULL;
 }
 
+static PyObject *near_object(const Py_buffer *values, uint64_t wanted, int bits)
+{
+    const unsigned char *data = values->buf;
+    size_t count = (size_t)values->len / sizeof wanted;
+    PyObject *list = PyList_New(0);
+    size_t place = nearest_next(data, count, wanted, bits, 0);
+    while (list && place < count) {
+        PyObject *pair = Py_BuildValue("(ni)", (Py_ssize_t)place, nearest_bits(data, place, wanted));
+        if (!pair || PyList_Append(list, pair))
+            Py_CLEAR(list);
+        Py_XDECREF(pair);
+        place = nearest_next(data, count, wanted, bits, place + 1);
+    }
+    return list;
+}
+
+static PyObject *module_near(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer values;
+    (void)module;
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "near() takes values, a value and bits");
+        return NULL;
+    }
+    unsigned long long wanted = PyLong_AsUnsignedLongLong(given[1]);
+    long bits = PyErr_Occurred() ? -1 : PyLong_AsLong(given[2]);
+    if (PyErr_Occurred() || PyObject_GetBuffer(given[0], &values, PyBUF_SIMPLE))
+        return NULL;
+    PyObject *list = near_object(&values, wanted, bits > 64 ? 64 : bits < 0 ? -1 : (int)bits);
+    PyBuffer_Release(&values);
+    return list;
+}
+
 static PyMethodDef methods[] = {
     {"read", module_read, METH_O, "What a page in UTF-8 says."},
     {"is_utf8", module_is_utf8, METH_O, "Whether bytes are UTF-8, as bytes.decode judges it."},
+    {"near", (PyCFunction)(void (*)(void))module_near, METH_FASTCALL, "Places near a value, and their distances."},
     {"weight", module_weight, METH_O, "What parsing a page could take: 0, 1 or 2."},
     {NULL, NULL, 0, NULL},
 };

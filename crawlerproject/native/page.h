@@ -9,6 +9,7 @@
  *   words.c    words, their hashes, SimHash
  *   memory.c   what lexbor gets, and the way out where there is none
  *   weight.c   pages that are built to choke a parser
+ *   nearest.c  fingerprints that are near one, among many
  *   module.c   the binding; the only file that knows Python
  *
  * In: the bytes of a page in UTF-8 and their number. They are not changed and must live until page_free().
@@ -117,6 +118,11 @@ void page_free(struct page *page);
 /* 0, 1 or 2 as Weight in rules/page/parser_bombs.py; PAGE_WEIGHT_UNKNOWN without the memory to tell. */
 #define PAGE_WEIGHT_UNKNOWN (-1)
 int page_weight(const unsigned char *source, size_t size);
+
+/* The first place from ``from`` on whose value (of eight bytes, as the machine has them) differs from ``wanted`` in at
+ * most ``bits`` bits; ``count`` if there is none. And in how many bits the value at a place differs. */
+size_t nearest_next(const unsigned char *values, size_t count, uint64_t wanted, int bits, size_t from);
+int nearest_bits(const unsigned char *values, size_t place, uint64_t wanted);
 
 /* --- between these files ------------------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@ and a pickle. The process ends when the crawl closes its input.
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import resource
 import signal
@@ -26,7 +27,7 @@ _STATM = "/proc/self/statm"  # proc(5): the second number is the resident set, i
 
 
 def main() -> None:
-    """Read jobs until the input ends."""
+    """Read jobs until the input ends. EOFError: it ends within one; BrokenPipeError: the crawl is gone."""
     from crawlerproject.reading.jobs import read
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the crawl
@@ -36,8 +37,8 @@ def main() -> None:
     jobs, parts = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # keep the prints of libraries out of the parts
     while head := jobs.read(HEAD.size):
-        job_bytes, body_bytes = HEAD.unpack(head)
-        job, body = pickle.loads(jobs.read(job_bytes)), jobs.read(body_bytes)
+        job_bytes, body_bytes = HEAD.unpack(_whole(head, HEAD.size))
+        job, body = pickle.loads(_whole(jobs.read(job_bytes), job_bytes)), _whole(jobs.read(body_bytes), body_bytes)
         # The kernel enforces the limit (SIGXCPU) even inside a C extension, and when the crawl is gone.
         until = math.ceil(time.process_time() + most_seconds)
         resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
@@ -52,6 +53,12 @@ def main() -> None:
         parts.flush()
 
 
+def _whole(data: bytes, size: int) -> bytes:
+    if len(data) < size:
+        raise EOFError("the crawl was gone in the middle of a job")
+    return data
+
+
 def _resident_bytes() -> int:
     """Not getrusage's peak: a process that was just started has that of the one that started it."""
     with open(_STATM, "rb") as fields:
@@ -64,4 +71,7 @@ def _write(parts: BinaryIO, part: tuple[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (BrokenPipeError, EOFError):
+        os._exit(0)  # nothing is waited for any more, and what is buffered can be written nowhere

@@ -6,7 +6,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable
 
-import numpy as np
+from crawlerproject.rules.duplicates.nearest import near
 
 # 32 MB: the 10,000 hosts of a broad crawl with 400 pages each. A host that fell out is read again, 0.25 µs a page.
 MAX_FINGERPRINTS = 4_000_000
@@ -32,12 +32,7 @@ class HostFingerprints:
     def near(self, host: str, value: int, bits: int) -> list[tuple[int, int]]:
         """The host's fingerprints within ``bits`` of ``value``: (bits that differ, fingerprint), nearest first."""
         values = self._of(host)
-        if not values:
-            return []
-        all_of_them = np.frombuffer(values, np.uint64)
-        differ = np.bitwise_count(all_of_them ^ np.uint64(value))
-        (places,) = (differ <= bits).nonzero()
-        return sorted({(int(differ[place]), int(all_of_them[place])) for place in places}) if places.size else []
+        return sorted({(differ, values[place]) for place, differ in near(values, value, bits)})
 
     def add(self, host: str, value: int) -> None:
         """A fingerprint that the store has now; a host that is not in memory will be loaded with it."""

@@ -245,6 +245,17 @@ class MessageStore(FrontierStore, Protocol):
         """Those that it keeps, and how far others' were read."""
 
 
+class Wanted(NamedTuple):
+    """What a worker is started for."""
+
+    recrawl: bool
+    budget: int | None = None  # visits of the whole recrawl
+    run: str = ""  # workers of one run belong to one round, however late they come; "": those at work together
+
+
+A_CRAWL = Wanted(recrawl=False)
+
+
 class ContentStore(Protocol):
     """What was archived, by content; changed through ``FrontierStore.apply`` of the same store."""
 

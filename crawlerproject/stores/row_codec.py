@@ -6,10 +6,11 @@ no text needs a terminator that it might itself contain. Changing any layout her
 
 from __future__ import annotations
 
+import sys
+from array import array
 from struct import Struct
 from uuid import UUID
 
-import numpy as np
 from xxhash import xxh3_64_digest
 
 from crawlerproject.rules.archive.warc_records import Original
@@ -214,9 +215,12 @@ def table_key(table: int, rotated: int) -> bytes:
     return _OF_ALL_HOSTS + _ROTATED.pack(table, rotated)
 
 
-def fingerprints_of(keys: list[bytes]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def fingerprints_of(keys: list[bytes]) -> array[int]:
     """The fingerprints, rotated in a table of all hosts, that rows are of."""
-    return np.frombuffer(b"".join([key[-FINGERPRINT_BYTES:] for key in keys]), ">u8").astype(np.uint64)
+    values = array("Q", b"".join([key[-FINGERPRINT_BYTES:] for key in keys]))
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values
 
 
 def pack_original(original: Original) -> bytes:

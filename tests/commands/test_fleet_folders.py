@@ -45,6 +45,10 @@ def crawls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawls]:
         yield made(web)
 
 
+LISTS = ("pages", "extraPages")
+"""Of pages, in a WACZ."""
+
+
 def of_folder(folder: CrawlDir) -> Settings:
     """The project's settings, looking at a crawl."""
     settings = get_project_settings()
@@ -210,7 +214,7 @@ def test_a_wacz_has_all_of_it(crawls: Crawls, tmp_path: Path) -> None:
         ran(folder, "wacz", "-o", str(target))
         with zipfile.ZipFile(target) as archive:
             packed.append({name: archive.read(name) for name in archive.namelist() if "datapackage" not in name})
-    lists = [sorted(files.pop("pages/pages.jsonl").splitlines()) for files in packed]
+    lists = [[sorted(files.pop(f"pages/{name}.jsonl").splitlines()) for name in LISTS] for files in packed]
     assert lists[1] == lists[0]
     assert packed[1] == packed[0]
     assert len([name for name in packed[0] if name.startswith("archive/")]) > len(WORKERS) + 1

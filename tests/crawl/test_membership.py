@@ -17,11 +17,12 @@ from crawlerproject.crawl.membership.solo import Solo
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.counts import Counts
+from crawlerproject.fleet.redis import join as joining
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import FLAG_SEED
-from crawlerproject.stores.redis.rounds import Round, Wanted
+from crawlerproject.stores.protocols import FLAG_SEED, Wanted
+from crawlerproject.stores.redis.rounds import Round
 from tests.crawl.sessions import HOST, Bench, settings_of
 
 FOUND = [DiscoveredUrl(parse(f"{HOST}/{number}"), 1, "L", HOST, 10) for number in range(3)]
@@ -142,7 +143,7 @@ def test_workers_share_addresses_where_they_are_paced(bench: Bench) -> None:
 def test_which_of_them_it_is(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By STATE_URL; a worker counts from the store's clock."""
     monkeypatch.setattr(opening, "open_frontier", lambda folder: bench.store)
-    monkeypatch.setattr(opening, "join", lambda settings, folder: Fleet())
+    monkeypatch.setattr(joining, "join", lambda settings, folder: Fleet())
     alone = membership_of(settings_of(), bench.folder, bench.run)
     followed: list[float] = []
     monkeypatch.setattr(bench.run, "follow", followed.append)

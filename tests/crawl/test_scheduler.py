@@ -174,6 +174,9 @@ def test_when_a_crawl_is_over(scheduler: Opened) -> None:
     assert scheduler.has_pending_requests()
     scheduler._others.clear()
     scheduler.websub.await_pushes()
+    assert not scheduler.has_pending_requests()
+    of_hubs: Any = SimpleNamespace()
+    scheduler.websub._listening = of_hubs
     assert scheduler.has_pending_requests()
 
 

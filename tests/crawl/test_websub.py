@@ -63,14 +63,20 @@ class Intake:
 
     def __init__(self) -> None:
         self.told: list[str] = []
+        self.room = True
+        self.error: StorageError | None = None
 
     def changed(self, pages: Any) -> int:
         """Pages that changed."""
+        if self.error is not None:
+            raise self.error
         self.told += pages
         return 1
 
-    def add(self, found: Any) -> int:
+    def queue(self, found: Any) -> int | None:
         """New ones."""
+        if not self.room:
+            return None
         self.told += found
         return 1
 
@@ -116,6 +122,27 @@ def test_a_push_changes_what_is_known_before_it_queues_what_is_new(made: Made) -
     """What is new is not known to have changed."""
     assert made.websub.pushed("ours", b"", "", "", []).status == 200
     assert made.intake.told == ["changed", "found", "wake"]
+
+
+def test_a_push_that_finds_no_room_is_not_confirmed(made: Made) -> None:
+    """The hub asks again, and its page is queued then."""
+    made.intake.room = False
+    assert made.websub.pushed("ours", b"", "", "", []).status == 503
+    made.intake.room, made.intake.error = True, StorageError("no room")
+    assert made.websub.pushed("ours", b"", "", "", []).status == 503
+
+    assert made.run.paused == "no room"
+    assert "wake" not in made.intake.told
+
+
+def test_a_new_session_awaits_pushes_as_the_one_before(made: Made) -> None:
+    """A worker whose partitions others have taken joins again: its listener is up all the while."""
+    made.websub.await_pushes()
+    intake: Any = made.intake
+    listening: Any = made.subscriptions
+
+    assert WebSub(listening, intake, made.run).awaited
+    assert not WebSub(None, intake, made.run).awaited
 
 
 def test_a_hubs_question_wakes_feeds_that_waited_for_it(made: Made) -> None:

@@ -1,4 +1,7 @@
-"""WebSub with a hub in a process of its own: asked, verified, pushed, crawled; judged by the logs of both servers."""
+"""WebSub with a hub in a process of its own: asked, verified, pushed, crawled; judged by the logs of both servers.
+
+Pushed to is a crawl of one process, and a fleet of either kind, of which hubs reach one worker.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -19,6 +24,10 @@ import pytest
 from crawlerproject.extensions.http_listener import MAX_CONNECTIONS
 from crawlerproject.rules.feeds.feeds import MAX_BYTES
 from crawlerproject.stores.logs.request_log import read_log
+from crawlerproject.stores.redis.view import RedisView
+from tests.crawls.fleet.fleets import LEASE_SECONDS, PARTITIONS, Workers, workers
+from tests.crawls.fleet.local_fleets import LocalFleetRun
+from tests.stores.redis_servers import redis_server
 from tests.web.hub import ask
 from tests.web.ports import free_port
 from tests.web.profiles.pushed import CLOSED_HUB
@@ -27,7 +36,14 @@ from tests.web.waiting import wait_until
 
 DEADLINE_SECONDS = 60.0
 HUB_ADDRESS = "127.0.0.200"
-QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02"}
+#: A push is answered when what it brought is committed.
+QUICK = {
+    "PACE_IP_SECONDS": "0",
+    "PACE_MIN_SECONDS": "0.02",
+    "PACE_START_SECONDS": "0.02",
+    "COMMIT_SECONDS": "0.2",
+}
+_LISTENS = "Hubs push to 127.0.0.1"
 #: What a push with each flaw is told.
 FLAWS = {
     "signature": (403, "the signature is not the hub's"),
@@ -45,6 +61,7 @@ class Pushed(NamedTuple):
     port: int  # of the web
     callback: str
     hub: str  # where to reach it
+    fleet: Workers | None = None  # those that are in Redis
 
     @property
     def topic(self) -> str:
@@ -58,6 +75,11 @@ class Pushed(NamedTuple):
         form = {"hub.mode": "publish", "hub.url": self.topic, "flaw": flaw}
         assert ask("POST", self.hub, {}, urlencode(form).encode())[0] == 202
         return wait_until(lambda: lines(self.folder / "hub.jsonl", did="pushed")[before:])[0]
+
+    def rows(self, **wanted: object) -> list[dict[str, Any]]:
+        """What the crawl's request log has, that of any worker's."""
+        logs = [log for log in (self.crawl / "log", *self.crawl.glob("*/log")) if log.is_dir()]
+        return [row for log in logs for row in read_log(log) if wanted.items() <= row.items()]
 
     def asked(self) -> list[str]:
         """Paths that the crawl asked news.test for, in order."""
@@ -87,53 +109,145 @@ def servers(folder: Path) -> Iterator[RunningWeb]:
             hub.wait()
 
 
+class Said:
+    """What the processes of a crawl have said since it was made."""
+
+    def __init__(self, *logs: Path) -> None:
+        self._logs = {log: log.stat().st_size if log.exists() else 0 for log in logs}
+        self.fleet: Workers | None = None
+
+    def __call__(self) -> str:
+        """All of it."""
+        return "".join(log.read_text()[before:] for log, before in self._logs.items() if log.exists())
+
+
+class Started(NamedTuple):
+    """What a run of a crawl needs: ``recrawl``: of the pages that the run before has left."""
+
+    web: RunningWeb
+    folder: Path
+    settings: dict[str, str]
+    recrawl: bool = False
+
+
 @contextlib.contextmanager
-def crawling(web: RunningWeb, folder: Path, port: int, *, recrawl: bool = False) -> Iterator[Pushed]:
-    """A crawl that hubs can reach, from the moment when it listens, has been verified and has read what there is."""
-    settings = small_settings(web) | QUICK | {"WEBSUB_PORT": str(port)}
-    command = crawl_command(web.folder / "seeds.txt", folder / "crawl", web.folder / "hosts", settings)
-    if recrawl:
+def alone(given: Started, _: str) -> Iterator[Said]:
+    """One process."""
+    web, log = given.web, given.folder / "crawl.log"
+    command = crawl_command(web.folder / "seeds.txt", given.folder / "crawl", web.folder / "hosts", given.settings)
+    if given.recrawl:
         command[command.index(f"seeds={web.folder / 'seeds.txt'}")] = "mode=recrawl"
-    log = folder / ("again.log" if recrawl else "crawl.log")
-    with log.open("wb") as output:
+    said = Said(log)
+    with log.open("ab") as output:
         process = start(command, output)
     try:
-        wait_until(lambda: "Hubs push to " in log.read_text())
+        yield said
+        process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_SECONDS) == 0, said()[-3000:]
+    finally:
+        process.kill()
+
+
+def held(fleet: Workers) -> dict[str, int]:
+    """How many partitions each worker says that it holds."""
+    with RedisView(fleet.settings["STATE_URL"], "web") as view:
+        return {worker.name: worker.info.get("partitions", 0) for worker in view.workers()}
+
+
+@contextlib.contextmanager
+def in_redis(given: Started, state_url: str) -> Iterator[Said]:
+    """Two workers, the first of which is there first."""
+    folder, names = given.folder / "crawl", ("w1", "w2")
+    said, of_first = Said(*(folder / f"{name}.log" for name in names)), Said(folder / "w1.log")
+    with workers(given.web, folder, state_url, given.settings) as fleet:
+        fleet.recrawl = given.recrawl
+        fleet.start("w1")
+        wait_until(lambda: _LISTENS in of_first(), seconds=DEADLINE_SECONDS)
+        fleet.start("w2")
+        # At work: a signal that comes while Scrapy starts its engine ends the process at once.
+        wait_until(lambda: all(held(fleet).get(name) for name in names), seconds=DEADLINE_SECONDS)
+        said.fleet = fleet
+        yield said
+        for name in names:
+            fleet.signal(name, signal.SIGCONT)  # a test may have failed that had stopped it
+            fleet.signal(name, signal.SIGINT)
+        fleet.wait(DEADLINE_SECONDS)
+
+
+@contextlib.contextmanager
+def without_a_server(given: Started, _: str) -> Iterator[Said]:
+    """Two workers and their supervisor, as the operator starts them."""
+    fleet = LocalFleetRun(given.web, given.folder / "crawl", 2, given.settings)
+    if given.recrawl:
+        fleet.command[fleet.command.index(f"seeds={given.web.folder / 'seeds.txt'}")] = "mode=recrawl"
+    said = Said(fleet.log, *(fleet.folder / f"{name}.log" for name in fleet.names))
+    fleet.start()
+    try:
+        yield said
+        fleet.supervisor.send_signal(signal.SIGINT)
+        assert fleet.wait(DEADLINE_SECONDS) == 0, said()[-3000:]
+    finally:
+        fleet.close()
+
+
+@contextlib.contextmanager
+def crawling(run: AbstractContextManager[Said], given: Started) -> Iterator[Pushed]:
+    """A crawl that hubs can reach, from the moment when it listens, has been verified and has read what there is."""
+    web = given.web
+    with run as said:
+        wait_until(lambda: _LISTENS in said(), seconds=DEADLINE_SECONDS)
         topic = f"http://news.test:{web.port}/feed.atom"
         question = wait_until(lambda: lines(web.folder / "hub.jsonl", did="verified", topic=topic))[0]
         assert question["good"], question
         wait_until(lambda: lines(web.folder / "server.jsonl", path="/entry/1"))
         reach = (web.folder / "hub").read_text().replace("hub.test", HUB_ADDRESS)
-        yield Pushed(web.folder, folder / "crawl", web.port, question["callback"], reach + "/")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(DEADLINE_SECONDS) == 0, log.read_text()[-3000:]
-        assert "Traceback" not in log.read_text()
-    finally:
-        process.kill()
+        yield Pushed(web.folder, given.folder / "crawl", web.port, question["callback"], reach + "/", said.fleet)
+    assert said().count(_LISTENS) == 1
+    assert "Traceback" not in said()
 
 
-@pytest.fixture(scope="module")
-def pushed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushed]:
+class Kind(NamedTuple):
+    """Of a crawl."""
+
+    run: Callable[[Started, str], AbstractContextManager[Said]]
+    again: bool  # what is pushed to is a recrawl, whose first run has left the subscriptions
+
+
+KINDS = {
+    "alone": Kind(alone, again=False),
+    "alone, again": Kind(alone, again=True),
+    "redis": Kind(in_redis, again=True),
+    "local": Kind(without_a_server, again=True),
+}
+
+
+@pytest.fixture(scope="module", params=["alone", "redis", "local"])
+def pushed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushed]:
     """A crawl that has nothing left to do but to wait for pushes."""
-    folder = tmp_path_factory.mktemp("pushed")
-    with servers(folder) as web, crawling(web, folder, free_port()) as crawl:
-        yield crawl
+    folder, kind = tmp_path_factory.mktemp("pushed"), KINDS[request.param]
+    shared = redis_server(folder / "redis") if request.param == "redis" else contextlib.nullcontext()
+    with servers(folder) as web, shared as server:
+        state_url = "" if server is None else server.url
+        settings = small_settings(web) | QUICK | {"WEBSUB_PORT": str(free_port())}
+        given = Started(web, folder, settings)
+        if kind.again:
+            with crawling(kind.run(given, state_url), given):
+                pass
+            given = given._replace(recrawl=True)
+        with crawling(kind.run(given, state_url), given) as crawl:
+            yield crawl
 
 
-def test_a_recrawl_goes_to_a_known_page_at_once_when_it_is_pushed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pushed", [name for name, kind in KINDS.items() if kind.again], indirect=True)
+def test_a_recrawl_goes_to_a_known_page_at_once_when_it_is_pushed(pushed: Pushed) -> None:
     """The subscription outlives the first run: the hub is not asked again. What was visited a moment ago is not due,
     until the hub says that it changed; entries that the push names beside it, and are new, are crawled too.
     """
-    port = free_port()
-    with servers(tmp_path) as web:
-        with crawling(web, tmp_path, port):
-            pass
-        with crawling(web, tmp_path, port, recrawl=True) as again:
-            before = again.asked()
-            told = again.publish("/entry/1", "/entry/2")
-            wait_until(lambda: "/entry/2" in again.asked() and again.asked().count("/entry/1") == 2)
-        posts = lines(web.folder / "hub.jsonl", did="asked", method="POST", path="/")
-        subscriptions = [row for row in posts if row["form"].get("hub.topic") == again.topic]
+    before = pushed.asked()
+    told = pushed.publish("/entry/1", "/entry/2")
+    wait_until(lambda: "/entry/2" in pushed.asked() and pushed.asked().count("/entry/1") == 2)
+    posts = lines(pushed.folder / "hub.jsonl", did="asked", method="POST", path="/")
+    subscriptions = [row for row in posts if row["form"].get("hub.topic") == pushed.topic]
 
     assert told["status"] == 202
     assert before.count("/entry/1") == 1
@@ -159,8 +273,12 @@ def test_hubs_that_must_not_be_asked_are_not(pushed: Pushed) -> None:
     pushed.publish("/entry/1", "/entry/later")
     wait_until(lambda: "/entry/later" in pushed.asked())
 
-    posts = {row["path"] for row in lines(pushed.folder / "hub.jsonl", did="asked", method="POST") if "form" in row}
-    assert posts == {"/", "/moved/"}
+    def posts() -> set[str]:
+        asked = lines(pushed.folder / "hub.jsonl", did="asked", method="POST")
+        return {row["path"] for row in asked if "form" in row}
+
+    wait_until(lambda: "/moved/" in posts())
+    assert posts() == {"/", "/moved/"}
 
 
 def test_a_hub_that_names_another_is_followed(pushed: Pushed) -> None:
@@ -172,9 +290,8 @@ def test_a_hub_that_names_another_is_followed(pushed: Pushed) -> None:
     assert [row["path"] for row in posts] == ["/moved/", "/"]
     assert posts[0]["form"] == posts[1]["form"]
     assert [row["good"] for row in question] == [True]
-    rows = wait_until(
-        lambda: [r for r in read_log(pushed.crawl / "log") if r["via"] == topic and r["method"] == "POST"]
-    )
+    wait_until(lambda: len(pushed.rows(via=topic, method="POST")) >= len(posts))
+    rows = pushed.rows(via=topic, method="POST")
     assert [(row["status"], row["reason"], row["hop"]) for row in rows] == [
         (308, "redirect", ""),
         (202, "subscribed", "R"),
@@ -190,7 +307,7 @@ def test_a_pushed_page_is_crawled(pushed: Pushed) -> None:
     assert told["status"] == 202
     assert "/entry/pushed" not in before
     assert pushed.asked().count("/feed.atom") == before.count("/feed.atom") + 1  # the hub's own; not the crawl's
-    rows = wait_until(lambda: [r for r in read_log(pushed.crawl / "log") if str(r["url"]).endswith("/entry/pushed")])
+    rows = wait_until(lambda: pushed.rows(url=f"http://news.test:{pushed.port}/entry/pushed"))
     assert (rows[0]["via"], rows[0]["reason"]) == (pushed.topic, "fetched")
 
 
@@ -266,6 +383,22 @@ def test_bodies_and_connections_are_bounded_in_total(pushed: Pushed) -> None:
         wait_until(lambda: sum(hung_up(connection) for connection in many) >= 100 - MAX_CONNECTIONS)
     pushed.publish("/entry/1", "/entry/after-the-flood")
     wait_until(lambda: "/entry/after-the-flood" in pushed.asked())
+
+
+@pytest.mark.parametrize("pushed", ["redis"], indirect=True)
+def test_a_worker_that_lost_its_leases_listens_on(pushed: Pushed) -> None:
+    """It was stopped for longer than they last, and joins again: hubs reach it as before, and the fleet waits."""
+    fleet = pushed.fleet
+    assert fleet is not None
+    fleet.signal("w1", signal.SIGSTOP)
+    wait_until(lambda: held(fleet)["w2"] == PARTITIONS)
+    fleet.signal("w1", signal.SIGCONT)
+    wait_until(lambda: "joins again" in fleet.output("w1"), seconds=DEADLINE_SECONDS)
+    time.sleep(LEASE_SECONDS)  # for so many reports that a fleet with nothing to wait for would have ended
+    told = wait_until(lambda: [told for told in [pushed.publish("/entry/1", "/entry/lost")] if told["status"] != 503])
+    wait_until(lambda: "/entry/lost" in pushed.asked(), str(told))
+
+    assert [each["status"] for each in told] == [202]
 
 
 def hung_up(connection: socket.socket) -> bool:

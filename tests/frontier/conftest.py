@@ -138,6 +138,35 @@ class Bench:
         self.now = lease.host.next_free
 
 
+def next_of(bench: Bench) -> Lease:
+    """The next lease, waited for."""
+    for _ in range(200):
+        if (lease := bench.next()) is not None:
+            return lease
+        wake = bench.frontier.workbench.wake_at()
+        assert wake is not None
+        bench.now = max(bench.now, wake)
+    raise AssertionError("nothing is leased")
+
+
+def drain(bench: Bench, steps: int = 5_000) -> list[str]:
+    """What is fetched until nothing waits, a commit each half second; robots.txt left out."""
+    fetched: list[str] = []
+    for _ in range(steps):
+        lease = bench.next()
+        if lease is not None:
+            fetched.append(lease.row.url)
+            lease.host.pages += not lease.is_robots
+            bench.answer(lease)
+        elif bench.frontier.hosts.waiting_urls or bench.frontier.state.leased:
+            bench.commit()
+            bench.now += 0.5
+        else:
+            bench.commit()
+            return [url for url in fetched if not url.endswith("/robots.txt")]
+    raise AssertionError(f"{bench.frontier.hosts.waiting_urls} wait for ever")
+
+
 @pytest.fixture
 def bench() -> Bench:
     """A fresh frontier."""

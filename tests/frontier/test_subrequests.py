@@ -12,7 +12,7 @@ from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import QueuedPage
-from tests.frontier.conftest import Bench
+from tests.frontier.conftest import Bench, next_of
 
 PAGE = QueuedPage("app.test", parse("http://app.test/").key, "http://app.test/", 10, 1, 3, "LLL", "")
 
@@ -39,17 +39,6 @@ class Heard:
             lambda: setattr(self, "granted", self.granted + 1),
             self.answers.append,
         )
-
-
-def next_of(bench: Bench) -> Lease:
-    """The next lease, waited for."""
-    for _ in range(50):
-        if (lease := bench.next()) is not None:
-            return lease
-        wake = bench.frontier.workbench.wake_at()
-        assert wake is not None
-        bench.now = max(bench.now, wake)
-    raise AssertionError("nothing is leased")
 
 
 def known(bench: Bench, *urls: str, rules: bytes = b"") -> Lease:

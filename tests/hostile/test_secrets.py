@@ -20,7 +20,7 @@ from crawlerproject.batch.plans import write_plan
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.archive.wacz import write_wacz
+from crawlerproject.stores.archive.wacz import Packing, write_wacz
 from crawlerproject.stores.atomic_files import replace_file, write_whole
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts, refuse_links_out, take_lock, write_facts
 from crawlerproject.stores.logs.robots_copies import save_robots
@@ -217,7 +217,7 @@ def _plan(path: Path) -> None:
 def _wacz(path: Path) -> None:
     folder = archive(path.parent)
     scrapy("index", str(folder))
-    write_wacz(path, sorted((folder / "warc").iterdir()), 1.7e9, lambda done: None)
+    write_wacz(path, sorted((folder / "warc").iterdir()), Packing(1.7e9, lambda done: None, lambda warc: ()))
     assert zipfile.is_zipfile(path)
 
 

@@ -1,9 +1,9 @@
 """The lexbor that is compiled in: the one that selectolax has, whole, and under its licence."""
 
-import importlib.util
 import re
 
 from crawlerproject.native.sources import compiled
+from tests.scripts.loading import loaded
 from tests.web.running import PROJECT
 
 NATIVE = PROJECT / "crawlerproject" / "native"
@@ -40,11 +40,7 @@ def test_each_file_is_compiled_or_included() -> None:
 
 def test_nothing_is_changed_by_hand() -> None:
     """The script's digest fits; each correction of its table is in, wherever the wrong text stood."""
-    spec = importlib.util.spec_from_file_location("vendor_lexbor", PROJECT / "scripts" / "vendor_lexbor.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = loaded("vendor_lexbor")
 
     assert (LEXBOR / "VERSION").read_text().splitlines()[-1] == script.digest(LEXBOR)
     for name, before, after in script.PATCHES:

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 from zipfile import ZipFile
 
+from tests.scripts.loading import loaded
 from tests.web import zygote
 from tests.web.judge import judge_folder, read_captures
 from tests.web.ports import free_port
@@ -25,14 +26,7 @@ PAGES_BEFORE_CANCEL = 60
 
 JOB = {"project": "crawlerproject", "spider": "web"}
 
-CONFIG = """[scrapyd]
-bind_address = 127.0.0.1
-http_port = {port}
-eggs_dir = eggs
-logs_dir = logs
-dbs_dir = dbs
-poll_interval = 0.5
-"""
+CONFIG: str = loaded("three_machines").SCRAPYD
 
 _open = build_opener(ProxyHandler({})).open
 

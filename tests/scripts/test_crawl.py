@@ -1,6 +1,5 @@
 """``make crawl``'s script: nothing is deleted, signals arrive once, the exit status is Scrapy's."""
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -9,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.scripts.loading import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,12 +30,7 @@ sys.exit(40 + len(seen))
 @pytest.fixture
 def script() -> ModuleType:
     """scripts/crawl.py as a module."""
-    spec = importlib.util.spec_from_file_location("crawl_script", ROOT / "scripts" / "crawl.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("crawl")
 
 
 def test_earlier_demonstrations_are_put_aside(script: ModuleType, tmp_path: Path) -> None:
@@ -108,8 +104,8 @@ def test_the_exit_status_is_scrapys(
     assert script.run_scrapy("seeds.txt", {}, []) == status
 
 
-def test_the_command_is_scrapys_own(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seeds as an argument, settings as -s, the operator's own arguments last so that they win."""
+def recorded(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that the script starts from now on; in their place runs what ends at once."""
     commands: list[list[str]] = []
     real = subprocess.Popen
 
@@ -118,6 +114,12 @@ def test_the_command_is_scrapys_own(script: ModuleType, monkeypatch: pytest.Monk
         return real([sys.executable, "-c", ""], **options)  # type: ignore[call-overload, no-any-return]
 
     monkeypatch.setattr(script.subprocess, "Popen", record)
+    return commands
+
+
+def test_the_command_is_scrapys_own(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds as an argument, settings as -s, the operator's own arguments last so that they win."""
+    commands = recorded(script, monkeypatch)
     script.run_scrapy("https://a.test/?x=1&y=2", {"PACE_PRESET": "mirror"}, ["-s", "PACE_PRESET=default"])
 
     assert commands[0][2:] == [
@@ -128,14 +130,7 @@ def test_the_command_is_scrapys_own(script: ModuleType, monkeypatch: pytest.Monk
 
 def test_workers_make_it_a_fleet(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """WORKERS in the environment; empty, as make hands it on, is one process."""
-    commands: list[list[str]] = []
-    real = subprocess.Popen
-
-    def record(command: list[str], **options: int) -> subprocess.Popen[bytes]:
-        commands.append(command)
-        return real([sys.executable, "-c", ""], **options)  # type: ignore[call-overload, no-any-return]
-
-    monkeypatch.setattr(script.subprocess, "Popen", record)
+    commands = recorded(script, monkeypatch)
     for workers in ("2", ""):
         monkeypatch.setenv("WORKERS", workers)
         script.run_scrapy("seeds.txt", {}, [])

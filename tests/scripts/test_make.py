@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.scripts.loading import loaded
 from tests.web.running import PROJECT
 
 # Stands for a Python of another version: runs what it is given under that number.
@@ -75,12 +75,7 @@ def test_an_environment_that_is_there_is_kept(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     """scripts/python_build.py as a module."""
-    spec = importlib.util.spec_from_file_location("python_build", PROJECT / "scripts" / "python_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("python_build")
 
 
 @pytest.mark.parametrize(

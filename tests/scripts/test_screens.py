@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.scripts.loading import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def loaded() -> ModuleType:
-    """scripts/screens.py as a module."""
-    spec = importlib.util.spec_from_file_location("screens_script", ROOT / "scripts" / "screens.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-SCRIPT = loaded()
+SCRIPT = loaded("screens")
 SCENES = {scene.name: scene for scene in SCRIPT.scenes()}
 #: Their screens have the same words in each run; the others are as far as a crawl had come.
 STEADY = ("A seed that is refused, one that does not resolve", "No network")

@@ -32,6 +32,17 @@ class Commits:
         self._member = member
         self._troubles = troubles
         self._run = run
+        self._waiting: list[asyncio.Future[bool]] = []
+
+    def durable(self) -> asyncio.Future[bool]:
+        """Until all that was taken in so far is durable; False when it never will be, since other workers have it."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        return waiting
+
+    def forget(self) -> None:
+        """What is not committed is lost."""
+        self._answer(self._take_waiting(), durable=False)
 
     async def commit(self, idle: Callable[[], bool]) -> bool:
         """One commit, its disk and network in threads; whether hosts may have come with it.
@@ -43,8 +54,23 @@ class Commits:
         if run.lost:
             return False
         changes, facts = self.begin()
-        if member.own_frontier and not (changes or frontier.state.refused.counts):
+        if member.own_frontier and not (changes or frontier.state.refused.counts or self._waiting):
             return await member.turn(frontier, self._learned.hosts, run, idle)
+        waiting = self._take_waiting()
+        try:
+            durable = await self._make_durable(changes, facts)
+        except Exception:
+            self._waiting = waiting + self._waiting
+            raise
+        self._answer(waiting, durable=durable)
+        if not durable:
+            return False
+        self.roll()
+        return await member.turn(frontier, self._learned.hosts, run, idle)
+
+    async def _make_durable(self, changes: Changes, facts: Facts) -> bool:
+        """Whether it is; not when others have the hosts meanwhile."""
+        frontier, member, run = self._frontier, self._member, self._run
         try:
             await asyncio.to_thread(self._archive.sync)
             await member.deliver(frontier, run.now)
@@ -55,10 +81,7 @@ class Commits:
             return False
         self.end(changes, facts)
         await asyncio.to_thread(member.store.sync)
-        if run.lost:
-            return False
-        self.roll()
-        return await member.turn(frontier, self._learned.hosts, run, idle)
+        return not run.lost
 
     def begin(self) -> tuple[Changes, Facts]:
         """What the next commit holds: all ends up to now, and the archive's length that covers them."""
@@ -91,6 +114,16 @@ class Commits:
             raise
         self.end(changes, facts)
         self._member.store.sync()
+        self._answer(self._take_waiting(), durable=True)
+
+    def _take_waiting(self) -> list[asyncio.Future[bool]]:
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def _answer(self, waiting: list[asyncio.Future[bool]], *, durable: bool) -> None:
+        for each in waiting:
+            if not each.done():  # who asked may have gone
+                each.set_result(durable)
 
     def roll(self) -> None:
         """Close the open WARC when it is full; everything in it must be committed, so commit first."""

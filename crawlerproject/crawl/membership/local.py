@@ -8,26 +8,31 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlerproject.crawl.membership.types import ReservationEnds, Store
-from crawlerproject.errors import StorageError
+from crawlerproject.config.fleet import worker_name
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import LOCAL_GAP_SECONDS, IpReservations, of_supervisor
 from crawlerproject.fleet.local.content import RUNNING, ask_shares, ask_texts
 from crawlerproject.fleet.local.counts import Counts
+from crawlerproject.fleet.local.supervisor_link import SupervisorLink
 from crawlerproject.fleet.local.worker import LocalWorker
 from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.messages import Changed, HubMessage
-from crawlerproject.frontier.ownership import HostOwnership
+from crawlerproject.frontier.ownership import HostOwnership, unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.url.partition_shares import partitions_wanted
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.fleet_plan import read_plan
 from crawlerproject.stores.protocols import FLAG_SEED
+from crawlerproject.stores.rocks.frontier_folder import CLEAN_FACT, open_frontier
 from crawlerproject.stores.rocks.store import RocksStore
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+    from crawlerproject.crawl.membership.types import ReservationEnds, Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Kept
@@ -189,3 +194,25 @@ class Local:
             self._sharing.cancel()
         self._mailbox.close()
         self._worker.close()
+
+
+def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
+    """Open the frontier and the mailbox of this worker's place in the plan. Raises OperatorError."""
+    crawl, name = CrawlDir(folder.parent), worker_name(settings)
+    link = SupervisorLink(crawl.supervisor_socket, name)
+    try:
+        plan = read_plan(crawl)
+        if plan is None or name not in plan.workers:
+            raise OperatorError(f"{crawl.fleet_plan} has no {name}; the same scrapy fleet makes it again.")
+        store = open_frontier(folder)
+        try:
+            unsure = unsure_until(store, run.now(), clean_start=store.fact(CLEAN_FACT) != b"0")
+            of_first = min(plan.held(plan.workers[0]), default=0)
+            place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first)
+            return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
+        except BaseException:
+            store.close()
+            raise
+    except BaseException:
+        link.close()
+        raise

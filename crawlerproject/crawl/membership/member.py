@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from crawlerproject.config.fleet import answer_seconds
-from crawlerproject.crawl.membership.types import ReservationEnds, Store
 from crawlerproject.fleet.ip_reservations import IpReservations, in_redis
 from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.shared_sums import SharedSums
@@ -26,6 +25,7 @@ from crawlerproject.stores.redis.texts import RedisTexts
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+    from crawlerproject.crawl.membership.types import ReservationEnds, Store
     from crawlerproject.crawl.run import Run
     from crawlerproject.fleet.redis.revisit_round import RevisitRound
     from crawlerproject.fleet.redis.worker import Fleet

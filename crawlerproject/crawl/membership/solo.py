@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from crawlerproject.crawl.membership.types import ReservationEnds, Store
-from crawlerproject.fleet.ip_reservations import IpReservations
-from crawlerproject.fleet.shared_sums import SharedSums
-from crawlerproject.fleet.text_questions import TextQuestions
-from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import HubMessage
-from crawlerproject.frontier.ownership import HostOwnership
-from crawlerproject.stores.rocks.store import RocksStore
-
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from crawlerproject.crawl.membership.types import ReservationEnds, Store
     from crawlerproject.crawl.run import Run
+    from crawlerproject.fleet.ip_reservations import IpReservations
+    from crawlerproject.fleet.shared_sums import SharedSums
+    from crawlerproject.fleet.text_questions import TextQuestions
+    from crawlerproject.frontier.discovered import DiscoveredUrl
     from crawlerproject.frontier.frontier import Frontier
     from crawlerproject.frontier.learned.learner import Kept
+    from crawlerproject.frontier.messages import HubMessage
+    from crawlerproject.frontier.ownership import HostOwnership
     from crawlerproject.rules.url.urls import Address
+    from crawlerproject.stores.rocks.store import RocksStore
 
 
 class Solo:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from crawlerproject.stores.redis.buffer.store import BufferedStore
-from crawlerproject.stores.rocks.store import RocksStore
-
 if TYPE_CHECKING:
     from crawlerproject.errors import FetchError
     from crawlerproject.frontier.lease import Lease
+    from crawlerproject.stores.redis.buffer.store import BufferedStore
+    from crawlerproject.stores.rocks.store import RocksStore
 
-
-Store = BufferedStore | RocksStore
+    Store = BufferedStore | RocksStore
 
 
 class ReservationEnds(Protocol):

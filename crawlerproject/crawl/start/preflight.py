@@ -30,8 +30,6 @@ from crawlerproject.runtime.unix_sockets import connected
 from crawlerproject.settings import OURS
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import read_plan
-from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.view import RedisView
 from crawlerproject.stores.rocks.frontier_folder import open_frontier
 
 if TYPE_CHECKING:
@@ -103,6 +101,8 @@ def mode_and_budget(mode: str, budget: str) -> tuple[bool, int | None]:
 def check_known(settings: BaseSettings) -> None:
     """Refuse to come back to a crawl that there never was. Raises OperatorError."""
     if shared(settings):
+        from crawlerproject.stores.redis.view import RedisView  # for a fleet in Redis only, as below
+
         with RedisView(str(settings["STATE_URL"]), str(settings["FLEET_CRAWL"])):
             return
     folder = whole_crawl(settings)
@@ -199,6 +199,11 @@ def check_settings(settings: BaseSettings) -> None:
     if settings["RENDER"] not in RENDER_MODES:
         raise OperatorError(f"RENDER is {settings['RENDER']!r}; use one of {', '.join(RENDER_MODES)}.")
     find_chromium(settings["RENDER_BROWSER"])
+    _check_services(settings)
+
+
+def _check_services(settings: BaseSettings) -> None:
+    """What the crawl calls, and where it is called: hooks, the place of its archive, hubs."""
     try:
         hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
     except ValueError as error:
@@ -214,6 +219,8 @@ def check_settings(settings: BaseSettings) -> None:
 
 def _check_fleet(settings: BaseSettings) -> None:
     """Redis is there and fit, names can be keys, and a request fits into a lease."""
+    from crawlerproject.stores.redis.connection import RedisLink
+
     lease, answer = settings.getfloat("FLEET_LEASE_SECONDS"), answer_seconds(settings)
     if lease < 1.5 * answer:  # a third of a lease may be over before it is renewed
         raise OperatorError(

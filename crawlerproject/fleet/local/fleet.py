@@ -153,9 +153,8 @@ class LocalFleet:
 
     def _sums(self) -> Counts:
         each = self._each().values()
-        return Counts(
-            *(sum(getattr(one, name) for one in each) for name in ("pages", "bytes", "errors", "queued_urls"))
-        )
+        pages, received, errors, queued = (sum(getattr(one, name) or 0 for one in each) for name in _SUMS)
+        return Counts(pages, received, errors, queued)
 
     def _say(self, now: float) -> None:
         done = self._sums()
@@ -164,5 +163,5 @@ class LocalFleet:
         logger.info(
             "%s · %.1f pages/s · %s · %s · %s queued · %d of %d workers at work",
             counted(done.pages, "page"), rate, human_bytes(done.bytes), counted(done.errors, "error"),
-            f"{done.queued_urls:,}", len(self.server.connected), len(self._processes),
+            f"{done.queued_urls or 0:,}", len(self.server.connected), len(self._processes),
         )  # fmt: skip

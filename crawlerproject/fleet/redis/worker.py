@@ -25,9 +25,10 @@ from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy
 from crawlerproject.rules.shares import Claim, Share
 from crawlerproject.rules.url.partition_shares import partitions_wanted
 from crawlerproject.runtime.clock import CRAWL, since_boot
+from crawlerproject.stores.protocols import Wanted
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.membership import FleetStatus, RedisFleet, Report
-from crawlerproject.stores.redis.rounds import Round, Rounds, Wanted
+from crawlerproject.stores.redis.rounds import Round, Rounds
 from crawlerproject.stores.redis.shares import RedisShares
 
 # A lease is renewed when a third of it is over: two renewals may fail.

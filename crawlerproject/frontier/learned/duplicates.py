@@ -10,9 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.duplicates.nearest import near
 from crawlerproject.stores.protocols import Changes, ContentStore, Fingerprint
 from crawlerproject.stores.texts import NearText
 
@@ -109,13 +108,10 @@ class DuplicateIndex:
         return None
 
     def _unstored_anywhere(self, made: Fingerprint, reach_bits: int) -> Duplicate | None:
-        if not self._values:
-            return None
-        differ = np.bitwise_count(np.frombuffer(self._values, np.uint64) ^ np.uint64(made.value))
-        for place in (differ <= reach_bits).nonzero()[0]:
+        for place, differ in near(self._values, made.value, reach_bits):
             page = self._all[place]
             if page.key != made.key:
-                return Duplicate("near", page.url, int(differ[place]))
+                return Duplicate("near", page.url, differ)
         return None
 
     def _stored(self, made: Fingerprint, host: str, reach_bits: int) -> Duplicate | None:

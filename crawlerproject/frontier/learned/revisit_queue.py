@@ -5,20 +5,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.rules.revisits.change_rate import TIERS, Circumstances, longest_wait_days, score, unpacked
 from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
+from crawlerproject.rules.revisits.scale import TIERS, longest_wait_days
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import SEED
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.index.ranks import Ranks
 from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SITEMAP, PageRecord
+
+if TYPE_CHECKING:
+    from crawlerproject.stores.index.ranks import Ranks
 
 # Pages scored at a time: enough for numpy to be quick, few enough to be nothing in memory.
 _CHUNK = 4096
@@ -117,6 +116,10 @@ def chosen_since(record: PageRecord, history: History, at: float) -> bool:
 
 def scored(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> Iterator[DueRevisit]:
     """The pages that are due and whose visit is worth something now, in the order of ``pages``."""
+    import numpy as np  # by crawls that have pages to visit again only
+
+    from crawlerproject.rules.revisits.change_rate import Circumstances, score, unpacked
+
     candidates = _candidates(pages, host_of, now, policy.recent_seconds)
     while chunk := list(islice(candidates, _CHUNK)):
         weights, longest, beliefs, costs, shares = [], [], [], [], []
@@ -129,11 +132,11 @@ def scored(pages: Pages, host_of: HostOf, now: float, policy: RevisitPolicy) -> 
             shares.append(1.0 if record.status in (200, 304) else _GONE_SHARE)
         histories = [history for _, _, history, _ in chunk]
         circumstances = Circumstances(
-            importance=_array(weights) * _array(shares),
-            longest_days=_array(longest),
-            new_links=_array([history.new_links for history in histories]),
-            boosted=_array([history.announced for history in histories]),
-            cost=_array(costs),
+            importance=np.array(weights) * np.array(shares),
+            longest_days=np.array(longest),
+            new_links=np.array([history.new_links for history in histories]),
+            boosted=np.array([history.announced for history in histories]),
+            cost=np.array(costs),
         )
         waited_days = np.array([(now - history.seen_at) / DAY_SECONDS for history in histories])
         scores = score(np.array(beliefs), waited_days, circumstances)
@@ -155,7 +158,3 @@ def _candidates(
             recent *= _LISTS_RECENT_SHARE
         if is_due(max(record.fetched_at, history.seen_at), history.fresh_until, now, recent):
             yield key, record, history, host_of(host_key(record.url))
-
-
-def _array(values: list[float]) -> NDArray[np.float64]:
-    return np.array(values)

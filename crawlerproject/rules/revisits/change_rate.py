@@ -23,10 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlerproject.rules.revisits.scale import RATE_COUNT, TIERS
+
 Numbers = float | NDArray[np.float64]
 Belief = NDArray[np.float64]
 
-RATES: NDArray[np.float64] = np.geomspace(1 / 1000, 4, 12)
+RATES: NDArray[np.float64] = np.geomspace(1 / 1000, 4, RATE_COUNT)
 """Changes a day: from once in three years to every six hours, each 2.1 times the one before: finer steps
 than visits can distinguish are of no use (ours)."""
 WEB: Belief = np.full(len(RATES), 1 / len(RATES))
@@ -35,10 +37,6 @@ HOST_CREDIT_PAGES = 5.0
 """A host's own pages outweigh the web's after as many were visited twice (ours)."""
 FORGETTING = 0.01
 """Share of a belief that each visit returns to doubt, since habits change too (ours)."""
-NEAR_WEIGHT = 0.2
-"""What a near-duplicate change (another date, another advertisement) counts beside a real one (ours)."""
-TIERS = ((0.99, 2.0), (0.9, 7.0), (0.5, 14.0), (0.0, 30.0))
-"""Longest wait in days by the share of pages that are less important: "Web Crawler" asks for 2 to 30 days by rank."""
 HUB_LINKS = 5.0
 """New links a visit that double a page's worth: what they lead to is found sooner (ours)."""
 MAX_HUB_FACTOR = 4.0
@@ -57,7 +55,7 @@ def prior(together: Belief, pages: Numbers, begin: Belief = WEB) -> Belief:
 
 
 def visited(belief: Belief, waited_days: Numbers, changed: Numbers) -> Belief:
-    """The belief after a visit; ``changed`` is 0, 1 or ``NEAR_WEIGHT``."""
+    """The belief after a visit; ``changed`` is 0, 1 or ``scale.NEAR_WEIGHT``."""
     still = np.exp(-np.asarray(waited_days)[..., None] * RATES)
     moved = np.asarray(changed)[..., None]
     seen = belief * (moved * (1 - still) + (1 - moved) * still)
@@ -78,11 +76,6 @@ def freshness(rate: Numbers, interval_days: Numbers) -> Numbers:
     expected = np.maximum(rate * interval_days, 1e-12)
     share: Numbers = -np.expm1(-expected) / expected
     return share
-
-
-def longest_wait_days(less_important: float) -> float:
-    """The tier of a page, given the share of pages that are less important."""
-    return next(days for share, days in TIERS if less_important >= share)
 
 
 class Circumstances(NamedTuple):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from crawlerproject.rules.revisits.change_rate import NEAR_WEIGHT, RATES, WEB, Belief, packed, prior, unpacked, visited
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, NEW_HOST, Change, Trust
+from crawlerproject.rules.revisits.scale import NEAR_WEIGHT, RATE_COUNT
+
+if TYPE_CHECKING:
+    from crawlerproject.rules.revisits.change_rate import Belief
 
 PAGE, FEED, SITEMAP = 0, 1, 2
 
 _PAGE = struct.Struct("<BBBHdddffQ")
 _FORMAT = 1
-_HOST = struct.Struct(f"<B4f2ff{len(RATES)}f")
+_HOST = struct.Struct(f"<B4f2ff{RATE_COUNT}f")
 # New links of a visit weigh so much against what earlier visits found (ours).
 _LATEST = 0.5
 _CHANGED = {Change.UNCHANGED: 0.0, Change.NEAR: NEAR_WEIGHT, Change.CHANGED: 1.0}
@@ -72,16 +73,20 @@ class HostHistory(NamedTuple):
     lastmod_kept: float = 0.0  # a page that was announced had changed
     lastmod_broken: float = 0.0  # it had not
     pages: float = 0.0  # whose beliefs are in the sum
-    together: tuple[float, ...] = (0.0,) * len(RATES)
+    together: tuple[float, ...] = (0.0,) * RATE_COUNT
 
     @property
     def believes_lastmod(self) -> bool:
         """Whether a sitemap's or feed's date is reason enough to go and look: as long as half of them were right."""
         return self.lastmod_kept + 2 >= self.lastmod_broken
 
-    def prior(self, begin: Belief = WEB) -> Belief:
+    def prior(self) -> Belief:
         """The belief about a page of this host that was visited once."""
-        return prior(np.array(self.together), self.pages, begin)
+        import numpy as np
+
+        from crawlerproject.rules.revisits.change_rate import prior
+
+        return prior(np.array(self.together), self.pages)
 
     def pack(self) -> bytes:
         """As the store keeps it."""
@@ -121,6 +126,8 @@ def next_visit(history: History, host: HostHistory, found: Found) -> tuple[Histo
     change, now, fresh_until, new_links = found
     if change is Change.UNKNOWN or not history.seen_at:
         return history._replace(queued_at=0.0), host
+    from crawlerproject.rules.revisits.change_rate import packed, unpacked, visited
+
     old = unpacked(history.belief) if history.belief else host.prior()
     belief = visited(old, max(0.0, now - history.seen_at) / DAY_SECONDS, _CHANGED[change])
     links = new_links if history.visits < 2 else _LATEST * new_links + (1 - _LATEST) * history.new_links
@@ -137,6 +144,8 @@ def next_visit(history: History, host: HostHistory, found: Found) -> tuple[Histo
 
 
 def _with_page(host: HostHistory, old: Belief | None, new: Belief, announced: float, change: Change) -> HostHistory:
+    import numpy as np
+
     together = np.array(host.together) + new - (0.0 if old is None else old)
     pages = host.pages + (old is None)
     if pages > _MOST_PAGES:

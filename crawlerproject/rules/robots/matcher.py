@@ -17,10 +17,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.rules.robots.parser import Rule
-from crawlerproject.rules.robots.wildcard_index import Pieces
+
+if TYPE_CHECKING:
+    from crawlerproject.rules.robots.wildcard_index import Pieces
 
 # The budget of one path, in characters scanned: `str.find` takes 0.5 ns for each on real paths and up to 5 ns on
 # text made for it (measured). So a path of 200 characters costs 100 us at most, one of 2,000 (the longest that
@@ -123,6 +125,8 @@ class Matcher:
         """The verdict when not all patterns can be tried; ``rank`` is the best of the others."""
         patterns = self._patterns
         if self._pieces is None:
+            from crawlerproject.rules.robots.wildcard_index import Pieces  # loads numpy: one real file in thousands
+
             self._pieces = Pieces((pattern.head, *pattern.parts, pattern.tail) for pattern in patterns)
         before = bisect_right(patterns, -rank - 1, key=lambda pattern: -pattern.rank)
         places = self._pieces.found(path, before, budget // _CALL)

@@ -1,6 +1,8 @@
-"""A crawl in one file: WACZ 1.1.1, a zip of WARC files, their index and a list of pages.
+"""A crawl in one file, or in parts: WACZ 1.1.1, a zip of WARC files, their index and lists of pages.
 
-Source: https://specs.webrecorder.net/wacz/1.1.1/
+Sources: https://specs.webrecorder.net/wacz/1.1.1/, https://specs.webrecorder.net/wacz-auth/0.1.0/. As in Browsertrix's
+files ``pages.jsonl`` has the seeds and ``extraPages.jsonl`` the pages that were found from them; a part without a seed
+has its pages in the first list, since viewers show that one.
 """
 
 from __future__ import annotations
@@ -9,42 +11,70 @@ import gzip
 import heapq
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from hashlib import sha256
-from itertools import islice
+from hashlib import file_digest, sha256
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple
 
 from xxhash import xxh3_64_hexdigest
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.rules.archive import cdxj
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES
 from crawlerproject.stores.archive.warc_reader import Progress
-from crawlerproject.stores.atomic_files import new_file, sync_folder
+from crawlerproject.stores.atomic_files import new_file, sync_folder, write_whole
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024
 """Lines of the index in one gzip member, as py-wacz has them: a reader unpacks so many to find one."""
-PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_COPIED_BYTES = 1 << 20
+# A field that says nothing (Android's, of alignment to one byte), in both of an entry's heads. A reader that finds none
+# in the zip's directory may take it that the entry's own head has none either (wabac.js 2.27, ziprangereader.ts); there
+# the sizes of more than 32 bits stand, whether they are needed or not.
+_EXTRA = b"\x35\xd9\x02\x00\x01\x00"
+_PAGES_FORMAT = "json-pages-1.0"
+# Of the file that names the parts, which replayweb.page opens as one crawl (wabac.js 2.27, multiwacz.ts).
+_PARTS_PROFILE = "multi-wacz-package"
+
+
+class WaczPage(NamedTuple):
+    """A page of the archive, as a viewer lists it."""
+
+    url: str
+    timestamp: str  # YYYYmmddHHMMSS
+    title: str
+    text: str  # "" where it is not wanted
+    seed: bool
+
+
+class Packing(NamedTuple):
+    """How files are packed."""
+
+    created: float  # epoch seconds
+    progress: Progress
+    pages_of: Callable[[Path], Iterable[WaczPage]]  # of one WARC file
+    has_text: bool = False
+    sign: Callable[[str, str], dict[str, str]] | None = None  # of the package's hash and its date: ``signedData``
 
 
 class WaczWriter:
-    """Writes the parts of one WACZ and remembers their hashes; ``created`` in epoch seconds."""
+    """Writes the files of one WACZ and remembers their hashes."""
 
-    def __init__(self, archive: zipfile.ZipFile, created: float, progress: Progress) -> None:
+    def __init__(self, archive: zipfile.ZipFile, packing: Packing) -> None:
         self._zip = archive
-        self._created = datetime.fromtimestamp(created, UTC)
-        self._progress = progress
+        self._packing = packing
+        self._created = datetime.fromtimestamp(packing.created, UTC)
         self._resources: list[dict[str, Any]] = []
 
-    def add(self, path: str, chunks: Iterable[bytes], *, listed: bool = True) -> str:
-        """Add one file; its hash. Nothing is compressed again: readers look into WARC files by their bytes."""
+    def add(self, path: str, chunks: Iterable[bytes], *, listed: bool = True, packed: bool = False) -> str:
+        """Add one file; its hash. Only texts are ``packed``: readers look into WARC files by their bytes."""
         entry = zipfile.ZipInfo(path, self._created.timetuple()[:6])
-        entry.compress_type = zipfile.ZIP_STORED
+        entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        entry.extra = _EXTRA
         digest, size = sha256(), 0
         with self._zip.open(entry, "w", force_zip64=True) as target:
             for chunk in chunks:
@@ -84,23 +114,38 @@ class WaczWriter:
         self.add("indexes/index.idx", blocks)
         return count
 
-    def add_pages(self, indexes: Sequence[Path]) -> int:
-        """Add the list of pages: every HTML answer with status 200; how many."""
-        count = 0
-
-        def lines() -> Iterator[bytes]:
-            nonlocal count
-            yield json.dumps({"format": "json-pages-1.0", "id": "pages", "title": "All pages"}).encode() + b"\n"
-            for index in indexes:
-                with index.open("rb") as file:
-                    for line in file:
-                        page = _page(line)
-                        if page is not None:
-                            count += 1
-                            yield page
-
-        self.add("pages/pages.jsonl", lines())
+    def add_pages(self, warcs: Sequence[Path]) -> int:
+        """Add the lists of pages: every HTML answer with status 200; how many."""
+        count = seeds = 0
+        with TemporaryFile() as of_seeds, TemporaryFile() as of_others:
+            for warc in warcs:
+                for page in self._packing.pages_of(warc):
+                    (of_seeds if page.seed else of_others).write(self._line(page))
+                    count += 1
+                    seeds += page.seed
+            first, second = (of_seeds, of_others) if seeds else (of_others, of_seeds)
+            self._add_list("pages", "Seeds" if seeds else "All pages", first)
+            if seeds < count and seeds:
+                self._add_list("extraPages", "Other pages", second)
         return count
+
+    def _line(self, page: WaczPage) -> bytes:
+        stamp = page.timestamp
+        time = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[8:10]}:{stamp[10:12]}:{stamp[12:14]}Z"
+        # Checkers take the list for a table whose columns are those of its first line: each page needs one of them.
+        line: dict[str, Any] = {"id": xxh3_64_hexdigest(f"{page.url} {stamp}".encode()), "url": page.url, "ts": time}
+        line["title"] = page.title
+        if self._packing.has_text:
+            line["text"] = page.text
+        if page.seed:
+            line["seed"] = True
+        return json.dumps(line).encode() + b"\n"
+
+    def _add_list(self, name: str, title: str, lines: IO[bytes]) -> None:
+        about = {"format": _PAGES_FORMAT, "id": name, "title": title, "hasText": self._packing.has_text}
+        lines.seek(0)
+        chunks = chain([json.dumps(about).encode() + b"\n"], iter(lambda: lines.read(_COPIED_BYTES), b""))
+        self.add(f"pages/{name}.jsonl", chunks, packed=True)
 
     def finish(self, title: str) -> None:
         """Add what lists and seals the rest."""
@@ -108,23 +153,62 @@ class WaczWriter:
         about = {"profile": "data-package", "title": title, "wacz_version": VERSION, "software": "crawlerproject"}
         package = json.dumps({**about, "created": created, "resources": self._resources}, indent=2).encode()
         hashed = self.add("datapackage.json", [package], listed=False)
-        seal = json.dumps({"path": "datapackage.json", "hash": hashed}).encode()
-        self.add("datapackage-digest.json", [seal], listed=False)
+        seal: dict[str, Any] = {"path": "datapackage.json", "hash": hashed}
+        if self._packing.sign is not None:
+            seal["signedData"] = self._packing.sign(hashed, created)
+        self.add("datapackage-digest.json", [json.dumps(seal).encode()], listed=False)
 
     def _read(self, path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
-                self._progress(len(chunk))
+                self._packing.progress(len(chunk))
 
 
-def write_wacz(target: Path, warcs: Sequence[Path], created: float, progress: Progress) -> int:
+def parts_of(warcs: Sequence[Path], most_bytes: int) -> list[list[Path]]:
+    """The WARC files in their order, in groups of at most so many bytes, or of one file that is larger."""
+    parts: list[list[Path]] = []
+    left = 0
+    for warc in warcs:
+        size = warc.stat().st_size
+        if not parts or size > left:
+            parts.append([])
+            left = most_bytes
+        parts[-1].append(warc)
+        left -= size
+    return parts
+
+
+def write_parts(target: Path, parts: Sequence[Sequence[Path]], packing: Packing) -> int:
+    """``NAME-1.wacz``, …, and ``NAME.json``, which names them, for ``target`` NAME.wacz; how many pages they list.
+
+    Raises OperatorError as ``write_wacz``; then, or when it is interrupted, none of them is left.
+    """
+    names = [target.with_name(f"{target.stem}-{number}{target.suffix}") for number in range(1, len(parts) + 1)]
+    whole = target.with_suffix(".json")
+    for path in (*names, whole):
+        _refuse_existing(path)
+    try:
+        pages = sum(write_wacz(name, part, packing) for name, part in zip(names, parts, strict=True))
+        resources = [
+            {"name": name.name, "path": name.name, "hash": _hash_of(name), "bytes": name.stat().st_size}
+            for name in names
+        ]
+        about = {"profile": _PARTS_PROFILE, "title": target.stem, "resources": resources}
+        write_whole(whole, json.dumps(about, indent=2).encode())
+    except BaseException:
+        for path in names:
+            path.unlink(missing_ok=True)
+        raise
+    return pages
+
+
+def write_wacz(target: Path, warcs: Sequence[Path], packing: Packing) -> int:
     """Pack closed WARC files with their index, which is beside them, into ``target``; how many pages it lists.
 
     Raises OperatorError when the target exists or a file has no index. A crash leaves no half file under that name.
     """
-    if target.exists():
-        raise OperatorError(f"{target} exists already; remove it, or name another file with -o.")
+    _refuse_existing(target)
     indexes = [CrawlDir(warc.parent.parent).index / f"{warc.name.removesuffix(WARC_SUFFIX)}.cdxj" for warc in warcs]
     missing = [index for index in indexes if not index.exists()]
     if missing:
@@ -132,11 +216,11 @@ def write_wacz(target: Path, warcs: Sequence[Path], created: float, progress: Pr
     part = target.with_name(f"{target.name}.part")
     try:
         with new_file(part) as file, zipfile.ZipFile(file, "w", allowZip64=True) as archive:
-            writer = WaczWriter(archive, created, progress)
+            writer = WaczWriter(archive, packing)
             for warc in warcs:
                 writer.add_warc(warc)
             writer.add_index(indexes)
-            pages = writer.add_pages(indexes)
+            pages = writer.add_pages(warcs)
             writer.finish(target.stem)
         part.replace(target)
         sync_folder(target.parent)
@@ -145,13 +229,11 @@ def write_wacz(target: Path, warcs: Sequence[Path], created: float, progress: Pr
     return pages
 
 
-def _page(line: bytes) -> bytes | None:
-    found = cdxj.parse(line)
-    if found is None or found[0].status != 200 or found[0].mime not in PAGE_TYPES:
-        return None
-    row = found[0]
-    stamp = row.timestamp
-    time = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[8:10]}:{stamp[10:12]}:{stamp[12:14]}Z"
-    # Checkers take the list for a table whose columns are those of its first line: each page needs one of them.
-    page = {"id": xxh3_64_hexdigest(f"{row.url} {stamp}".encode()), "url": row.url, "ts": time}
-    return json.dumps(page).encode() + b"\n"
+def _refuse_existing(target: Path) -> None:
+    if target.exists():
+        raise OperatorError(f"{target} exists already; remove it, or name another file with -o.")
+
+
+def _hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return f"sha256:{file_digest(file, 'sha256').hexdigest()}"

@@ -12,20 +12,10 @@ from typing import NamedTuple
 import orjson
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.protocols import Wanted
 from crawlerproject.stores.redis import scripts
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys
-
-
-class Wanted(NamedTuple):
-    """What a worker is started for."""
-
-    recrawl: bool
-    budget: int | None = None  # visits of the whole recrawl
-    run: str = ""  # workers of one run belong to one round, however late they come; "": those at work together
-
-
-A_CRAWL = Wanted(recrawl=False)
 
 
 class Round(NamedTuple):

@@ -102,6 +102,45 @@ def test_a_loss_in_between_commits_nothing(bench: Bench, monkeypatch: pytest.Mon
     assert known(bench) == 0
 
 
+def test_what_waits_to_be_durable_hears_of_the_commit_that_it_is_in(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of one that had begun before, nor of one that failed; False when the session ends without it."""
+    commits, answers = bench.session.commits, list[bool]()
+
+    def full() -> None:
+        raise StorageError("no room")
+
+    async def run() -> None:
+        def wait() -> asyncio.Future[bool]:
+            made = commits.durable()
+            made.add_done_callback(lambda future: answers.append(future.result()))
+            return made
+
+        waiting = [wait()]
+        monkeypatch.setattr(bench.session.archive, "sync", full)
+        with pytest.raises(StorageError):
+            await commits.commit(lambda: False)
+        assert not waiting[0].done()
+
+        async def later(*given: object) -> None:
+            waiting.append(wait())
+
+        monkeypatch.setattr(bench.session.archive, "sync", lambda: None)
+        monkeypatch.setattr(bench.member, "deliver", later)
+        await commits.commit(lambda: False)
+        assert (await waiting[0], waiting[1].done()) == (True, False)
+        commits.forget()
+        assert await waiting[1] is False
+        monkeypatch.setattr(bench.session.archive, "sync", lambda: bench.run.lose("taken"))
+        lost = wait()
+        await commits.commit(lambda: False)
+        assert await lost is False
+
+    asyncio.run(run())
+    assert answers == [True, False, False]
+
+
 def test_a_full_file_is_closed_after_a_commit(tmp_path: Path) -> None:
     """WARC_MAX_BYTES: its last capture is committed first."""
     bench = Bench(tmp_path, WARC_MAX_BYTES=2000)

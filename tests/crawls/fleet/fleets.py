@@ -47,6 +47,7 @@ class Workers:
         self.folder = folder
         self.scope = scope
         self.settings = {**small_settings(web), **SETTINGS, "STATE_URL": state_url, **(settings or {})}
+        self.recrawl = False  # known pages are visited again, instead of seeds
         self.running: dict[str, Process] = {}
         self._outputs: dict[str, IO[bytes]] = {}
         self._began: dict[str, int] = {}  # where in its output a worker's last start begins
@@ -61,12 +62,14 @@ class Workers:
             settings = {**self.settings, "FLEET_WORKER": name}
             seeds, hosts = self.web.folder / "seeds.txt", self.web.folder / "hosts"
             command = crawl_command(seeds, self.folder, hosts, settings, self.scope)
+            if self.recrawl:
+                command[command.index(f"seeds={seeds}")] = "mode=recrawl"
             if machine:
                 later = ["-m", "tests.web.later", machine]
                 command = [command[0], *later, *command[command.index("crawl") :]]
-            self._began[name] = len(self.output(name)) if name in self._outputs else 0
             if name not in self._outputs:
                 self._outputs[name] = (self.folder / f"{name}.log").open("ab")
+            self._began[name] = len(self.output(name))
             self.running[name] = start(command, self._outputs[name])
 
     def signal(self, name: str, number: int) -> None:

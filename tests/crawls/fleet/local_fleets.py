@@ -36,13 +36,18 @@ class LocalFleetRun:
     """``scrapy fleet`` on a web, again and again on one folder; its output is in FOLDER.log."""
 
     def __init__(
-        self, web: RunningWeb, folder: Path, workers: int = 2, settings: Mapping[str, str] | None = None
+        self,
+        web: RunningWeb,
+        folder: Path,
+        workers: int = 2,
+        settings: Mapping[str, str] | None = None,
+        scope: str = "any",
     ) -> None:
         self.folder = folder
         self.log = folder.with_suffix(".log")
         self.names = [f"worker-{number}" for number in range(1, workers + 1)]
         given = {**small_settings(web), **SETTINGS, **(settings or {})}
-        command = crawl_command(web.folder / "seeds.txt", folder, web.folder / "hosts", given)
+        command = crawl_command(web.folder / "seeds.txt", folder, web.folder / "hosts", given, scope)
         at = command.index("crawl")
         self.command = [*command[:at], "fleet", *command[at + 2 :], "--workers", str(workers)]
         self._output = self.log.open("ab")
@@ -112,10 +117,14 @@ class LocalFleetRun:
 
 @contextlib.contextmanager
 def local_fleet(
-    web: RunningWeb, folder: Path, workers: int = 2, settings: Mapping[str, str] | None = None
+    web: RunningWeb,
+    folder: Path,
+    workers: int = 2,
+    settings: Mapping[str, str] | None = None,
+    scope: str = "any",
 ) -> Iterator[LocalFleetRun]:
     """For the length of a block, started."""
-    made = LocalFleetRun(web, folder, workers, settings)
+    made = LocalFleetRun(web, folder, workers, settings, scope)
     made.start()
     try:
         yield made

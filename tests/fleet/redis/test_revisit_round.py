@@ -17,10 +17,10 @@ from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import Changes, PageRecord
+from crawlerproject.stores.protocols import Changes, PageRecord, Wanted
 from crawlerproject.stores.redis.buffer.store import BufferedStore
 from crawlerproject.stores.redis.connection import RedisLink
-from crawlerproject.stores.redis.rounds import Rounds, Wanted
+from crawlerproject.stores.redis.rounds import Rounds
 from tests.frontier.conftest import Bench
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers, opened
 from tests.stores.redis_servers import RedisServer, redis_server

@@ -14,28 +14,10 @@ from crawlerproject.inspection.host_state import host_state
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.limits import Limits
 from crawlerproject.stores.memory import MemoryStore
-from tests.frontier.conftest import Bench
+from tests.frontier.conftest import Bench, drain
 from tests.frontier.test_subrequests import Heard, known
 
 A, B = "http://a.test/", "http://b.test/"
-
-
-def drain(bench: Bench, steps: int = 5_000) -> list[str]:
-    """What is fetched until nothing waits, a commit each half second; robots.txt left out."""
-    fetched: list[str] = []
-    for _ in range(steps):
-        lease = bench.next()
-        if lease is not None:
-            fetched.append(lease.row.url)
-            lease.host.pages += not lease.is_robots
-            bench.answer(lease)
-        elif bench.frontier.hosts.waiting_urls or bench.frontier.state.leased:
-            bench.commit()
-            bench.now += 0.5
-        else:
-            bench.commit()
-            return [url for url in fetched if not url.endswith("/robots.txt")]
-    raise AssertionError(f"{bench.frontier.hosts.waiting_urls} wait for ever")
 
 
 def test_a_paused_host_keeps_its_queue_and_others_go_on(bench: Bench) -> None:

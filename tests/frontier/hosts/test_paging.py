@@ -15,7 +15,7 @@ from crawlerproject.stores.protocols import DUE_FACT, IN_MEMORY, Changes, Due
 from crawlerproject.stores.rocks import options as tables
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
-from tests.frontier.conftest import Bench
+from tests.frontier.conftest import Bench, drain
 from tests.stores.conformance import row
 
 HOSTS = 12
@@ -29,23 +29,6 @@ def _small(store: MemoryStore | None = None, **more: object) -> Bench:
     return Bench(store or MemoryStore(), max_hosts_in_memory=3, **more)  # type: ignore[arg-type]
 
 
-def _fetch_all(bench: Bench) -> list[str]:
-    """Everything that waits, in the order in which it is fetched; a commit a second."""
-    fetched: list[str] = []
-    for _ in range(5_000):
-        lease = bench.next()
-        if lease is not None:
-            fetched.append(lease.row.url)
-            bench.answer(lease)
-        elif bench.frontier.hosts.waiting_urls or bench.frontier.state.leased:
-            bench.commit()
-            bench.now += 0.5
-        else:
-            bench.commit()
-            return [url for url in fetched if not url.endswith("/robots.txt")]
-    raise AssertionError(f"{bench.frontier.hosts.waiting_urls} wait for ever")
-
-
 def test_memory_has_no_more_hosts_than_it_may() -> None:
     """What finds no room is written at once, with its rows, and everything is fetched in the end."""
     bench = _small()
@@ -55,7 +38,7 @@ def test_memory_has_no_more_hosts_than_it_may() -> None:
     assert len(bench.frontier.workbench.hosts) == 3
     assert bench.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
     assert bench.frontier.hosts.waiting_urls == 2 * HOSTS
-    assert sorted(_fetch_all(bench)) == sorted(_urls())
+    assert sorted(drain(bench)) == sorted(_urls())
     assert bench.frontier.hosts.counts_on_disk.hosts == bench.frontier.hosts.counts_on_disk.rows == 0
     assert bench.store.due(9, Due(IN_MEMORY, "")) == []
 
@@ -138,7 +121,7 @@ def test_a_start_takes_up_those_that_are_due_first() -> None:
         assert again.frontier.hosts.waiting_urls == 2 * HOSTS
         assert again.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
         assert not again.frontier.hosts.loading
-    assert sorted(_fetch_all(again)) == sorted(_urls())
+    assert sorted(drain(again)) == sorted(_urls())
 
 
 def test_a_smaller_memory_than_before_is_kept_to() -> None:
@@ -152,7 +135,7 @@ def test_a_smaller_memory_than_before_is_kept_to() -> None:
     assert len(again.frontier.workbench.hosts) == 3
     assert again.frontier.hosts.counts_on_disk.hosts == HOSTS - 3
     assert again.frontier.hosts.waiting_urls == 2 * HOSTS
-    assert sorted(_fetch_all(again)) == sorted(_urls())
+    assert sorted(drain(again)) == sorted(_urls())
 
 
 @pytest.mark.parametrize("in_memory", [3, 1000])
@@ -175,7 +158,7 @@ def test_a_store_without_lists_gets_them(in_memory: int) -> None:
     assert again.frontier.hosts.waiting_urls == 2 * HOSTS + len(more)
     listed = store.due(99, Due(IN_MEMORY, ""))
     assert sorted(place.host for place in listed) == sorted(set(store.hosts_with_work()))
-    assert sorted(_fetch_all(again)) == sorted([*_urls(), *more])
+    assert sorted(drain(again)) == sorted([*_urls(), *more])
 
 
 def test_lists_that_are_wrong_are_mended() -> None:
@@ -193,7 +176,7 @@ def test_lists_that_are_wrong_are_mended() -> None:
     again = _small(store, now=2000.0, clean=False)
     expected = [url for url in _urls() if gone.host not in url]
 
-    assert sorted(_fetch_all(again)) == sorted(expected)
+    assert sorted(drain(again)) == sorted(expected)
     assert again.frontier.hosts.counts_on_disk.hosts == 0
     assert store.due(9, Due(IN_MEMORY, "")) == []
 
@@ -222,7 +205,7 @@ def test_a_host_given_up_is_tried_again_at_the_next_start() -> None:
 
     again = _small(bench.store, now=bench.now + 10.0)
     assert again.frontier.hosts.waiting_urls == 2
-    assert sorted(_fetch_all(again)) == ["http://dead.example/1", "http://dead.example/2"]
+    assert sorted(drain(again)) == ["http://dead.example/1", "http://dead.example/2"]
 
 
 def test_a_crawl_is_not_over_while_hosts_on_disk_have_a_turn_to_come() -> None:
@@ -289,7 +272,7 @@ def test_a_host_needed_in_memory_comes_off_the_disk() -> None:
     assert bench.store.is_due(Due(IN_MEMORY, place.host))
     assert not bench.store.is_due(place)
     assert bench.frontier.hosts.waiting_urls == 2 * HOSTS
-    assert sorted(_fetch_all(bench)) == sorted(_urls())
+    assert sorted(drain(bench)) == sorted(_urls())
 
 
 def test_rows_queued_behind_the_frontiers_back_are_counted() -> None:
@@ -305,7 +288,7 @@ def test_rows_queued_behind_the_frontiers_back_are_counted() -> None:
     again = _small(store, now=2000.0)
 
     assert again.frontier.hosts.waiting_urls == 2 * HOSTS + 3
-    assert len(_fetch_all(again)) == 2 * HOSTS + 3
+    assert len(drain(again)) == 2 * HOSTS + 3
 
 
 def test_the_folder_of_an_older_version_is_crawled_on_and_looked_at(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.rendering.triage import RenderNeed
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import FLAG_RENDER, Changes, PageRecord, QueuedPage
-from tests.frontier.conftest import Bench
+from tests.frontier.conftest import Bench, next_of
 
 PLACE = "a.warc.gz 0 1 0 0"
 
@@ -32,17 +32,6 @@ def to_render(bench: Bench, lease: Lease) -> None:
     bench.frontier.finish(lease, ending, PageRecord(lease.row.url, "fetched", 200, bench.now), b"", bench.now)
     bench.commit()
     bench.now = lease.host.next_free
-
-
-def next_of(bench: Bench) -> Lease:
-    """The next lease, waited for."""
-    for _ in range(200):
-        if (lease := bench.next()) is not None:
-            return lease
-        wake = bench.frontier.workbench.wake_at()
-        assert wake is not None
-        bench.now = max(bench.now, wake)
-    raise AssertionError("nothing is leased")
 
 
 def test_a_marked_page_comes_back_with_its_place(bench: Bench) -> None:

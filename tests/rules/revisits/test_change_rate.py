@@ -6,15 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlerproject.rules.revisits.change_rate import (
-    NEAR_WEIGHT,
     RATES,
-    TIERS,
     WEB,
     Belief,
     Circumstances,
     Numbers,
     freshness,
-    longest_wait_days,
     packed,
     prior,
     score,
@@ -22,6 +19,7 @@ from crawlerproject.rules.revisits.change_rate import (
     visited,
     worth,
 )
+from crawlerproject.rules.revisits.scale import NEAR_WEIGHT, TIERS, longest_wait_days
 
 beliefs = st.lists(st.floats(0.01, 1), min_size=len(RATES), max_size=len(RATES)).map(lambda w: np.array(w) / sum(w))
 days = st.floats(0.01, 400)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.protocols import A_CRAWL, Wanted
 from crawlerproject.stores.redis.connection import RedisLink
 from crawlerproject.stores.redis.keys import fleet_keys
 from crawlerproject.stores.redis.membership import RedisFleet, Report
-from crawlerproject.stores.redis.rounds import A_CRAWL, Round, Rounds, Wanted
+from crawlerproject.stores.redis.rounds import Round, Rounds
 from tests.stores.redis_crawls import LEASE_MS, PARTITIONS, numbers
 from tests.stores.redis_servers import RedisServer
 
