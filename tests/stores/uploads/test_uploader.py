@@ -42,6 +42,7 @@ from tests.stores.uploads.s3_servers import (
     s3_server,
 )
 from tests.web.ports import free_port
+from tests.web.waiting import busyness
 
 pytestmark = pytest.mark.skipif(not SERVER.exists(), reason="make test makes .venv-tools")
 
@@ -378,7 +379,7 @@ def test_a_server_that_does_not_answer(
 ) -> None:
     """It is given up after a while, and asked again."""
     monkeypatch.undo()
-    monkeypatch.setattr(far_side, "_SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(far_side, "_SILENT_SECONDS", 2 * busyness())
     held = Event()
 
     def hold(asked: Asked) -> Answer:
