@@ -22,7 +22,7 @@ from crawlerproject.rules.page.words import count_words
 _MAX_TEXT_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _ROWS = 2000  # rows of one row group: some 20 MB of text
 
-_PAGE_SCHEMA = pa.schema(
+PAGE_SCHEMA = pa.schema(
     [
         pa.field("url", pa.string(), nullable=False),
         pa.field("fetch_time", pa.timestamp("us", tz="UTC"), nullable=False),
@@ -39,6 +39,7 @@ _PAGE_SCHEMA = pa.schema(
         ("warc_record_offset", pa.int64()),
     ]
 )
+"""Of ``processed/pages``."""
 _LINK_SCHEMA = pa.schema(
     [
         pa.field("source", pa.string(), nullable=False),
@@ -63,7 +64,7 @@ class Writers:
 
     def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str, pdfs: PdfTexts) -> None:
         pages, links, *more = parts
-        self._pages = _Rows(pages, _PAGE_SCHEMA)
+        self._pages = _Rows(pages, PAGE_SCHEMA)
         self._links = _Rows(links, _LINK_SCHEMA)
         self._wet = WetWriter(more.pop(0), warc_name) if wanted.wet else None
         self._wat = WatWriter(more.pop(0), warc_name) if wanted.wat else None

@@ -78,6 +78,7 @@ class CrawlDir(PosixPath):
     upload_lock = _Part("upload", "lock")
     upload_staged = _Part("upload", "staged")  # files that are made to be sent
     processed = _Part("processed")  # by scrapy process
+    exports = _Part("processed", "export")  # for the search engines of others
     ranks = _Part("processed", "rank")
     ranked_pages = _Part("processed", "rank", "pages.parquet")
     ranked_linked = _Part("processed", "rank", "linked.parquet")

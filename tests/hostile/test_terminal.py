@@ -88,6 +88,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "process": [[str(folder), "--wet", "--wat", "--workers", "1"]],
         "load": [[str(folder)]],
         "rank": [[str(folder)]],
+        "export": [[str(folder)]],
         "search": [["words"], ["word"], ["title:All"]],
         "requests": [["evil.test"]],
         "lookup": [[f"{url}mime"], [f"{url}moved"], [f"{url}mime", "--cdxj"]],
