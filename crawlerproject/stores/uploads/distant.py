@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from crawlerproject.rules.archive.uploads import is_plain_name
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.span_file import SpanFile
 from crawlerproject.stores.uploads.far_side import checked_url, far_errors, filesystem, local_folder
 from crawlerproject.stores.uploads.journal import Journal
 
@@ -114,27 +115,15 @@ class DistantCrawl(DistantPath, CrawlDir):
         return DistantPath(self, *names)
 
 
-class _Ranges(io.RawIOBase):
+class _Ranges(SpanFile):
     """The bytes of a file there, asked for in spans that grow while they follow each other."""
 
     def __init__(self, path: DistantPath, size: int) -> None:
-        self._path, self._size = path, size
-        self._at = self._start = 0
+        super().__init__(size)
+        self._path = path
+        self._start = 0
         self._data = b""
         self._span = _FIRST_BYTES
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
 
     def readinto(self, buffer: Any) -> int:
         if self._at >= self._size or not len(buffer):
