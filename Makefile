@@ -4,6 +4,7 @@
 # make fuzz    the native page reader under AddressSanitizer and UBSan (SECONDS=600)
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
+# make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
 # They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
 
 VENV := .venv
@@ -32,7 +33,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz
+.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock
 .DEFAULT_GOAL := help
 
 help:
@@ -95,6 +96,14 @@ deploy: $(DEV_READY)
 # `make bench-real-pages` runs benchmarks/real_pages; ARGS go to it.
 bench-%: $(DEV_READY) native
 	@$(PY) -m benchmarks.$(subst -,_,$*) $(ARGS)
+
+# Hashes of every file of each pin, for all platforms: pip install --require-hashes -r requirements.lock
+lock: $(READY)
+	@$(PY) -m venv build/lock
+	@build/lock/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.9
+	@build/lock/bin/uv pip compile -q requirements.txt --universal --generate-hashes --no-header --no-annotate \
+		-o requirements.lock >/dev/null
+	@$(PY) scripts/supply_chain.py
 
 # The page reader in C, where there is a compiler; it looks for itself whether it was built of other sources.
 native: | $(READY)

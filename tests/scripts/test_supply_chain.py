@@ -71,3 +71,12 @@ def test_what_needs_what_is_all_there(bill: dict[str, Any]) -> None:
     assert {ref for needs in told.values() for ref in needs} <= set(refs)
     own = [name for name, (_, is_direct) in PINS.items() if is_direct]
     assert len(told["crawlerproject"]) == len(own) + 1
+
+
+def test_every_pin_has_its_hashes() -> None:
+    """In requirements.lock, of the same version; what it has besides is for other implementations of Python."""
+    locked = re.split(r"^(?=[a-z])", (PROJECT / "requirements.lock").read_text(), flags=re.MULTILINE)[1:]
+    hashes = {entry.split()[0]: re.findall(r"--hash=sha256:([0-9a-f]{64})\b", entry) for entry in locked}
+
+    assert {f"{canonicalize_name(name)}=={version}" for name, (version, _) in PINS.items()} <= hashes.keys()
+    assert all(hashes.values())
