@@ -86,7 +86,7 @@ class Pool:
         return Exchanged(wire, reader.headers)
 
     def close(self) -> None:
-        """Hang up on everyone."""
+        """Close all connections."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None

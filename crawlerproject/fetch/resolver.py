@@ -111,7 +111,7 @@ class Resolver:
         return answer
 
     def cached(self, name: str) -> Resolved | None:
-        """What is known without asking anybody; None when unknown, failed or past its time."""
+        """What is known without a question to a server; None when unknown, failed or past its time."""
         answer = self._answer_at_once(_plain(name))
         return answer if isinstance(answer, Resolved) else None
 

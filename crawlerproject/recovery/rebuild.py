@@ -65,7 +65,7 @@ class Rebuilt:
 def rebuild(settings: BaseSettings, folder: CrawlDir, folders: Sequence[CrawlDir], progress: Progress) -> Rebuilt:
     """Make the frontier of the crawl in ``folder`` again. The folder's lock is held, and its WARC files are closed.
 
-    ``folders``: all that have archives and logs of it. Whoever held its hosts, one process does then.
+    ``folders``: all that have archives and logs of it. Whichever workers held its hosts, one process does then.
     ``progress`` is called with the bytes of WARC files read. Raises OperatorError when the crawl is unknown, and
     StorageError when the disk refuses; the old frontier is as it was then.
     """

@@ -1,6 +1,6 @@
 """Replays a crawl's attempts into a new frontier, by the crawl's own code and at their original times.
 
-Nothing is asked of anybody: where a page's end writes a capture, it is given the place of the one that is there.
+No request is sent: where a page's end writes a capture, it is given the place of the one that is there.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _BEHIND = 64
 LEAST = 128
 # By so many it opens in a second; four times as many made it swing between too few and too many (simulated).
 _OPENS_A_SECOND = 200.0
-# Nobody asked for longer: nothing was free to be sent, and nothing is known of what the processor could do.
+# Not asked for longer: nothing was free to be sent, and nothing is known of what the processor could do.
 _LONGEST_SECONDS = 0.1
 
 

@@ -20,7 +20,6 @@ from crawlerproject.crawl.under_way import UnderWay
 from crawlerproject.crawl.websub import WebSub
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.items import Ending
-from crawlerproject.middlewares.leased import lease_in
 from crawlerproject.pipelines.dedup import DedupPipeline
 from crawlerproject.reading.jobs import ReadPage
 from crawlerproject.reading.page_reader import PageReader
@@ -129,8 +128,3 @@ def answer(lease: Lease, body: bytes, content_type: str = "", status: int = 200,
 def unread(why: str, *, fault: bool = False) -> ReadPage:
     """What reading came to that failed."""
     return ReadPage(unread=why, fault=fault)
-
-
-def is_leased(request: Request) -> bool:
-    """Whether it has a lease."""
-    return lease_in(request) is not None

@@ -98,7 +98,7 @@ def check_values(settings: BaseSettings) -> None:
 
 
 def check_scrapys(settings: BaseSettings) -> None:
-    """Scrapy's own that somebody gave, before the log is opened with them. Raises OperatorError."""
+    """Scrapy's own that were given, before the log is opened with them. Raises OperatorError."""
     _check_log(settings)
     for name in settings:
         default = getattr(default_settings, name, None)

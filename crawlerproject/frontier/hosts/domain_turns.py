@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 # are 160 look-ups a second, and the line of an address is never empty for want of a look-up.
 STANDING = 8
 # Hosts that wait in memory for one thing (a domain's look-ups, an address), in order; more than these come back later,
-# or as soon as the domain has nobody else to look up.
+# or as soon as the domain has no other to look up.
 LINE = 100
 # None of them comes back sooner than this.
 BACK_AFTER_SECONDS = 1.0

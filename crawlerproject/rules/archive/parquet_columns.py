@@ -51,7 +51,6 @@ COLUMNS = (
 )
 """Name, type, and whether it may be null; ``crawl`` and ``subset`` are folders above the files."""
 
-SUBSETS = ("crawldiagnostics", "robotstxt", "warc")
 MAX_OFFSET = 2**31 - 1
 """The greatest offset that the columns hold."""
 
@@ -77,7 +76,7 @@ class Url(NamedTuple):
 
 
 def subset_of(row: CdxjEntry) -> str:
-    """Which of SUBSETS a capture belongs to: ``warc`` has bodies of pages, and nothing else."""
+    """Which of Common Crawl's subsets a capture belongs to: ``warc`` has bodies of pages, and nothing else."""
     if _parts(row.url).path == "/robots.txt":
         return "robotstxt"
     return "warc" if row.status == 200 and row.mime != REVISIT_MIME else "crawldiagnostics"

@@ -143,7 +143,7 @@ class RedisFleet:
         return [p for p in range(partitions) if p not in held]
 
     def finish(self) -> None:
-        """Tell everybody that nothing is left to do."""
+        """Let all workers know that nothing is left to do."""
         self.link.call(scripts.FINISH, [self._keys.done, self._keys.round])
 
     def leave(self) -> None:
