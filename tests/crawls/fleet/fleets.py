@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.web.running import RunningWeb, crawl_command, small_settings, start
-from tests.web.waiting import wait_until
+from tests.web.waiting import busyness, wait_until
 from tests.web.zygote import Process
 
 # Short, so that tests need not wait: a worker that dies is replaced within LEASE_SECONDS.
@@ -30,6 +30,8 @@ SETTINGS = {
     "FRONTIER_MAX_REST_SECONDS": "5",
     "PROGRESS_LOG_SECONDS": "5",
 }
+# A worker says so once it has joined; "Spider opened" comes before.
+_JOINED = "Never-crawl list "
 
 
 class Workers:
@@ -87,7 +89,7 @@ class Workers:
 
     def until_opened(self, seconds: float, *names: str) -> None:
         """Until each of these workers has joined, the last time that it was started."""
-        self._until(seconds, names, lambda name: "Spider opened" in self.output(name)[self._began[name] :])
+        self._until(seconds, names, lambda name: _JOINED in self.output(name)[self._began[name] :])
 
     def _until(self, seconds: float, names: Iterable[str], done: Callable[[str], bool]) -> None:
         until = time.monotonic() + seconds
@@ -100,7 +102,7 @@ class Workers:
 
     def wait(self, seconds: float = 90.0) -> None:
         """Until every running worker has ended by itself, in good order."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + seconds * busyness()
         for name in list(self.running):
             status = self.ended(name, max(0.0, until - time.monotonic()))
             assert status == 0, f"{name} ended with {status}: {self.output(name)[-3000:]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import signal
 import sys
@@ -14,9 +13,10 @@ import pytest
 
 from crawlerproject.reports.warc_check import check_file
 from tests.crawls.fleet.fleets import LEASE_SECONDS, Workers, workers
+from tests.crawls.fleet.verdicts import audited, seldom_asked_again
 from tests.stores.redis_servers import RedisServer, redis_server
 from tests.web import zygote
-from tests.web.judge import judge_folder, read_visits
+from tests.web.judge import judge_folder
 from tests.web.running import RunningWeb, synthetic_web
 
 _START_SECONDS = 60.0
@@ -107,11 +107,7 @@ def test_every_file_is_whole(crawled: Crawled) -> None:
 
 def test_one_audit_covers_all_workers(crawled: Crawled) -> None:
     """The folder of the fleet: no pause of any host or address was cut short, whichever worker asked."""
-    command = [sys.executable, "-m", "scrapy", "audit", "--json", str(crawled.fleet.folder)]
-    done = zygote.run(command)
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["requests"] >= len(read_visits(crawled.web.folder / "server.jsonl")) * 0.9
+    audited(crawled.web, crawled.fleet.folder)
 
 
 def test_a_stopped_worker_knows_that_it_lost_its_leases(crawled: Crawled) -> None:
@@ -121,13 +117,7 @@ def test_a_stopped_worker_knows_that_it_lost_its_leases(crawled: Crawled) -> Non
 
 def test_pages_are_asked_again_only_where_a_worker_lost_them(crawled: Crawled) -> None:
     """Most pages were asked once: a kill or a stop costs what was not committed, not more."""
-    asked: dict[tuple[str, str], int] = {}
-    for visit in read_visits(crawled.web.folder / "server.jsonl"):
-        if visit.status == 200:
-            asked[visit.host, visit.path] = asked.get((visit.host, visit.path), 0) + 1
-
-    assert max(asked.values()) <= 3
-    assert sum(count - 1 for count in asked.values()) < 0.15 * len(asked)
+    seldom_asked_again(crawled.web)
 
 
 def test_nothing_of_ours_failed(crawled: Crawled) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import resource
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +15,8 @@ import pytest
 
 from crawlerproject.reports.warc_check import check_file
 from tests.crawls.fleet.local_fleets import LocalFleetRun, local_fleet
-from tests.web import zygote
-from tests.web.judge import judge_folder, read_captures, read_visits
+from tests.crawls.fleet.verdicts import audited, seldom_asked_again
+from tests.web.judge import judge_folder, read_captures
 from tests.web.running import RunningWeb, synthetic_web
 from tests.web.waiting import wait_until
 
@@ -102,22 +100,12 @@ def test_each_worker_had_its_share(crawled: Crawled) -> None:
 
 def test_one_audit_covers_all_workers(crawled: Crawled) -> None:
     """No pause of any host or address was cut short, whichever worker asked."""
-    command = [sys.executable, "-m", "scrapy", "audit", "--json", str(crawled.fleet.folder)]
-    done = zygote.run(command)
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["requests"] >= len(read_visits(crawled.web.folder / "server.jsonl")) * 0.9
+    audited(crawled.web, crawled.fleet.folder)
 
 
 def test_pages_are_asked_again_only_where_a_worker_lost_them(crawled: Crawled) -> None:
     """Most pages were asked once: a kill costs what was not committed, not more; a stop costs nothing."""
-    asked: dict[tuple[str, str], int] = {}
-    for visit in read_visits(crawled.web.folder / "server.jsonl"):
-        if visit.status == 200:
-            asked[visit.host, visit.path] = asked.get((visit.host, visit.path), 0) + 1
-
-    assert max(asked.values()) <= 3
-    assert sum(count - 1 for count in asked.values()) < 0.15 * len(asked)
+    seldom_asked_again(crawled.web)
 
 
 def test_what_happened_is_said(crawled: Crawled) -> None:
