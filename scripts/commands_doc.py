@@ -127,16 +127,11 @@ def runs(port: int) -> list[Run]:
         Run("index", "after"),
         Run(f"state copy crawls/web {REDIS_URL}", "after"),
         Run(
-            "fleet -a seeds=seeds.txt --workers 2 --name w -s CRAWL_DIR=crawls/fleet -s FLEET_CRAWL=fleet "
-            f"-s STATE_URL={REDIS_URL}",
+            "fleet -a seeds=seeds.txt --workers 2 -s CRAWL_DIR=crawls/fleet -s PROGRESS_LOG_SECONDS=20",
             "after",
             "Only our own lines of the log are shown here.",
         ),
-        Run(
-            f"recover crawls/fleet/w-1 -s STATE_URL={REDIS_URL}",
-            "after",
-            "A worker that stopped in good order has nothing to mend.",
-        ),
+        Run("recover crawls/fleet", "after", "Workers that stopped in good order have nothing to mend."),
         Run(
             "commoncrawl crawls/web/index --domain plain1.test -s CRAWL_DIR=crawls/again",
             "after",

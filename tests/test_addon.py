@@ -80,6 +80,10 @@ def test_a_spider_of_another_project(project: Path, tmp_path: Path) -> None:
         assert "Traceback" not in ended.stderr, ended.stderr[ended.stderr.index("Traceback") - 500 :][:3000]
         verdict = judge_folder(web.folder, crawl, host_seconds=0.25, ip_seconds=0.5)
     assert verdict.faults == []
+    again = tmp_path / "again.jsonl"  # and without the web, from what is archived
+    reparsed = scrapy(project, "reparse", "titles", str(crawl), "-O", str(again))
+    assert reparsed.returncode == 0, reparsed.stderr[-2000:]
+    assert sorted(again.read_text().splitlines()) == sorted(items.read_text().splitlines())
     found = {row["url"]: row["title"] for row in map(json.loads, items.read_text().splitlines())}
     assert found[f"http://plain1.test:{web.port}/"] == "plain1.test/"
     for path in (crawl / "warc").glob("*.warc.gz"):

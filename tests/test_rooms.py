@@ -65,7 +65,16 @@ MAY_IMPORT = {
     "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire", "__version__"),
     "commands": (
         *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
-        *("crawl.start", "parse.page_view", "render.request", "recovery", "hooks.refused", "stores", "rules"),
+        *(
+            "crawl.start",
+            "parse.page_view",
+            "render.request",
+            "recovery",
+            "hooks.refused",
+            "reparse",
+            "stores",
+            "rules",
+        ),
         *("terminal", "errors", "reasons", "wire", "__version__"),
     ),
 }

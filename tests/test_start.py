@@ -24,7 +24,9 @@ from tests.web.zygote import direct
 HEAVY = {
     "aiodns",
     "aiohttp",
+    "crawlerproject.stores.uploads",
     "duckdb",
+    "fsspec",
     "multiprocessing",
     "playwright",
     "prometheus_client",
@@ -33,6 +35,7 @@ HEAVY = {
     "redis",
     "requests",
     "rich",
+    "s3fs",
     "scipy",
     "surt",
     "tantivy",

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ from crawlerproject.stores.crawl_dir import CrawlDir
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "engines.md"
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 # What "the same rank" means, as a share of the rank: the local engine's weights have 32 bits.
 SAME = 1e-6
 MASTER = "local[2]"
@@ -147,34 +146,38 @@ def table(lines: list[Line]) -> str:
     return "\n".join(rows)
 
 
+def put(name: str, text: str) -> None:
+    """Replace what stands between the marks of this name in docs/engines.md."""
+    begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
+    before, _, rest = PAGE.read_text().partition(begin)
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, default=600, help="of the handbook, all its languages")
-    parser.add_argument("--edges", type=int, default=3_000_000, help="of the web that is ranked; 0: none")
+    parser.add_argument("--pages", type=int, default=400, help="of the handbook, all its languages; 0: no Spark")
+    parser.add_argument("--edges", type=int, default=10_000_000, help="of the web that is ranked; 0: none")
     parser.add_argument("--memory", default="200MB", help="that DuckDB may have for it")
     parser.add_argument("--write", action="store_true", help="into docs/engines.md")
     given = parser.parse_args()
-    lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="engines-") as name:
-        crawl = make(Path(name, "fleet"), manual(given.pages), warc_bytes=1_000_000)
-        steps = [
-            processed(crawl),
-            ranked(crawl, "the handbook", {"local": [], "duckdb": [], "spark": ["--master", MASTER]}),
-            jobs(crawl),
-        ]
+        parts: dict[str, Iterator[Line]] = {}
+        if given.pages:
+            crawl = make(CrawlDir(name, "fleet"), manual(given.pages), warc_bytes=1_000_000)
+            by = {"local": [], "duckdb": [], "spark": ["--master", MASTER]}
+            parts["engines"] = chain(processed(crawl), ranked(crawl, "the handbook", by), jobs(crawl))
         if given.edges:
             large = web(CrawlDir(name, "web"), given.edges)
-            by: dict[str, list[str]] = {"local": [], "duckdb": ["--memory", given.memory]}
-            steps.append(ranked(large, f"{given.edges:,} links", by))
-        for step in steps:
-            for line in step:
+            by = {"local": [], "duckdb": ["--memory", given.memory]}
+            parts["links"] = ranked(large, f"{given.edges:,} links", by)
+        for part, made in parts.items():
+            lines = []
+            for line in made:
                 lines.append(line)
                 print(f"{line.what}: {line.rows:,} rows, {line.cost}, {line.same}", flush=True)
-    text = f"{given.pages:,} pages, {os.cpu_count()} cores shared with other work.\n\n{table(lines)}"
-    print(text)
-    if given.write:
-        before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
+            print(text := table(lines))
+            if given.write:
+                put(part, text)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,9 @@ _MIN_CHARACTERS = 60
 # More text changes the answer for one page in a thousand and costs time for all.
 _MAX_CHARACTERS = 2000
 _MIN_PROBABILITY = 0.8
+
+# One tag with a primary subtag of ISO 639-1 (RFC 5646 2.1, RFC 9110 8.5): several say for whom a page is, not in what.
+_ONE_TAG = re.compile(r"\s*([A-Za-z]{2})(?:-[A-Za-z0-9-]{1,60}+)?\s*")
 
 
 @cache
@@ -27,3 +31,9 @@ def language_of(text: str) -> str | None:
     start = max(0, (len(text) - _MAX_CHARACTERS) // 2)
     language, probability = _identifier().classify(text[start : start + _MAX_CHARACTERS])
     return str(language) if probability >= _MIN_PROBABILITY else None
+
+
+def language_of_header(content_language: str) -> str | None:
+    """ISO 639-1 code of a Content-Language header that names one language."""
+    found = _ONE_TAG.fullmatch(content_language)
+    return found[1].lower() if found else None

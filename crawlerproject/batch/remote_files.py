@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.stores.span_file import SpanFile
 
 _TIMEOUT_SECONDS = 60.0
 # A server that is asked too often says so; it is left alone, longer each time.
@@ -84,26 +85,12 @@ class Distant:
         self.requests += 1
 
 
-class RangeFile(io.RawIOBase):
+class RangeFile(SpanFile):
     """A file of a ``Distant`` as pyarrow reads one: only the spans that are asked for are fetched."""
 
     def __init__(self, distant: Distant, name: str) -> None:
+        super().__init__(distant.size(name))
         self._distant, self._name = distant, name
-        self._size = distant.size(name)
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
 
     def readinto(self, buffer: Any) -> int:
         length = min(len(buffer), self._size - self._at)

@@ -10,19 +10,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crawlerproject.batch.languages import language_of
+from crawlerproject.batch.languages import language_of, language_of_header
 from crawlerproject.batch.pdf_texts import PdfTexts, is_pdf
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.extract import PageText, read_page
+from crawlerproject.rules.page.main_text import main_text
 from crawlerproject.rules.page.page import is_html
 from crawlerproject.rules.page.words import count_words
 
 _MAX_TEXT_BYTES = 20 * 1024 * 1024  # of a body once decoded: four times what a crawl keeps by default
 _ROWS = 2000  # rows of one row group: some 20 MB of text
 
-_PAGE_SCHEMA = pa.schema(
+PAGE_SCHEMA = pa.schema(
     [
         pa.field("url", pa.string(), nullable=False),
         pa.field("fetch_time", pa.timestamp("us", tz="UTC"), nullable=False),
@@ -30,15 +31,20 @@ _PAGE_SCHEMA = pa.schema(
         ("mime", pa.string()),
         ("title", pa.string()),
         ("text", pa.string()),
-        ("language", pa.string()),  # ISO 639-1; null where the text is too short to tell
+        ("language", pa.string()),  # ISO 639-1; null where neither text nor header tells
         ("words", pa.int32()),
         ("canonical", pa.string()),
         ("digest", pa.string()),
+        ("content_language", pa.string()),  # the header, as it came
+        ("structured", pa.string()),  # JSON-LD, OpenGraph and microdata as JSON
+        ("text_main", pa.string()),  # where it is asked for: the article
+        ("boilerplate", pa.float32()),  # the share of the page's letters that it leaves out
         ("metadata", pa.map_(pa.string(), pa.string())),  # the capture's metadata record
         ("warc_filename", pa.string()),
         ("warc_record_offset", pa.int64()),
     ]
 )
+"""Of ``processed/pages``."""
 _LINK_SCHEMA = pa.schema(
     [
         pa.field("source", pa.string(), nullable=False),
@@ -56,6 +62,7 @@ class Wanted:
 
     wet: bool = False
     wat: bool = False
+    main: bool = False  # the article beside the whole text
 
 
 class Writers:
@@ -63,11 +70,12 @@ class Writers:
 
     def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str, pdfs: PdfTexts) -> None:
         pages, links, *more = parts
-        self._pages = _Rows(pages, _PAGE_SCHEMA)
+        self._pages = _Rows(pages, PAGE_SCHEMA)
         self._links = _Rows(links, _LINK_SCHEMA)
         self._wet = WetWriter(more.pop(0), warc_name) if wanted.wet else None
         self._wat = WatWriter(more.pop(0), warc_name) if wanted.wat else None
         self._name = warc_name
+        self._main = wanted.main
         self._pdfs = pdfs
         self._row: dict[str, Any] | None = None
         self._row_id = ""
@@ -94,10 +102,13 @@ class Writers:
 
     def _response(self, member: Member) -> None:
         head = Head(member.block)
-        page = self._read_html(head, member) or self._read_pdf(head, member)
+        page = html = self._read_html(head, member)
+        if page is None:
+            page = self._read_pdf(head, member)
         if page is None:
             return
         text = page.text
+        main = main_text(body_of(head, member), head.content_type or None) if self._main and html is not None else None
         self._row_id = member.field("warc-record-id")
         self._row = {
             "url": member.field("warc-target-uri"),
@@ -106,10 +117,14 @@ class Writers:
             "mime": head.mime,
             "title": page.title,
             "text": text,
-            "language": language_of(text),
+            "language": language_of(text) or language_of_header(head.content_language),
             "words": count_words(text),
             "canonical": page.canonical or None,
             "digest": member.field("warc-payload-digest").removeprefix("sha1:"),
+            "content_language": head.content_language or None,
+            "structured": page.structured or None,
+            "text_main": None if main is None else main.text,
+            "boilerplate": None if main is None else main.boilerplate,
             "metadata": [],
             "warc_filename": self._name,
             "warc_record_offset": member.offset,
@@ -123,7 +138,8 @@ class Writers:
         body = body_of(head, member)
         if not is_html(head.content_type, body):
             return None
-        return read_page(body, url=member.field("warc-target-uri"), content_type=head.content_type or None)
+        url = member.field("warc-target-uri")
+        return read_page(body, url=url, content_type=head.content_type or None, structured=True)
 
     def _read_pdf(self, head: Head, member: Member) -> PageText | None:
         body = body_of(head, member)
@@ -151,6 +167,7 @@ class Head:
         known = {name.lower(): value for name, value in self.fields}
         self.content_type = known.get("content-type", "")
         self.encoding = known.get("content-encoding", "")
+        self.content_language = known.get("content-language", "")
         self.mime = self.content_type.partition(";")[0].strip().lower()
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from heapq import merge
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from scrapy.settings import BaseSettings
+
+from crawlerproject.commands.base import named_crawl
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import OperatorCommand
@@ -16,9 +18,6 @@ from crawlerproject.rules.politeness.audit import Asked, Audit, Violation, asked
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.logs.request_log import log_files, read_rows
 from crawlerproject.terminal import say, say_json
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 _EXIT_VIOLATIONS = 1
 
@@ -92,10 +91,11 @@ def _logs(args: list[str]) -> Iterator[list[Path]]:
     """The files of each log, in the order of their days: of a folder, of each worker in it, or as they are given."""
     if not args:
         raise OperatorError("Which crawl? Give its CRAWL_DIR, or log files.")
-    given = [path for path in map(Path, args) if not path.is_dir()]
+    named = [CrawlDir(arg) if "://" not in arg else named_crawl([arg], BaseSettings()) for arg in args]
+    given: list[Path] = [path for path in named if path.is_here and not path.is_dir()]
     if given:
         yield given
-    for folder in (path for path in map(CrawlDir, args) if path.is_dir()):
+    for folder in (path for path in named if path not in given):
         places = (folder.log, folder, *(CrawlDir(below).log for below in sorted(folder.iterdir())))
         found = [files for files in map(log_files, places) if files]
         if not found:

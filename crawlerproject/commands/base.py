@@ -30,14 +30,19 @@ _LINE_SECONDS = 10.0
 
 
 def named_crawl(args: list[str], settings: BaseSettings) -> CrawlDir:
-    """The folder of a crawl, with those of its workers in it: the first argument, or CRAWL_DIR."""
+    """The folder of a crawl, with those of its workers in it: the first argument, or CRAWL_DIR; or its ARCHIVE_URL."""
+    named = args[0] if args else str(settings["CRAWL_DIR"] or "")
+    if "://" in named:
+        from crawlerproject.stores.uploads.distant import distant_crawl  # commands on folders do without
+
+        return distant_crawl(named)
     return CrawlDir(args[0]) if args else whole_crawl(settings)
 
 
 def named_archives(args: list[str], settings: BaseSettings) -> Archives:
     """What the crawl that is named has archived. Raises OperatorError when there is no WARC file."""
     folder = named_crawl(args, settings)
-    if not folder.is_dir():
+    if folder.is_here and not folder.is_dir():
         raise OperatorError(f"There is no folder {folder}; name a crawl's folder, or set CRAWL_DIR.")
     archives = archives_of(folder)
     if not archives.has_archive():

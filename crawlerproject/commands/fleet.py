@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import socket
 import sys
@@ -21,6 +22,8 @@ from crawlerproject.fleet.local.start import LOCAL_NAME, WholeCrawl
 from crawlerproject.fleet.supervisor import LOCAL_REFUSALS, Supervisor, Worker
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir
+
+logger = logging.getLogger(__name__)
 
 
 class Command(CrawlCommand):
@@ -86,6 +89,8 @@ class Command(CrawlCommand):
                 self._run_local(whole, opts)
         except (OperatorError, StorageError) as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
+        except KeyboardInterrupt:  # workers are not at work yet: from then on the supervisor has the signals
+            logger.warning("Stopped before the crawl began; the same command goes on where it was.")
 
     def _run_local(self, whole: WholeCrawl, opts: argparse.Namespace) -> None:
         assert self.settings is not None

@@ -32,6 +32,12 @@ def _budgets(pages: int, asked: list[int] | None) -> list[int]:
     return asked or sorted({max(1, round(pages * share)) for share in _BUDGET_SHARES})
 
 
+# With REQUISITES, what the first page of a host needs of that host itself: the median of 628 real pages that name their
+# own address. Of a further page, what no other had shown before (ours: two or three images in two sizes; the Debian
+# handbook's need 0.7).
+_FIRST_REQUISITES, _FURTHER_REQUISITES = 26, 5
+
+
 class _Forecast(NamedTuple):
     """What pauses allow to the hosts of some seeds."""
 
@@ -54,6 +60,10 @@ class _Forecast(NamedTuple):
     def of_pages(self, count: int) -> Limits:
         """When each host has so many pages."""
         return self._limits(dict.fromkeys(self.seeds, count))
+
+    def of_whole_pages(self, count: int, further: int) -> Limits:
+        """The same with what they need to be seen, ``further`` requests for each page but the first."""
+        return self.of_pages(count + _FIRST_REQUISITES + (count - 1) * further)
 
     def _limits(self, pages: Mapping[str, int]) -> Limits:
         """A robots.txt of each host comes first."""
@@ -90,16 +100,31 @@ def _lines(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
     for count in counts:
         seconds = facts["seconds_by_pages_of_each_host"][str(count)]
         lines.append(f"{count:,} pages of each host: at least {human_seconds(seconds)}")
+    lines += _of_requisites(facts, counts)
     lines.append(
         "robots.txt comes first and counts as a page of its host; a Crawl-delay or a slow server makes it longer."
     )
     return lines
 
 
+def _of_requisites(facts: dict[str, Any], counts: Sequence[int]) -> list[str]:
+    """What is added where requisites are fetched."""
+    if (further := facts["requisites_of_further_pages"]) is None:
+        return []
+    lines = [
+        f"With what they need to be seen (REQUISITES), {_FIRST_REQUISITES} requests of its host for the first page "
+        f"and {further:,} for each further one (--requisites N):"
+    ]
+    for count in counts:
+        seconds = facts["seconds_with_requisites"][str(count)]
+        lines.append(f"{count:,} pages of each host: about {human_seconds(seconds)}")
+    return lines
+
+
 class Command(InspectCommand):
     """Sends nothing to any host; needs no crawl folder."""
 
-    arguments = "[SEEDS] [--pages N] [--resolve] [--json] | --recrawl [--budget N]"
+    arguments = "[SEEDS] [--pages N] [--requisites N] [--resolve] [--json] | --recrawl [--budget N]"
     summary = "How long politeness alone will take, before the first request"
 
     example = "scrapy forecast seeds.txt --pages 500"
@@ -108,6 +133,9 @@ class Command(InspectCommand):
         super().add_options(parser)
         parser.add_argument(
             "--pages", type=int, action="append", metavar="N", help="pages of each host; may be given again"
+        )
+        parser.add_argument(
+            "--requisites", type=int, metavar="N", help="what a page brings that no other of its host has shown"
         )
         parser.add_argument("--resolve", action="store_true", help="ask the DNS which hosts share an address")
         parser.add_argument("--recrawl", action="store_true", help="what visits to known pages buy (of CRAWL_DIR)")
@@ -146,10 +174,21 @@ class Command(InspectCommand):
             "seconds_of_the_seeds": alone.seconds,
             "seconds_by_pages_of_each_host": {str(count): crawl.of_pages(count).seconds for count in [most, *counts]},
         }
+        facts |= self._of_requisites(crawl, opts.requisites, [most, *counts])
         if opts.json:
             say_json(facts)
         else:
             say(*_lines(facts, counts))
+
+    def _of_requisites(self, crawl: _Forecast, given: int | None, counts: Sequence[int]) -> dict[str, Any]:
+        """What is added by requisites, as ``given`` or assumed; nothing where they are not fetched."""
+        if given is not None and given < 0:
+            raise OperatorError("--requisites must be at least 0.")
+        if given is None and self.settings["REQUISITES"] in (None, "none"):
+            return {"requisites_of_further_pages": None}
+        further = _FURTHER_REQUISITES if given is None else given
+        seconds = {str(count): crawl.of_whole_pages(count, further).seconds for count in counts}
+        return {"requisites_of_further_pages": further, "seconds_with_requisites": seconds}
 
     def _forecast(self, hosts: Counter[str], *, resolve: bool) -> _Forecast:
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.

@@ -30,7 +30,8 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print, one line a capture."""
         url = one_argument(args, "one URL", "scrapy lookup https://example.org/")
-        captures = Captures(named_archives([], self.settings).folders)
+        archives = named_archives([], self.settings)
+        captures = Captures(archives.folders, archives.elsewhere)
         found = captures.of_url(url)
         for name in captures.unindexed():
             say(f"{name} has no index and is left out; scrapy index makes it", error=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from crawlerproject.commands.base import LOCAL, SPARK, Bytes, add_engine, named_archives
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.rules.page.main_text import can_find_main_text
 from crawlerproject.terminal import say
 
 if TYPE_CHECKING:
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
 class Command(OperatorCommand):
     """Text, title, language and links of every archived page."""
 
-    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--engine local|spark]"
+    arguments = "[FOLDER] [--out DIR] [--workers N] [--wet] [--wat] [--main] [--engine local|spark]"
     summary = "Read text, titles, languages and links out of the WARC files into Parquet"
     details = (
         "Turn the closed WARC files of a crawl folder (default: CRAWL_DIR) into Parquet: processed/pages (url, "
-        "time, title, text, language, ...) and processed/links (source, target, text, rel, position), one file "
-        "each a WARC. A WARC that is done is not read again, so that the command may be stopped and run again at "
-        "any time. Exit status 0, or 1 when a WARC was damaged or could not be processed; the others are. "
-        "--engine spark makes each WARC a task of Spark: the same files, by as many machines as --master has. "
+        "time, title, text, language, structured data, ...) and processed/links (source, target, text, rel, "
+        "position), one file each a WARC. A WARC that is done is not read again, so that the command may be stopped "
+        "and run again at any time. Exit status 0, or 1 when a WARC was damaged or could not be processed; the others "
+        "are. --main adds each page's article and how much of it is frame. --engine spark makes each WARC a task of "
+        "Spark: the same files, by as many machines as --master has. "
         "Example: scrapy process crawls/web --workers 2 --wet"
     )
 
@@ -38,6 +40,7 @@ class Command(OperatorCommand):
         parser.add_argument("--workers", type=int, help="processes (default: one a core)")
         parser.add_argument("--wet", action="store_true", help="also WET files: plain text")
         parser.add_argument("--wat", action="store_true", help="also WAT files: facts as JSON")
+        parser.add_argument("--main", action="store_true", help="also each page's article without its frame")
         add_engine(parser, LOCAL, SPARK)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -49,13 +52,17 @@ class Command(OperatorCommand):
                 "With --engine spark the master has the workers; say --master local[2] instead of --workers."
             )
         archives = named_archives(args, self.settings)
+        if not (opts.out or archives.crawl.is_here):
+            raise OperatorError(f"What is made of {archives.crawl} goes into a folder here: give --out DIR.")
         warcs = archives.closed_warcs()
         if not warcs:
             raise OperatorError(f"{archives.crawl} has no closed WARC file yet; let the crawl end first.")
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
         from crawlerproject.batch.warc_extract import Wanted
 
-        wanted, out = Wanted(opts.wet, opts.wat), (opts.out or archives.crawl.processed).absolute()
+        if opts.main and not can_find_main_text():
+            raise OperatorError("--main needs Resiliparse, which is not installed: pip install resiliparse==2.0.1")
+        wanted, out = Wanted(opts.wet, opts.wat, opts.main), (opts.out or archives.crawl.processed).absolute()
         with Bytes("Processing", sum(warc.stat().st_size for warc in warcs)) as progress:
             outcomes = _made(warcs, out, wanted, opts, progress.advance)
         for outcome in outcomes:

@@ -36,7 +36,8 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print bytes."""
         url = one_argument(args, "one URL", "scrapy show https://example.org/")
-        captures = Captures(named_archives([], self.settings).folders)
+        archives = named_archives([], self.settings)
+        captures = Captures(archives.folders, archives.elsewhere)
         found = captures.of_url(url)
         if not found:
             say(f"There is no capture of {url}.", error=True)

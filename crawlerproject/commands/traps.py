@@ -9,6 +9,7 @@ from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.rules.traps.domain_hosts import DomainHosts
+from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields
 from crawlerproject.rules.url.hosts import host_name
@@ -36,7 +37,12 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Print what there is."""
-        kinds = ((HostFact.TRAPS, _rows), (HostFact.STRANGERS, _rows_of_strangers), (HostFact.DOMAIN, _domain_rows))
+        kinds = (
+            (HostFact.TRAPS, _rows),
+            (HostFact.STRANGERS, _rows_of_strangers),
+            (HostFact.REQUISITES, _rows_of_requisites),
+            (HostFact.DOMAIN, _domain_rows),
+        )
         try:
             with CrawlView(self.settings).store() as view:
                 rows = [row for kind, of in kinds for fact in view.facts(kind) for row in of(*fact, args)]
@@ -77,3 +83,9 @@ def _rows_of_strangers(name: str, packed: bytes, hosts: list[str]) -> Iterator[d
     host = name.removeprefix(HostFact.STRANGERS)
     if not hosts or host in map(host_name, hosts):
         yield from ({"host": host, **found._asdict()} for found in Strangers.unpack(packed).trapped())
+
+
+def _rows_of_requisites(name: str, packed: bytes, hosts: list[str]) -> Iterator[dict[str, object]]:
+    host = name.removeprefix(HostFact.REQUISITES)
+    if not hosts or host in map(host_name, hosts):
+        yield from ({"host": host, **found._asdict()} for found in RequisiteBudgets.unpack(packed).trapped())

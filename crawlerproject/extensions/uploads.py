@@ -111,6 +111,7 @@ class Uploads(CrawlTask):
             left = f": {state['error']}" if state.get("error") else ""
             logger.warning("Not all of the archive is at %s yet%s; scrapy upload goes on with it", self._url, left)
         else:
+            self._tell(state)
             logger.info("The archive is at %s: %s", self._url, _sent(state))
 
     def _start(self) -> None:

@@ -22,6 +22,8 @@ _LIVED_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 # Scrapy's status for what the operator must mend; the same start would end the same way.
 _EXIT_USAGE = 2
+# What asks it to end; passed on.
+_ASKED = (signal.SIGINT, signal.SIGTERM)
 LOCAL_REFUSALS = 5
 """Of a worker in a row, before it is left: what its supervisor found in order a moment ago, its disk for example, may
 be so again soon. With the waits in between half a minute."""
@@ -103,7 +105,7 @@ class Supervisor:
 
     async def _run(self) -> int:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _ASKED:
             loop.add_signal_handler(number, self._pass_on, number)
         status = 0
         with contextlib.ExitStack() as stack:
@@ -133,6 +135,8 @@ class Supervisor:
         if status is None:
             return 0
         worker.process = None
+        if self._stopping and -status in _ASKED:  # before it had begun
+            status = 0
         if now - worker.started_at > _LIVED_SECONDS:
             worker.lived()
         if status == 0 or self._stopping or (status == _EXIT_USAGE and not worker.refusals):

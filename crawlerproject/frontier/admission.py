@@ -12,6 +12,8 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.gates import Gates
 from crawlerproject.frontier.hosts.domain_counts import DomainHostCounts
 from crawlerproject.frontier.hosts.host import Host
+from crawlerproject.frontier.messages import SeedsMoved
+from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.workbench import PortsClock, Stage
 from crawlerproject.reasons import Reason
@@ -284,6 +286,18 @@ class Admission:
         moves = [(item.via, item.address.url) for item in ruled if scope.move(item.via, item.address.url)]
         moved = {item.address.host for item in seeds if not scope.governs(item.address.host)}
         widened = [host for host in moved if scope.widen(host)]
+        if (moves or widened) and not isinstance(self._state.ownership, SoleOwner):
+            self._state.moved.append(SeedsMoved(widened, moves))
+        return self._facts_of(moves, widened)
+
+    def seeds_moved(self, said: SeedsMoved) -> None:
+        """Another worker has widened the scope: here too, from now on and over restarts. StorageError."""
+        scope = self._gates.scope
+        moves = [(before, after) for before, after in said.moves if scope.move(before, after)]
+        if facts := self._facts_of(moves, [host for host in said.hosts if scope.widen(host)]):
+            self._state.store.apply(Changes(facts=facts))
+
+    def _facts_of(self, moves: list[tuple[str, str]], widened: list[str]) -> list[tuple[str, bytes]]:
         facts: list[tuple[str, bytes]] = []
         if moves:
             logger.info("What seeds say of their place holds at %s too, where they have moved to", _named(moves))
@@ -302,6 +316,12 @@ class Admission:
         return QueuedPage(
             address.host, item.queue_key, address.url, priority, arrival, depth, hops, via, 0, flags, note
         )
+
+
+def widened_by(store: FactReader) -> SeedsMoved | None:
+    """All by which redirects of seeds have widened the scope so far; None when they have not."""
+    hosts, moves = (store.fact(SCOPE_FACT) or b"").decode().split(), moves_of(store)
+    return SeedsMoved(hosts, moves) if hosts or moves else None
 
 
 def moves_of(store: FactReader) -> list[tuple[str, str]]:

@@ -30,6 +30,7 @@ from crawlerproject.frontier.messages import (
     Links,
     Message,
     RobotsWanted,
+    SeedsMoved,
 )
 from crawlerproject.frontier.ownership import SoleOwner
 from crawlerproject.frontier.politeness import FetchOutcome, HostPoliteness
@@ -117,6 +118,8 @@ class Frontier:
             self._robots_responses.wanted(message, now)
         elif isinstance(message, Changed):
             self.changed(message.pages, now)
+        elif isinstance(message, SeedsMoved):
+            self._admission.seeds_moved(message)
         elif isinstance(message, HubNamed | HubMoved | HubRequest):
             self.hubs(message, now)
         else:

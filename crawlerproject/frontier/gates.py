@@ -73,6 +73,7 @@ class Gates:
     ) -> None:
         self._hubs = settings.hubs
         self._requisites = settings.requisites
+        self.fetches_requisites = settings.requisites != NO_REQUISITES
         self._max_requisites = settings.max_requisites_per_host
         self.scope = scope
         self.max_urls_per_host = settings.max_urls_per_host
@@ -157,7 +158,7 @@ class Gates:
         host, via, flags, note = found.address.host, found.via, found.flags, found.note
         if flags & FLAG_REQUISITE:
             domain = inventor(host, via, flags, note)
-            admitted = traps.admits_requisite(host, domain, self._max_requisites, now)
+            admitted = traps.requisites.admits(host, domain, self._max_requisites, now)
             return None if admitted else Reason.REQUISITE_BUDGET
         if flags & FLAG_STRANGER:
             admitted = traps.admits_stranger(host, inventor(host, via, flags, note), self.max_urls_per_host, now)
@@ -185,7 +186,7 @@ class Gates:
         if trap("/" + url_path(url), host_name(host)) and not self._traps.allows(host, now):
             return Reason.TRAP
         domain = inventor(host, named.via, named.flags, named.note)
-        return Reason.REQUISITE_BUDGET if self._traps.refuses_requisite(host, url, domain, now) else None
+        return Reason.REQUISITE_BUDGET if self._traps.requisites.refuses(host, url, domain, now) else None
 
     def comes_later(self, found: DiscoveredUrl) -> bool:
         """Whether a sitemap comes after the pages that others have named: more are queued than have been earned."""

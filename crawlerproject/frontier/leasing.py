@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.gates import Gates
-from crawlerproject.frontier.hosts.holds import LEFT_ALONE
+from crawlerproject.frontier.hosts.holds import LEFT_ALONE, Holds
 from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.learned.renders import LINE_SECONDS, Renders
 from crawlerproject.frontier.lease import Lease
@@ -17,14 +17,24 @@ from crawlerproject.frontier.state import FrontierState
 from crawlerproject.frontier.subrequests import Subrequest, Subrequests
 from crawlerproject.frontier.workbench import Workbench
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.url.priority import REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import APART, FLAG_RENDER, FLAG_REQUISITE, FLAG_ROBOTS, FLAG_STRANGER, QueuedPage
+from crawlerproject.stores.protocols import (
+    APART,
+    FLAG_RENDER,
+    FLAG_REQUISITE,
+    FLAG_ROBOTS,
+    FLAG_STRANGER,
+    FrontierReader,
+    QueuedPage,
+)
 
 # Rows of one host that one turn looks at before others get theirs: what is refused of them is one change of the store.
 # A row costs some 20 µs, and at most 100 against the worst robots.txt.
 _ROWS_PER_TURN = 64
 # Until the next such turn of the host: its queue takes a fifth of the processor at most, 100,000 rows eight seconds.
 _BETWEEN_SECONDS = 0.005
+_LAST_ARRIVAL = 2**64 - 1  # stores/row_codec.py
 # A host that may not be asked now, since its partition is about to change hands, is looked at again after this.
 _LEAVING_SECONDS = 1.0
 
@@ -117,9 +127,12 @@ class LeaseIssuer:
 
     def _held(self, host: Host) -> bool:
         """Whether the host is paused or has had its share, so that it is left with its queue."""
-        if (why := self._hosts.holds.why(host)) and not host.given_up:
+        why = self._hosts.holds.why(host)
+        if not why or (self._gates.fetches_requisites and _is_spared(host, self._hosts.holds, self._state.store)):
+            return False
+        if not host.given_up:
             self._hosts.hold(host, why)
-        return bool(why)
+        return True
 
     def _look(self, host: Host, address: str, now: float, down: Refusals) -> Callable[[], Lease | None]:
         """The action of this turn, to be called once the rows that it refuses are stored."""
@@ -194,6 +207,9 @@ class LeaseIssuer:
 
     def _rows(self, host: Host) -> Iterator[QueuedPage]:
         """Rows in order that are not leased: the first, which nearly every turn is about, then some that follow."""
+        if self._gates.fetches_requisites and self._hosts.holds and self._hosts.holds.why(host):
+            yield from _requisite_rows(host, self._state.store)  # it has had its pages
+            return
         taken, store = host.taken, self._state.store
         before = len(taken)
         first = next((row for row in store.head(host.name, before + 1) if row.arrival not in taken), None)
@@ -260,6 +276,21 @@ class LeaseIssuer:
     def _lent(self, row: QueuedPage, host: Host, address: str, now: float, *, stored: bool) -> Lease:
         self._state.leased += 1
         return Lease(row, host, address, now, host.promise_seconds, stored)
+
+
+def _is_spared(host: Host, holds: Holds, store: FrontierReader) -> bool:
+    """Whether a host that has had its pages is asked for what they need."""
+    return holds.only_pages(host) and next(_requisite_rows(host, store), None) is not None
+
+
+def _requisite_rows(host: Host, store: FrontierReader) -> Iterator[QueuedPage]:
+    """Rows of requisites that are not leased, wherever they stand in the queue."""
+    for place in REQUISITE_PLACES:
+        for row in store.head(host.name, len(host.taken) + _ROWS_PER_TURN, (place - 1, _LAST_ARRIVAL)):
+            if row.priority != place:
+                break
+            if row.flags & FLAG_REQUISITE and row.arrival not in host.taken:
+                yield row
 
 
 def _stay_away(workbench: Workbench[Host], host: Host, now: float, until: float) -> None:

@@ -47,6 +47,13 @@ class Changed(NamedTuple):
     pages: Sequence[tuple[Address, float]]  # each with the moment, epoch seconds
 
 
+class SeedsMoved(NamedTuple):
+    """Redirects of seeds have widened the crawl's scope: for every worker."""
+
+    hosts: Sequence[str]  # they belong to the crawl as well
+    moves: Sequence[tuple[str, str]]  # URLs of seeds with rules of their own, and where they were redirected to
+
+
 class HubNamed(NamedTuple):
     """A feed names a hub: for the worker that hubs reach."""
 
@@ -75,7 +82,7 @@ class HubRequest(NamedTuple):
 
 
 HubMessage = HubNamed | HubMoved | HubRequest
-Message = Links | RobotsWanted | RobotsGiven | Changed | HubMessage
+Message = Links | RobotsWanted | RobotsGiven | Changed | SeedsMoved | HubMessage
 
 
 _PLAIN: dict[str, type[RobotsWanted | HubMessage]] = {
@@ -97,6 +104,8 @@ def pack(message: Message) -> bytes:
         return orjson.dumps([_PLAIN_KINDS[type(message)], *message])
     if isinstance(message, Changed):
         return orjson.dumps(["changed", [(address.url, at) for address, at in message.pages]])
+    if isinstance(message, SeedsMoved):
+        return orjson.dumps(["seeds-moved", *message])
     body = b64encode(message.body[:KEPT_BYTES]).decode()
     return orjson.dumps(["robots-given", message.origin, message.status, body, str(message.reason)])
 
@@ -111,6 +120,8 @@ def unpack(packed: bytes) -> Message:
     if kind == "changed":
         known = [(_address(url), at) for url, at in fields[0]]
         return Changed([(address, at) for address, at in known if address is not None])
+    if kind == "seeds-moved":
+        return SeedsMoved(fields[0], [(before, after) for before, after in fields[1]])
     origin, status, body, reason = fields
     return RobotsGiven(origin, status, b64decode(body), Reason(reason))
 

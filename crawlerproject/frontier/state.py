@@ -12,6 +12,7 @@ from contextlib import suppress
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import EMPTY, Host
 from crawlerproject.frontier.hosts.table import HostTable
+from crawlerproject.frontier.messages import SeedsMoved
 from crawlerproject.frontier.recent_keys import RecentKeys
 from crawlerproject.frontier.refused_urls import RefusedUrls
 from crawlerproject.frontier.robots.cache import RobotsCache
@@ -45,6 +46,7 @@ class FrontierState:
         self.refused = RefusedUrls()
         self.leased = 0
         self.announced = 0  # known pages that were believed to have changed, since it was last counted
+        self.moved: list[SeedsMoved] = []  # by what was queued here, since it was last sent to others
         self.changes = Changes()
         self._arrival = 0
 

@@ -86,15 +86,20 @@ def archived(folders: Sequence[CrawlDir], url: str, at: str = "") -> Archived | 
     if not found:
         return None
     chosen = nearest(found, at) if at else found[-1]
+    return seen(captures, chosen, _render(folders, chosen, found))
+
+
+def seen(captures: Captures, chosen: IndexedCapture, render: Member | None = None) -> Archived:
+    """What the spider saw of a capture; ``render`` is what a browser made of it. Raises as ``archived``."""
+    if render is not None:
+        shown = rendered_response(chosen.row.url, render)
+        return Archived(_asked(shown, render), render.field("warc-date"), True)
     member = captures.record(chosen)
     original = _original(captures, member) if member.kind == "revisit" else None
     date, since = member.field("warc-date"), ""
     if original is not None and member.field("warc-profile") == NOT_MODIFIED:
         member, original, since = original, None, date
         date = member.field("warc-date")
-    if (render := _render(folders, chosen, found)) is not None:
-        shown = rendered_response(chosen.row.url, render)
-        return Archived(_asked(shown, render), render.field("warc-date"), True)
     shown = archived_response(chosen.row.url, archived_wire(member, original), _MAX_BODY_BYTES, original)
     return Archived(_asked(shown, member), date, False, since)
 
@@ -127,11 +132,12 @@ def _render(folders: Sequence[CrawlDir], chosen: IndexedCapture, all_of_them: li
     since, until = _iso(chosen.row.timestamp), _iso(min(later)) if later else ""
     for line in attempts([folder.log for folder in folders], url=chosen.row.url, since=since, until=until):
         if line["rendered"] and line["warc"]:
-            return _record(folders, line)
+            return render_record(folders, line)
     return None
 
 
-def _record(folders: Sequence[CrawlDir], line: dict[str, Any]) -> Member | None:
+def render_record(folders: Sequence[CrawlDir], line: dict[str, Any]) -> Member | None:
+    """The record of a render that a line of the request log names; None when it is not there."""
     for path in (folder.warc / f"{line['warc']}{suffix}" for folder in folders for suffix in ("", OPEN_SUFFIX)):
         if path.exists():
             member = member_at(path, line["offset"], line["length"])

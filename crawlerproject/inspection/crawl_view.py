@@ -180,6 +180,8 @@ def frontier_in(crawl: CrawlDir, *, at_once: bool = False) -> LocalView:
 
     ``at_once``: as of one moment, also for what is read of it much later. Raises OperatorError.
     """
+    if not crawl.is_here:
+        raise OperatorError(f"{crawl} is an archive at another place: a frontier is not there.")
     refuse_moving(crawl)
     plan = read_plan(crawl)
     if plan is None or plan.alone:

@@ -66,7 +66,7 @@ def wayback(program: str, index: ReplayIndex, folder: Path, port: int) -> Iterat
     collection = {"index_paths": str(index.indexes), "archive_paths": str(index.paths)}
     settings = {"collections": {COLLECTION: collection}, "enable_auto_colls": False}
     (folder / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")  # JSON is YAML
-    log = folder / "log"
+    log = folder / "pywb.txt"
     with (
         log.open("wb") as told,
         subprocess.Popen(

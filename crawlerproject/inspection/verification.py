@@ -25,7 +25,7 @@ from crawlerproject.stores.archive.recovery import torn_files
 from crawlerproject.stores.archive.warc_reader import Progress, first_member
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
-from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.crawl_folders import folders_of, removed_from
 from crawlerproject.stores.fleet_plan import ALONE
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 from crawlerproject.stores.protocols import PageRecord
@@ -93,7 +93,7 @@ class Verification:
     def run(self) -> Findings:
         """Check everything."""
         # Before the frontier is opened: whatever was closed by now is committed there.
-        closed = {folder: folder.closed_warcs() for folder in self._folders}
+        closed = {folder: [*folder.closed_warcs(), *_removed_warcs(folder)] for folder in self._folders}
         try:
             view = frontier_in(self._crawl, at_once=any(folder.locked() for folder in self._folders))
         except OperatorError:
@@ -245,6 +245,11 @@ class Verification:
         torn = [path.stat().st_size for path in torn_files(folder)]
         if torn:
             self.found.notes.append(f"{len(torn)} .torn files keep {sum(torn):,} bytes that were cut off")
+
+
+def _removed_warcs(folder: CrawlDir) -> list[Path]:
+    """Those that another place has confirmed, as they lie there."""
+    return [path for path in removed_from(folder) if path.name.endswith(WARC_SUFFIX)]
 
 
 def _folder_of(warc: Path) -> CrawlDir:

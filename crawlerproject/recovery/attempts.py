@@ -17,6 +17,7 @@ from crawlerproject.reports.warc_check import is_ours
 from crawlerproject.rules.archive.warc_members import Flaw, Member
 from crawlerproject.stores.archive.warc_reader import Progress, first_member, members
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
+from crawlerproject.stores.crawl_folders import removed_from
 from crawlerproject.stores.logs.request_log import read_log
 
 Line = dict[str, Any]
@@ -139,7 +140,8 @@ def attempts(folders: Iterable[CrawlDir], progress: Progress) -> Iterator[Attemp
     found: list[Iterator[Attempt]] = []
     first = 0
     for folder in folders:
-        warcs = in_order(folder.warc)
+        there = [path for path in removed_from(folder) if path.name.endswith(WARC_SUFFIX)]
+        warcs = [*there, *in_order(folder.warc)]  # what was removed here, since another place has it, is older
         found.append(_of_folder(folder, dict(enumerate(warcs, first)), progress))
         first += len(warcs)
     return heapq.merge(*found, key=lambda attempt: attempt.ended_at) if len(found) > 1 else found[0]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,14 +20,26 @@ class StorageFull(StorageError):
     """The disk (or the quota) has no room; the crawl pauses until there is some."""
 
 
-@contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError into a StorageError that names the file."""
-    try:
-        yield
-    except OSError as error:
-        kind = StorageFull if error.errno in _NO_ROOM else StorageError
-        raise kind(f"cannot write {path}: {error.strerror}") from error
+class _StorageErrors:
+    """A class and no generator: each capture is written in one."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            refused = StorageFull if error.errno in _NO_ROOM else StorageError
+            raise refused(f"cannot write {self._path}: {error.strerror}") from error
+
+
+def storage_errors(path: Path) -> _StorageErrors:
+    """A ``with`` block that turns an OSError into a StorageError that names the file."""
+    return _StorageErrors(path)
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:

@@ -37,13 +37,15 @@ class _Part:
         self.names = names
 
     def __get__(self, folder: CrawlDir, owner: type) -> Path:
-        return Path(folder, *self.names)
+        return folder.part(*self.names)
 
 
 class CrawlDir(PosixPath):
     """The folder of one crawl, or of one of a crawl's workers, and the names of all that is in it."""
 
     __slots__ = ()
+    is_here = True
+    """Whether it is on this machine, and not one at another place that is only read (stores/uploads/distant.py)."""
 
     frontier = _Part("frontier")  # RocksDB; of several workers it is in Redis
     frontier_unfinished = _Part("frontier.recovering")  # being made again; counts for nothing
@@ -76,10 +78,21 @@ class CrawlDir(PosixPath):
     upload_lock = _Part("upload", "lock")
     upload_staged = _Part("upload", "staged")  # files that are made to be sent
     processed = _Part("processed")  # by scrapy process
+    exports = _Part("processed", "export")  # for the search engines of others
     ranks = _Part("processed", "rank")
     ranked_pages = _Part("processed", "rank", "pages.parquet")
     ranked_linked = _Part("processed", "rank", "linked.parquet")
     search = _Part("search")  # the full-text index
+
+    def __new__(cls, *args: Any) -> CrawlDir:
+        """Of a path at another place the crawl's folder is there."""
+        as_crawl = getattr(args[0], "as_crawl", None) if args and cls is CrawlDir else None
+        made: CrawlDir = super().__new__(cls, *args) if as_crawl is None else as_crawl()
+        return made
+
+    def part(self, *names: str) -> Path:
+        """A file or folder in it."""
+        return Path(self, *names)
 
     def make(self, within: Path | None = None) -> None:
         """Make the folders that a crawl writes into; ``within`` as in ``refuse_links_out``. Raises OperatorError."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.fleet_plan import ALONE, read_plan
 
 
@@ -32,10 +32,12 @@ class Archives(NamedTuple):
 
     crawl: CrawlDir
     folders: list[CrawlDir]  # every one with something of the crawl, its own first
+    elsewhere: tuple[Path, ...] = ()  # what was removed here, since another place has it
 
     def closed_warcs(self) -> list[Path]:
-        """The WARC files that are not written any more, folder by folder in the order of writing."""
-        return [warc for folder in self.folders for warc in folder.closed_warcs()]
+        """The WARC files that are not written any more, by folder and in the order of writing; then those elsewhere."""
+        there = [path for path in self.elsewhere if path.name.endswith(WARC_SUFFIX)]
+        return [*(warc for folder in self.folders for warc in folder.closed_warcs()), *there]
 
     def open_warcs(self) -> list[Path]:
         """Those that are being written, or that a process left open when it died."""
@@ -61,11 +63,30 @@ def refuse_moving(crawl: CrawlDir) -> None:
 
 def archives_of(crawl: CrawlDir) -> Archives:
     """Of the crawl in this folder. Raises OperatorError."""
-    return Archives(crawl, folders_of(crawl))
+    folders = folders_of(crawl)
+    return Archives(crawl, folders, tuple(path for folder in folders for path in removed_from(folder)))
+
+
+def removed_from(folder: CrawlDir) -> list[Path]:
+    """What a folder has no more, since another place has confirmed it: the files there."""
+    if not (folder.is_here and folder.has_removed()):
+        return []
+    from crawlerproject.stores.uploads.distant import only_there  # no other crawl's folder needs it
+
+    return only_there(folder)
 
 
 def folders_of(crawl: CrawlDir) -> list[CrawlDir]:
     """Every folder with something of the crawl, its own first. Raises OperatorError."""
+    if not crawl.is_here:
+        return _folders_there(crawl)
     workers = workers_of(crawl)
     own = not workers or crawl.log.is_dir() or crawl.warc.is_dir()
     return [*([crawl] if own else []), *workers]
+
+
+def _folders_there(crawl: CrawlDir) -> list[CrawlDir]:
+    """Of a crawl at another place: its own folder, and those of workers below their names, where an archive is."""
+    own = {crawl.warc.name, crawl.index.name, crawl.log.name}
+    below = [CrawlDir(path) for path in crawl.iterdir() if path.name not in own and path.is_dir()]
+    return [folder for folder in (crawl, *below) if folder.has_archive()]

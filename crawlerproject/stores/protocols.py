@@ -209,10 +209,10 @@ class Messages(Protocol):
     """
 
     outbox: bytes
-    """The outbox of this frontier, as in ``Box.outbox``."""
+    """The outbox of this frontier since it was opened, as in ``Box.outbox``. Numbers begin with 1 in each."""
 
     applied: Applied
-    """What outlives the process. Numbers go on from start to start as long as messages of the outbox are here."""
+    """What outlives the process."""
 
     durable: Applied
     """What survives a power loss, by the last ``sync``. A number that does not may be given to another message."""

@@ -46,9 +46,8 @@ _BOX = Struct(">BI16s")
 _NUMBER = Struct(">Q")
 NUMBER_BYTES = _NUMBER.size
 OUTBOX_BYTES = 16
-_OUTBOX_ROW, MESSAGE_ROW, READ_ROW = range(3)
-OUTBOX_KEY = bytes([_OUTBOX_ROW])
-"""Of the row with the outbox of this frontier and the number of its last message."""
+# 0: the outbox of this frontier, which earlier versions kept from start to start.
+MESSAGE_ROW, READ_ROW = 1, 2
 
 # Header values come from the web: a lone surrogate must not be able to stop a commit.
 _ERRORS = "surrogatepass"

@@ -22,7 +22,7 @@ def test_the_folder_is_the_argument_or_crawl_dir(tmp_path: Path) -> None:
     (tmp_path / "warc").mkdir()
     (tmp_path / "warc" / "a.warc.gz.open").touch()
     elsewhere = Settings({**SETTINGS, "CRAWL_DIR": ""})
-    assert named_archives([], given) == named_archives([str(tmp_path)], elsewhere) == (tmp_path, [tmp_path])
+    assert named_archives([], given) == named_archives([str(tmp_path)], elsewhere) == (tmp_path, [tmp_path], ())
     with pytest.raises(OperatorError, match=r"There is no folder .*nowhere; name a crawl's folder, or set CRAWL_DIR"):
         named_archives([str(tmp_path / "nowhere")], given)
 

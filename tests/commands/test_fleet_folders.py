@@ -220,13 +220,14 @@ def test_a_wacz_has_all_of_it(crawls: Crawls, tmp_path: Path) -> None:
     assert len([name for name in packed[0] if name.startswith("archive/")]) > len(WORKERS) + 1
 
 
-def test_process_rank_load_and_search_make_one_of_all(crawls: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_rank_load_search_and_export_make_one_of_all(crawls: Crawls, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their results lie in the crawl's own folder."""
     monkeypatch.setattr(process, "_in_processes", _in_this_process)
     for folder in crawls[:2]:
         ran(folder, "process", "--workers", "1")
         ran(folder, "rank")
         ran(folder, "load")
+        ran(folder, "export", "--format", "quickwit")
         assert not any(CrawlDir(folder / worker).processed.exists() for worker in WORKERS)
     (one, links), (other, other_links) = ((_rows(folder, "pages"), _rows(folder, "links")) for folder in crawls[:2])
     assert (other, other_links) == (one, links)
@@ -237,6 +238,9 @@ def test_process_rank_load_and_search_make_one_of_all(crawls: Crawls, monkeypatc
     )
     found, same_found = (_hits(folder) for folder in crawls[:2])
     assert found == same_found == [crawls.url("cat.test", "/2")]
+    documents, same_documents = (_exported(folder) for folder in crawls[:2])
+    assert documents == same_documents
+    assert len(documents) == 40
 
 
 def _in_this_process(
@@ -249,6 +253,14 @@ def _in_this_process(
 def _rows(folder: CrawlDir, kind: str) -> list[str]:
     files = sorted((folder.processed / kind).glob("*.parquet"))
     return sorted(str(row) for file in files for row in pq.read_table(file).to_pylist())
+
+
+def _exported(folder: CrawlDir) -> list[bytes]:
+    return sorted(
+        line
+        for body in folder.exports.glob("quickwit/*/*.ndjson.gz")
+        for line in gzip.decompress(body.read_bytes()).splitlines()
+    )
 
 
 def _hits(folder: CrawlDir) -> list[str]:
@@ -427,8 +439,8 @@ def test_each_worker_uploads_below_its_name(crawls: Crawls, tmp_path: Path) -> N
 # --- no command is forgotten --------------------------------------------------------------------
 
 COMPARED = {
-    "add", "audit", "commoncrawl", "forecast", "hosts", "index", "load", "lookup", "never", "pause", "plan", "process",
-    "rank", "recover", "reply", "report", "requests", "resume", "search", "shell", "show", "status", "traps",
+    "add", "audit", "commoncrawl", "export", "forecast", "hosts", "index", "load", "lookup", "never", "pause", "plan",
+    "process", "rank", "recover", "reply", "report", "requests", "resume", "search", "shell", "show", "status", "traps",
     "upload", "verify", "wacz", "why",
 }  # fmt: skip
 """Commands that this file runs on a fleet's folder."""
@@ -438,6 +450,7 @@ ELSEWHERE = {
     "fetch": "one URL, no folder",
     "fleet": "tests/crawls/fleet",
     "parse": "one URL, no folder",
+    "reparse": "tests/commands/test_reparse.py",
     "replay": "tests/commands/test_replay.py",
     "state": "tests/commands/test_state.py",
     "view": "one URL, no folder",

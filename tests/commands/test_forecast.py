@@ -48,6 +48,20 @@ def test_forty_names_at_one_address(folder: Path) -> None:
     assert facts(folder, "shared.txt", "-s", "PACE_PER_IP=False")["pages_per_second_at_most"] == 8.0
 
 
+def test_what_pages_need_costs_turns_too(folder: Path) -> None:
+    """26 for a host's first page and 5 for each further one, or as many as are given; nothing is said without them."""
+    plain = facts(folder, "ports.txt", "--pages", "10")
+    whole = facts(folder, "ports.txt", "--pages", "10", "-s", "REQUISITES=page")
+    given = facts(folder, "ports.txt", "--pages", "10", "--requisites", "0")
+    text = forecast(folder, "ports.txt", "--pages", "10", "-s", "REQUISITES=same-domain")
+
+    assert "seconds_with_requisites" not in plain
+    pages = whole["seconds_by_pages_of_each_host"]["10"]
+    assert whole["seconds_with_requisites"]["10"] == pages + 4 * (26 + 9 * 5) * 5
+    assert given["seconds_with_requisites"]["10"] == pages + 4 * 26 * 5
+    assert "With what they need to be seen (REQUISITES), 26 requests of its host for the first page and 5" in text
+
+
 def test_ports_share_the_pace_of_their_name(folder: Path) -> None:
     """Four ports are one name: 0.2 pages/s, or what the file of paces says."""
     found = facts(folder, "ports.txt")

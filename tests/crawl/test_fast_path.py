@@ -13,6 +13,7 @@ from scrapy import Request, Spider, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scraper import Slot
 from scrapy.crawler import Crawler
+from scrapy.extensions.corestats import CoreStats
 from scrapy.http import HtmlResponse, Response
 from scrapy.logformatter import LogFormatter
 from scrapy.settings import Settings
@@ -203,6 +204,35 @@ def test_the_engine_sees_each_step() -> None:
     parts = Parts(HtmlResponse("http://a.test/", body=BODY))
 
     assert parts.run() == [SENT, *READ]
+
+
+def test_scrapys_own_count_needs_no_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever else listens gets the signal, and Scrapy counts either way."""
+    parts = Parts(HtmlResponse("http://a.test/", body=BODY))
+    crawler = parts.crawler
+    crawler.stats = stats = Stats()
+    heard: list[Any] = []
+    counter = CoreStats.from_crawler(crawler)
+    signal, send = signals.response_received, crawler.signals.send_catch_log
+
+    def noted(**given: Any) -> Any:
+        heard.append(given["signal"])
+        return send(**given)
+
+    monkeypatch.setattr(crawler.signals, "send_catch_log", noted)
+
+    both = parts.run()
+    parts.met.clear()
+    crawler.signals.disconnect(parts._received, signal)
+    alone = parts.run()
+    parts.met.clear()
+    crawler.signals.disconnect(counter.response_received, signal)
+    nobody = parts.run()
+
+    assert both == [SENT, *READ]
+    assert alone == nobody == [step for step in both if not step.startswith("received")]
+    assert heard == [signal]
+    assert stats["response_received_count"] == 2
 
 
 def test_what_is_extracted_goes_scrapys_way() -> None:

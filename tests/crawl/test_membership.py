@@ -18,10 +18,12 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.fleet.ip_reservations import IpReservations
 from crawlerproject.fleet.local.counts import Counts
 from crawlerproject.fleet.redis import join as joining
+from crawlerproject.frontier.admission import SCOPE_FACT
 from crawlerproject.frontier.discovered import DiscoveredUrl, seed_found
+from crawlerproject.frontier.messages import SeedsMoved, pack, unpack
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.protocols import FLAG_SEED, Wanted
+from crawlerproject.stores.protocols import FLAG_SEED, Changes, Wanted
 from crawlerproject.stores.redis.rounds import Round
 from tests.crawl.sessions import HOST, Bench, settings_of
 
@@ -165,6 +167,7 @@ class Post:
         self.hosts = SimpleNamespace(
             mine=lambda host: host == "a.test", send=lambda host, message: self.sent.append((host, message))
         )
+        self.hosts.send_to = lambda partition, message: self.sent.append((f"partition {partition}", message))
         self.exchange = SimpleNamespace(moved=False, take=self._take, read=self._read)
         self.exchange.deliver = self.exchange.deliver_now = self.exchange.settle = lambda *given: None
         self.taken: list[str] = []
@@ -219,7 +222,7 @@ def local(bench: Bench, **settings: Any) -> tuple[Local, Any, Any]:
     post: Any = Post()
     store: Any = bench.store
     store.mend = lambda: None
-    return Local(reports, store, post, settings_of(**settings), LocalPlace(0, 2, 0)), reports, post
+    return Local(reports, store, post, settings_of(**settings), LocalPlace(0, 3, 0, (7, 9))), reports, post
 
 
 def test_a_local_workers_seeds_are_not_sent(bench: Bench) -> None:
@@ -246,7 +249,7 @@ def test_a_local_worker_hands_on_what_is_announced_of_others(bench: Bench) -> No
 def test_a_budget_of_known_pages_is_shared(bench: Bench) -> None:
     """The first worker has one more where it cannot be shared."""
     worker, _, _ = local(bench)
-    assert (worker.part_of(7), worker.part_of(None), bench.member.part_of(7)) == (4, None, 7)
+    assert (worker.part_of(7), worker.part_of(None), bench.member.part_of(7)) == (3, None, 7)
 
 
 def test_a_local_workers_turn(bench: Bench) -> None:
@@ -275,6 +278,48 @@ def test_a_local_worker_listens_from_its_first_commit_on(bench: Bench) -> None:
 
     asyncio.run(read())
     assert post.log == ["start", "read", "read"]
+
+
+def test_every_local_worker_hears_where_seeds_have_moved(bench: Bench) -> None:
+    """Once as it happens, and once after a start, since a crash may have kept it from being sent."""
+    bench.store.apply(Changes(facts=[(SCOPE_FACT, b"before.test")]))
+    worker, _, post = local(bench)
+    moved = SeedsMoved(["www.test"], [])
+
+    async def read() -> None:
+        await worker.read(bench.frontier, lambda: bench.now)
+        bench.frontier.state.moved.append(moved)
+        for _ in range(2):
+            await worker.read(bench.frontier, lambda: bench.now)
+
+    asyncio.run(read())
+    before = SeedsMoved(["before.test"], [])
+    assert post.sent == [(f"partition {each}", said) for said in (before, moved) for each in (7, 9)]
+
+
+def test_every_worker_in_redis_hears_where_seeds_have_moved(bench: Bench) -> None:
+    """They share one list, in which nothing stands twice; one that joins later reads it from its beginning."""
+    said = [pack(SeedsMoved(["others.test"], []))]
+    fleet = Fleet()
+    fleet.fleet.moved, fleet.fleet.say_moved = (lambda after: said[after:]), said.extend
+    fleet.store = bench.store  # type: ignore[assignment]  # it is asked for facts
+    bench.store.apply(Changes(facts=[(SCOPE_FACT, b"before.test")]))
+    scope = bench.frontier._admission._gates.scope
+    scope.mode = "host"
+
+    async def hear(worker: Member) -> None:
+        await worker._hear_moved(bench.frontier, bench.now)
+
+    worker = member(fleet)
+    asyncio.run(hear(worker))
+    bench.frontier.state.moved.append(SeedsMoved(["www.test"], [("http://a.test/", "http://www.test/")]))
+    asyncio.run(hear(worker))
+    asyncio.run(hear(worker))
+    asyncio.run(hear(member(fleet)))
+
+    wanted = [(["others.test"], []), (["before.test"], []), (["www.test"], [("http://a.test/", "http://www.test/")])]
+    assert [unpack(packed) for packed in said] == [SeedsMoved(*each) for each in wanted]
+    assert {*(bench.store.fact(SCOPE_FACT) or b"").split()} == {b"before.test", b"others.test", b"www.test"}
 
 
 def test_a_local_worker_ends_with_all_or_without_its_supervisor(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -184,6 +185,15 @@ def test_they_count_as_no_pages(crawled: Crawled) -> None:
     status = json.loads((crawled.folder / "status.json").read_text())
 
     assert status["totals"]["pages"] == 3
+
+
+def test_a_frontier_that_is_made_again_knows_them(crawled: Crawled, tmp_path: Path) -> None:
+    """None of them waits to be asked for once more."""
+    copy = tmp_path / "crawl"
+    shutil.copytree(crawled.folder, copy, ignore=shutil.ignore_patterns("frontier*"))
+    made = zygote.run([sys.executable, "-m", "scrapy", "recover", str(copy)], check=False)
+
+    assert "; 0 URLs of 0 hosts wait" in made.stdout, made.stdout + made.stderr
 
 
 def test_the_crawl_agrees_with_itself(crawled: Crawled) -> None:

@@ -116,6 +116,13 @@ def test_ctrl_c_reaches_each_once_and_nothing_starts_again(tmp_path: Path) -> No
     assert status == 0
 
 
+def test_one_that_had_not_begun_when_it_was_asked_to_end(tmp_path: Path) -> None:
+    """The signal ends its process as it is: nothing went wrong."""
+    (tmp_path / "begins.log").touch()
+    begins = shell(tmp_path, "begins", "echo ready; while :; do sleep 0.01; done")
+    assert passing_on(lambda: "ready" in begins.output.read_text(), begins) == 0
+
+
 def test_what_a_worker_inherits_it_keeps(tmp_path: Path) -> None:
     """A descriptor of ours is open in it, under its number, as long as it lives."""
     read, write = os.pipe()

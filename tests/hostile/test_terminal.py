@@ -88,6 +88,7 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
         "process": [[str(folder), "--wet", "--wat", "--workers", "1"]],
         "load": [[str(folder)]],
         "rank": [[str(folder)]],
+        "export": [[str(folder)]],
         "search": [["words"], ["word"], ["title:All"]],
         "requests": [["evil.test"]],
         "lookup": [[f"{url}mime"], [f"{url}moved"], [f"{url}mime", "--cdxj"]],
@@ -117,13 +118,14 @@ def in_process(url: str, folder: Path) -> dict[str, list[list[str]]]:
     }  # fmt: skip
 
 
-def of_their_own(web: Arena) -> dict[str, list[str]]:
+def of_their_own(web: Arena, folder: Path) -> dict[str, list[str]]:
     """Commands that run Scrapy's engine, which one process does only once."""
     url = web.url("evil.test", "/mime")
     return {
         "crawl": ["web", "-a", f"seeds=http://me:{SECRET}@evil.test:{web.port}/,http://[{EVIL}", "--loglevel=DEBUG"],
         "fetch": ["--headers", web.url("evil.test", "/garbage")],
         "parse": ["--nocolour", url],
+        "reparse": ["web", str(folder)],
         "view": [web.url("evil.test", f"/no{EVIL}")],
         "shell": ["-c", "print(page, page.title, response.text, response.headers)", url],
     }  # fmt: skip
@@ -152,7 +154,7 @@ def test_no_command_lets_a_control_character_through(crawled: tuple[Arena, Path]
     web, folder = crawled
     (folder.parent / "bad.cdxj").write_text("\n".join(f"test,evil)/ 2026 {{{EVIL}" for _ in range(20)))
     lines = in_process(web.url("evil.test"), folder)
-    assert sorted([*lines, *of_their_own(web), "show"]) == names(), "a new command belongs into the table"
+    assert sorted([*lines, *of_their_own(web, folder), "show"]) == names(), "a new command belongs into the table"
 
     seen = ""
     for name, calls in lines.items():
@@ -211,7 +213,7 @@ def documents(text: str) -> list[object]:
 
 def test_no_command_that_fetches_lets_one_through(crawled: tuple[Arena, Path], tmp_path: Path) -> None:
     """crawl, fetch, parse, view and shell, at the same time; the crawl's log file as well."""
-    web, _ = crawled
+    web, folder = crawled
     fixed = {
         **IDENTITY, "FETCH_HOSTS_FILE": str(web.folder / "hosts"), "FETCH_ALLOW_NETWORKS": "127.0.0.0/8",
         "PACE_PRESET": "mirror", "NEVERCRAWL_FILE": "", "RENDER": "never", "FRONTIER_MAX_REST_SECONDS": "1",
@@ -223,7 +225,7 @@ def test_no_command_that_fetches_lets_one_through(crawled: tuple[Arena, Path], t
             [sys.executable, "-m", "scrapy", name, *arguments, *options],
             cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
-        for name, arguments in of_their_own(web).items()
+        for name, arguments in of_their_own(web, folder).items()
     }  # fmt: skip
 
     for name, process in running.items():

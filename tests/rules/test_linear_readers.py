@@ -16,6 +16,7 @@ from crawlerproject.rules.feeds.sitemaps import read_sitemap
 from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.extract import read_page
 from crawlerproject.rules.page.links import refresh_target
+from crawlerproject.rules.page.main_text import main_text
 from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.page import read_html
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
@@ -57,7 +58,8 @@ READERS: dict[str, Callable[[bytes], object]] = {
         body, url=URL, content_type="text/html; charset=gb18030", x_robots=[body.decode("latin-1")], token="x"
     ),
     "triage": lambda body: triage(SCRIPTED + body, "text/html"),
-    "text of a page": lambda body: read_page(body, url=URL, content_type="text/html"),
+    "text of a page": lambda body: read_page(body, url=URL, content_type="text/html", structured=True),
+    "article of a page": lambda body: main_text(body, "text/html"),
     "challenge": lambda body: challenge(200, {"cf-mitigated": body.decode("latin-1")}, body[:65_536]),
     "sitemap": lambda body: read_sitemap(b"<?xml version='1.0'?><urlset>" + body),
     "sitemap as text": lambda body: read_sitemap(b"http://a.test/\n" + body),

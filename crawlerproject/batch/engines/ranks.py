@@ -126,11 +126,11 @@ def rank_with(tables: Tables, pages: Path, links: Path, out: Path) -> Ranked:
         "FROM pages p LEFT JOIN scores s ON p.id = s.id",
     )
     count, mean = tables.row("SELECT count(*), coalesce(avg(pagerank), 1e0) FROM ranked")
-    hosts = _write(out / "hosts.parquet", _HOSTS_FILE, tables.batches(_HOSTS_RANKED))
+    hosts = _write(out, "hosts", _HOSTS_FILE, tables.batches(_HOSTS_RANKED))
     linked = (_unsigned(batch) for batch in tables.batches(_LINKED_RANKED.format(nodes=max(1, nodes))))
-    _write(out / "linked.parquet", _LINKED_FILE, linked)
+    _write(out, "linked", _LINKED_FILE, linked)
     ranked = _PAGES_RANKED.format(mean=float(mean), pages=max(1, count))
-    return Ranked(_write(out / "pages.parquet", _PAGES_FILE, tables.batches(ranked)), hosts, steps)
+    return Ranked(_write(out, "pages", _PAGES_FILE, tables.batches(ranked)), hosts, steps)
 
 
 @contextmanager
@@ -191,8 +191,9 @@ def _unsigned(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(ids), batch.column(1)], names=["id", "less_important"])
 
 
-def _write(path: Path, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
-    """A Parquet file, whole or not at all; how many rows."""
+def _write(out: Path, name: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> int:
+    """A Parquet file in the folder ``out``, whole or not at all; how many rows."""
+    path = out / f"{name}.parquet"
     part = path.with_name(path.name + PART)
     rows = 0
     with pq.ParquetWriter(part, schema, compression="zstd") as writer:

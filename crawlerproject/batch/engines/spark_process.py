@@ -32,14 +32,14 @@ def process_on_spark(
         return []
     context = spark.sparkContext
     read = context.accumulator(0)
-    task = partial(process_one, environment(), str(out), wanted)
+    task = partial(process_one, environment(), out, wanted)
 
-    def counted(warc: str) -> Outcome:
+    def counted(warc: Path) -> Outcome:
         outcome = task(warc)
         read.add(size_of(warc))
         return outcome
 
-    job = context.parallelize([str(warc) for warc in waiting], len(waiting)).map(counted)
+    job = context.parallelize(waiting, len(waiting)).map(counted)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(job.collect)
         said = 0
@@ -62,20 +62,20 @@ def process_on_spark(
     return [outcome for outcome in outcomes if outcome != Outcome()]
 
 
-def process_one(driver: str, out: str, wanted: Wanted, warc: str) -> Outcome:
+def process_one(driver: str, out: Path, wanted: Wanted, warc: Path) -> Outcome:
     """The task: one WARC, in a process of its own below the executor, as the local engine has it.
 
     ``driver``: the ``environment()`` there.
     """
     if (here := environment()) != driver:
-        return Outcome(f"{Path(warc).name} is left out: a worker has {here}, this machine has {driver}.")
-    outcomes = process_all([Path(warc)], Path(out), wanted, 1, lambda read: None)
+        return Outcome(f"{warc.name} is left out: a worker has {here}, this machine has {driver}.")
+    outcomes = process_all([warc], out, wanted, 1, lambda read: None)
     return outcomes[0] if outcomes else Outcome()
 
 
-def size_of(warc: str) -> int:
+def size_of(warc: Path) -> int:
     """Bytes of a file; 0 where it is not, which its outcome says."""
     try:
-        return Path(warc).stat().st_size
+        return warc.stat().st_size
     except OSError:
         return 0

@@ -14,6 +14,7 @@ from crawlerproject.reasons import Reason
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ class PageCompletion:
         if lease.embed is not None:  # no page of its own: nothing is kept of it but its capture
             frontier.finish(lease, consequences, PageRecord(lease.row.url, outcome.reason, 0, now), b"", now)
             learned.certificates.learn(visit, now)
+            if outcome.status == 200:  # the page as its scripts leave it may name it among its requisites
+                frontier.state.recent.add([requisite_key(lease.row.key)])
             return
         if lease.row.flags & FLAG_REQUISITE:
             self._end_requisite(lease, visit, consequences, now)
@@ -138,8 +141,12 @@ class PageCompletion:
             lease.row.url, visit.reason, visit.status or 0, now, visit.digest, visit.etag, visit.last_modified
         )
         self._frontier.finish(lease, consequences, record, b"", now)
+        if visit.status == 200 and not consequences.apart:  # a link to it is no news from now on
+            self._frontier.state.recent.add([lease.row.page_key])
         frame = bool(lease.row.flags & FLAG_FRAME)
-        self._learned.traps.learn_requisite(visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart))
+        self._learned.traps.requisites.learn(
+            visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart)
+        )
         self._learned.certificates.learn(visit, now)
 
     def _count(self, lease: Lease, outcome: Fetch) -> None:

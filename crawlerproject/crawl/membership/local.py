@@ -18,8 +18,9 @@ from crawlerproject.fleet.local.worker import LocalWorker
 from crawlerproject.fleet.mail.mailbox import Mailbox
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.admission import widened_by
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.frontier.messages import Changed, HubMessage
+from crawlerproject.frontier.messages import Changed, HubMessage, SeedsMoved
 from crawlerproject.frontier.ownership import HostOwnership, unsure_until
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.rules.url.partition_shares import partitions_wanted
@@ -49,6 +50,7 @@ class LocalPlace(NamedTuple):
     rank: int  # how many workers come before it
     workers: int
     of_first: int  # a partition of the first of them
+    of_others: tuple[int, ...] = ()  # one of each of the others
 
 
 class Local:
@@ -91,7 +93,16 @@ class Local:
         if not self._began:
             await self._mailbox.start()
             self._began = True
+            if (before := widened_by(self.store)) is not None:  # what a crash may have kept from being sent
+                self._say_moved([before])
+        moved, frontier.state.moved = frontier.state.moved, []
+        self._say_moved(moved)
         await self._mailbox.exchange.read(frontier, clock)
+
+    def _say_moved(self, moved: Iterable[SeedsMoved]) -> None:
+        for each in moved:
+            for partition in self._place.of_others:
+                self._mailbox.hosts.send_to(partition, each)
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
         """As for ``Solo``; what is durable now is sent, and the supervisor hears how it stands."""
@@ -208,7 +219,9 @@ def join_local(settings: BaseSettings, folder: CrawlDir, run: Run) -> Local:
         try:
             unsure = unsure_until(store, run.now(), clean_start=store.fact(CLEAN_FACT) != b"0")
             of_first = min(plan.held(plan.workers[0]), default=0)
-            place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first)
+            held = (min(plan.held(other), default=None) for other in plan.workers if other != name)
+            of_others = tuple(partition for partition in held if partition is not None)
+            place = LocalPlace(plan.workers.index(name), len(plan.workers), of_first, of_others)
             return Local(LocalWorker(link), store, Mailbox(store, crawl, name, plan, unsure), settings, place)
         except BaseException:
             store.close()

@@ -12,11 +12,12 @@ from crawlerproject.fleet.ip_reservations import IpReservations, in_redis
 from crawlerproject.fleet.redis.held_partitions import LEAST_DOUBT_SECONDS
 from crawlerproject.fleet.shared_sums import SharedSums
 from crawlerproject.fleet.text_questions import TextQuestions
+from crawlerproject.frontier.admission import widened_by
 from crawlerproject.frontier.assembly import pause_stretch
 from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.learned.hubs import HUBS_FACT
 from crawlerproject.frontier.learned.subscriptions import WEBSUB_FACT
-from crawlerproject.frontier.messages import HubMessage, unpack
+from crawlerproject.frontier.messages import HubMessage, SeedsMoved, pack, unpack
 from crawlerproject.frontier.ownership import HostOwnership
 from crawlerproject.rules.duplicates.permuted_tables import MAX_BITS
 from crawlerproject.stores.protocols import Changes
@@ -63,6 +64,7 @@ class Member:
         self.settle, self.reach, self.close = exchange.settle, fleet.reach, fleet.close
         self._listens = False  # hubs reach this worker
         self._heard = 0  # messages to the one that they reach, whose effects may not be committed yet
+        self._moved = 0  # messages to all workers about seeds, those that are known here
         self.may_ask, self.ask_until = held.may_ask, held.ask_until
 
     def mend(self) -> None:
@@ -83,12 +85,30 @@ class Member:
 
     async def read(self, frontier: Frontier, clock: Callable[[], float]) -> None:
         """What other workers wrote about hosts of this one, and about hubs to the one that these reach."""
+        await self._hear_moved(frontier, clock())
         await self._fleet.exchange.read(frontier, clock)
         if self._listens and not self._heard:
             messages = await asyncio.to_thread(self._fleet.fleet.to_listener, _HUB_MESSAGES)
             for message in messages:
                 frontier.read(unpack(message), clock())
             self._heard = len(messages)
+
+    async def _hear_moved(self, frontier: Frontier, now: float) -> None:
+        """Widen the scope as others have; tell them what has widened it here, also before a crash. StorageError."""
+        fleet, hosts, moves = self._fleet.fleet, set[str](), set[tuple[str, str]]()
+        first, said = not self._moved, await asyncio.to_thread(fleet.moved, self._moved)
+        for message in map(unpack, said):
+            frontier.read(message, now)
+            if isinstance(message, SeedsMoved):
+                hosts.update(message.hosts)
+                moves.update(message.moves)
+        self._moved += len(said)
+        own = frontier.state.moved
+        if first and (kept := widened_by(self.store)) is not None:
+            own = [SeedsMoved(sorted({*kept.hosts} - hosts), [move for move in kept.moves if move not in moves])]
+        if packed := [pack(each) for each in own if any(each)]:
+            await asyncio.to_thread(fleet.say_moved, packed)
+        frontier.state.moved = []
 
     def hubs(self) -> Callable[[HubMessage], None] | None:
         """As for ``Solo``. Blocking; StorageError."""

@@ -18,6 +18,7 @@ from crawlerproject.fleet.moves.room import refuse_without_room
 from crawlerproject.stores.atomic_files import storage_errors, sync_folder
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, alone, read_plan, shared_out, write_plan
+from crawlerproject.stores.operator_files.control import take_back
 from crawlerproject.stores.rocks.frontier_folder import put_in_place, refuse_gone
 from crawlerproject.stores.rocks.raw_tables import FACTS, TABLES, RawTables
 
@@ -86,6 +87,7 @@ def _moved(crawl: CrawlDir, workers: Sequence[str], say: Say, partitions: int) -
             refuse_gone(folder)
         sources = {worker: folder for worker, folder in folders.items() if folder.has_frontier()}
         if not sources:  # nothing was begun yet
+            _take_back_seeds(crawl, before.workers)
             made = shared_out(before, workers)
             write_plan(crawl, made)
             return made
@@ -103,9 +105,16 @@ def _finish(crawl: CrawlDir, say: Say) -> FleetPlan:
     with closing(Journal(crawl)) as written, ExitStack() as locks:
         _lock(crawl, {*written.shift.before.workers, *written.shift.after.workers}, locks)
         _Move(crawl, written, say).run()
+        _take_back_seeds(crawl, [*(old for old, _ in written.shift.handed), *written.shift.before.workers])
         written.end()
         say("The partitions have moved")
         return written.shift.after
+
+
+def _take_back_seeds(crawl: CrawlDir, workers: Iterable[str]) -> None:
+    """Seeds that were added and wait in the folder of a worker may be of hosts that it has no more."""
+    with storage_errors(crawl.control):
+        take_back(crawl, [CrawlDir(crawl / worker) for worker in workers if worker != ALONE])
 
 
 def _shift(crawl: CrawlDir, before: FleetPlan, workers: Sequence[str]) -> Shift:

@@ -46,8 +46,16 @@ class Holds:
 
     def limit_of(self, host: Host) -> str:
         """The limit that the host has reached, as the operator wrote it: ``max_pages_per_host=100``; "" for none."""
-        own = self.of_hosts.get(host.name) if self.of_hosts else None
-        spent = Spent(host.pages, host.busy_seconds, host.received_bytes)
+        return self._limit(host.name, Spent(host.pages, host.busy_seconds, host.received_bytes))
+
+    def only_pages(self, host: Host) -> bool:
+        """Whether nothing but the number of its pages holds the host: what these need may still be asked for."""
+        if self.paused and self.pause_of(host.name) is not None:
+            return False
+        return not self._limit(host.name, Spent(0, host.busy_seconds, host.received_bytes))
+
+    def _limit(self, name: str, spent: Spent) -> str:
+        own = self.of_hosts.get(name) if self.of_hosts else None
         if own is not None and (name := reached(own, spent)):
             return f"{name} of its seed"
         if self._limits is None or not (name := reached(self._limits, spent)):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from crawlerproject.frontier.discovered import inventor
 from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.learned.learner import Facts, Visit
+from crawlerproject.frontier.learned.requisites import Requisites
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.traps.requisite_budgets import RequisiteBudgets
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, LISTS, HostYields, Trapped
 from crawlerproject.rules.url.hosts import host_key, host_name
@@ -44,7 +44,7 @@ class TrapModel:
         self._allow = allow or TrapAllowFile()
         self._yields = HostFacts(store, HostFact.TRAPS, HostYields, _KEPT)
         self._strangers = HostFacts(store, HostFact.STRANGERS, Strangers, _KEPT)
-        self._requisites = HostFacts(store, HostFact.REQUISITES, RequisiteBudgets, _KEPT)
+        self.requisites = Requisites(store, self._allowed)
 
     # --- whether to ask -------------------------------------------------------------------------
 
@@ -93,15 +93,6 @@ class TrapModel:
         yields.lists.named += 1
         return True
 
-    def refuses_requisite(self, host: str, url: str, domain: str, now: float) -> bool:
-        """Whether the budget of a requisite's shape is spent, or of the ``domain`` that named it ("": the host's)."""
-        spent = self._requisites.of(host).spent(url, domain)
-        return bool(spent) and not self._allowed(host, spent, now)
-
-    def admits_requisite(self, host: str, domain: str, most: int, now: float) -> bool:
-        """Take one more requisite into the host's queue, of at most ``most``."""
-        return self._requisites.changed(host).admit(domain, most) or self._allowed(host, f"@{domain}", now)
-
     def lists_ahead(self, host: str) -> bool:
         """Whether more sitemaps of the host are queued than it has earned so far."""
         return self._yields.of(host).lists.ahead
@@ -139,17 +130,6 @@ class TrapModel:
             new = new and not lists.spent
             lists.fetched += 1
         return self._learn_own(row, new, cut=visit.cut)
-
-    def learn_requisite(self, visit: Visit, *, wanted: bool) -> None:
-        """Take in a requisite that was answered; ``wanted``: with what a page may use."""
-        row = visit.row
-        if visit.reason in _SILENT or (visit.status is None and visit.reason not in _URLS_DOING):
-            return
-        domain = inventor(row.host, row.via, row.flags, row.note)
-        mark = int.from_bytes(visit.digest[:4], "big")
-        cost = CUT_COSTS_PAGES if visit.cut else 1
-        budgets = self._requisites.changed(row.host)
-        _say(row.host, budgets.learn(row.url, domain, mark, wanted=wanted and not visit.cut, cost=cost))
 
     def new_text(self, host: str, marks: tuple[int, ...]) -> bool:
         """Whether the host shows this text for the first time."""
@@ -190,23 +170,23 @@ class TrapModel:
 
     def unstored(self) -> set[str]:
         """Hosts of which something is not in the store yet."""
-        return self._yields.unstored() | self._strangers.unstored() | self._requisites.unstored()
+        return self._yields.unstored() | self._strangers.unstored() | self.requisites.unstored()
 
     def forget(self, mine: Callable[[str], bool]) -> None:
         """Drop what is kept of hosts that others decide about now."""
         self._yields.forget(mine)
         self._strangers.forget(mine)
-        self._requisites.forget(mine)
+        self.requisites.forget(mine)
 
     def facts(self) -> Facts:
         """What the next commit stores."""
-        return self._yields.facts() + self._strangers.facts() + self._requisites.facts()
+        return self._yields.facts() + self._strangers.facts() + self.requisites.facts()
 
     def stored(self) -> None:
         """The last ``facts`` have reached the store; those that have not are in the next ones."""
         self._yields.stored()
         self._strangers.stored()
-        self._requisites.stored()
+        self.requisites.stored()
 
 
 def _say(host: str, trapped: Trapped | None) -> None:

@@ -10,6 +10,7 @@ from crawlerproject.rules.page.encoding import decode
 from crawlerproject.rules.page.links import link_target
 from crawlerproject.rules.page.page import MAX_HTML_BYTES
 from crawlerproject.rules.page.parser_bombs import is_bomb
+from crawlerproject.rules.page.structured import structured_data
 from crawlerproject.rules.page.visible_text import UNSEEN_TAGS
 from crawlerproject.rules.url.urls import Base
 
@@ -47,12 +48,13 @@ class PageText(NamedTuple):
     text: str  # a line a block
     links: list[LinkText]
     canonical: str
+    structured: str = ""  # JSON, as rules/page/structured.py has it; "" where it was not asked for, or there is none
 
 
 _NOTHING = PageText("", "", [], "")
 
 
-def read_page(body: bytes, *, url: str, content_type: str | None) -> PageText:
+def read_page(body: bytes, *, url: str, content_type: str | None, structured: bool = False) -> PageText:
     """Read an HTML page (content coding undone)."""
     text, encoding = decode(body[:MAX_HTML_BYTES], content_type)
     source = text.encode()
@@ -61,7 +63,8 @@ def read_page(body: bytes, *, url: str, content_type: str | None) -> PageText:
     tree = LexborHTMLParser(source)
     title = _title(tree)
     links, canonical = _links(tree, url, encoding)
-    return PageText(title, _text(tree), links, canonical)
+    data = structured_data(tree) if structured else ""
+    return PageText(title, _text(tree), links, canonical, data)
 
 
 def _title(tree: LexborHTMLParser) -> str:

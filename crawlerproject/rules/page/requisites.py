@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from selectolax.lexbor import LexborHTMLParser
 
 from crawlerproject.rules.page.links import Requisite, has_rel
-from crawlerproject.rules.page.style_sheets import addresses_in, asks
+from crawlerproject.rules.page.style_sheets import addresses_in, is_quick
 from crawlerproject.rules.rendering.trackers import is_tracker
 from crawlerproject.rules.url.hosts import host_name
 from crawlerproject.rules.url.urls import Base
@@ -71,10 +71,11 @@ def requisites_of_page(
         if tag == "link":
             icon = icon or any(has_rel(attributes, rel) for rel in _ICONS)
         style = node.text(deep=True) if tag == "style" else attributes.get("style") or ""
-        if style and asks(style):
+        if style and not is_quick(style):
             css_characters += len(style)
             if css_characters > most_css_characters:
                 return None
+        if style:
             found.take(addresses_in(style))
         found.take(_written(tag, attributes), frame=tag in _FRAMES)
     if not icon:

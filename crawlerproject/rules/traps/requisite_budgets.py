@@ -8,6 +8,7 @@ yields when its content is one that no other of the host had.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from crawlerproject.rules.traps.strangers import Strangers
 from crawlerproject.rules.traps.template_yield import HostYields, Trapped
@@ -57,6 +58,18 @@ class RequisiteBudgets:
             return self._yields.spent(url)
         name = self._others.spent(domain)
         return f"@{name}" if name else ""
+
+    def refused(self, name: str) -> None:
+        """Count one that was not asked for, by what ``spent`` returned."""
+        if name.startswith("@"):
+            self._others.refused(name[1:])
+        else:
+            self._yields.refused(name)
+
+    def trapped(self) -> Iterator[Trapped]:
+        """All that is not asked for any more."""
+        for found in (*self._yields.trapped(), *self._others.trapped()):
+            yield found._replace(why=f"of what pages need to be seen, {found.why}")
 
     def learn(self, url: str, domain: str, mark: int, *, wanted: bool, cost: int = 1) -> Trapped | None:
         """One was answered; ``wanted``: as one may be used. Whose budget this has spent, if one's."""

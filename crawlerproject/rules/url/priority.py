@@ -48,10 +48,14 @@ def of_stranger(found: int, *, is_front: bool = False) -> int:
     return found if is_front or found >= _STRANGERS else _STRANGERS + found // _DEPTH_STEP
 
 
+REQUISITE_PLACES = (REQUISITES_AMONG, _STRANGERS + 1, REQUISITES_AFTER)
+"""All priorities that requisites have."""
+
+
 def of_requisite(*, among: bool, is_strangers: bool) -> int:
     """The priority of a page requisite; of one that another registered domain names, behind the host's own pages."""
     if among:
-        return _STRANGERS + 1 if is_strangers else REQUISITES_AMONG
+        return REQUISITE_PLACES[is_strangers]
     return REQUISITES_AFTER
 
 

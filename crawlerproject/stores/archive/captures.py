@@ -30,9 +30,13 @@ class IndexedCapture(NamedTuple):
 
 
 class Captures:
-    """Answers from the indexes in the ``folders`` of one crawl; reads a WARC only for ``record``."""
+    """Answers from the indexes in the ``folders`` of one crawl; reads a WARC only for ``record``.
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    ``elsewhere``: indexes and WARC files of theirs that lie at another place.
+    """
+
+    def __init__(self, folders: Sequence[Path], elsewhere: Sequence[Path] = ()) -> None:
+        self._elsewhere = {path.name: path for path in elsewhere}
         self._folders = [CrawlDir(folder) for folder in folders]
 
     def of_url(self, url: str) -> list[IndexedCapture]:
@@ -75,13 +79,14 @@ class Captures:
         return member
 
     def _all(self, suffix: str) -> list[Path]:
-        return sorted(path for folder in self._folders for path in folder.index.glob(f"*{suffix}"))
+        here = sorted(path for folder in self._folders for path in folder.index.glob(f"*{suffix}"))
+        return [*here, *(path for name, path in self._elsewhere.items() if name.endswith(suffix))]
 
     def _path(self, filename: str) -> Path:
         """Where a WARC file is, or would be."""
         names = (filename, f"{filename}{OPEN_SUFFIX}")
         paths = [folder.warc / name for folder in self._folders for name in names]
-        return next((path for path in paths if path.exists()), paths[0])
+        return next((path for path in paths if path.exists()), self._elsewhere.get(filename, paths[0]))
 
     def original(self, revisit: Member) -> IndexedCapture | None:
         """The capture whose body a revisit stands for; None when this archive does not have it."""

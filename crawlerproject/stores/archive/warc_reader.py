@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import mmap
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from crawlerproject.rules.archive.warc_members import CHUNK_BYTES, Flaw, Member, walk
@@ -33,7 +36,7 @@ def next_member(path: Path, start: int) -> int | None:
     """Where the next good record begins at or after byte ``start``; None when there is none."""
     if start >= path.stat().st_size:
         return None
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with path.open("rb") as file, _mapped(file) as data:
         position = data.find(_GZIP_MARK, start)
         while position >= 0:
             # A mark by chance, or that of a compressed body within a record, is not followed by a WARC header.
@@ -41,6 +44,20 @@ def next_member(path: Path, start: int) -> int | None:
                 return position
             position = data.find(_GZIP_MARK, position + 1)
     return None
+
+
+@contextmanager
+def _mapped(file: BinaryIO) -> Iterator[mmap.mmap]:
+    """The whole of a file in memory as it is needed; of one at another place a copy: only damage asks for it."""
+    with ExitStack() as held:
+        try:
+            number = file.fileno()
+        except OSError:
+            copy = held.enter_context(TemporaryFile())
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            number = copy.fileno()
+        yield held.enter_context(mmap.mmap(number, 0, access=mmap.ACCESS_READ))
 
 
 def first_member(path: Path) -> Member | None:

@@ -93,6 +93,7 @@ class WarcFiles:
         self._index = index
         self._descriptor = -1
         self._filename = ""
+        self._path = folder  # of that name
         self._length = 0
         folder.mkdir(parents=True, exist_ok=True)
         self._serial = _next_serial(folder)
@@ -106,7 +107,7 @@ class WarcFiles:
         if self._descriptor < 0:
             self._open()
         offset = self._length
-        with storage_errors(self.folder / self._filename):
+        with storage_errors(self._path):
             write_at(self._descriptor, members, offset)
         self._length = offset + len(members)
         return Position(self._filename, offset)
@@ -123,7 +124,7 @@ class WarcFiles:
     def sync(self) -> None:
         """Make what was appended survive a power loss. May run in a thread, not while a file is closed."""
         if self._descriptor >= 0:
-            with storage_errors(self.folder / self._filename):
+            with storage_errors(self._path):
                 os.fdatasync(self._descriptor)
 
     def roll_if_full(self) -> str | None:
@@ -162,6 +163,7 @@ class WarcFiles:
                 path.unlink(missing_ok=True)
                 raise
         self._descriptor, self._filename, self._length = descriptor, filename, len(first)
+        self._path = self.folder / filename
         self._serial += 1
 
     def _resume(self, committed: OpenFile) -> None:
@@ -173,11 +175,12 @@ class WarcFiles:
                 os.close(descriptor)
                 raise StorageError(f"{path} does not end at its committed length {committed.length}: recover it first")
         self._descriptor, self._filename, self._length = descriptor, committed.filename, committed.length
+        self._path = self.folder / committed.filename
         self.warcinfo_id = first.field("warc-record-id")
 
     def _finish(self) -> str:
         """Durable bytes, then the final name, then the index."""
-        final = self.folder / self._filename
+        final = self._path
         with storage_errors(final):
             os.ftruncate(self._descriptor, self._length)
             os.fsync(self._descriptor)

@@ -54,7 +54,8 @@ def written(table: pa.Table) -> bytes:
 def read_part(path: Path) -> pa.Table:
     """A part without the columns that its folders stand for. Raises StorageError when it is none."""
     try:
-        return pq.ParquetFile(path).read()
+        with path.open("rb") as file:  # which may be at another place
+            return pq.ParquetFile(file).read()
     except (OSError, pa.ArrowException) as error:
         raise StorageError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
 

@@ -139,7 +139,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any] | None]:
     Raises OSError when the file cannot be read, ValueError when its compression is damaged.
     """
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with path.open("rb") as raw, gzip.open(raw, "rb") if path.suffix == ".gz" else raw as file:
             for text in file:
                 yield _fields(text)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -11,7 +11,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,6 +110,18 @@ def hand_on(folder: CrawlDir, workers: Sequence[CrawlDir]) -> None:
         for worker in workers:
             worker.control.mkdir(mode=_SECRET_FOLDER, parents=True, exist_ok=True)
             replace_file(worker.control / path.name, lines, SECRET_FILE)
+        path.unlink()
+
+
+def take_back(folder: CrawlDir, workers: Iterable[CrawlDir]) -> None:
+    """Bring seeds that workers have not queued back to the crawl in ``folder``, durably: others may have their hosts.
+
+    Called again after a crash in between it does the rest. OSError, StorageError.
+    """
+    lists = [path for worker in workers for path in Control(worker).added()]
+    for path in lists:
+        folder.control.mkdir(mode=_SECRET_FOLDER, exist_ok=True)
+        replace_file(folder.control / path.name, path.read_bytes(), SECRET_FILE)
         path.unlink()
 
 

@@ -51,6 +51,7 @@ class FleetKeys(NamedTuple):
     scores: str  # hash: round:partition -> JSON, its due pages by the class of their score
     chosen: str  # hash: partition -> the round whose visits it has queued
     hubs: str  # list of messages to the worker that hubs reach, oldest first
+    moved: str  # list of messages to all workers: where redirects of seeds have widened the scope
 
 
 class ShareKeys(NamedTuple):
@@ -90,6 +91,7 @@ def fleet_keys(crawl: str) -> FleetKeys:
         "scores",
         "chosen",
         "hubs",
+        "moved",
     )
     return FleetKeys(*(tag + name for name in names))
 

@@ -88,6 +88,15 @@ class RedisFleet:
         """What came of so many of these is committed."""
         self.link.call("LTRIM", [self._keys.hubs], count, -1)
 
+    def moved(self, after: int) -> list[bytes]:
+        """The messages to all workers behind the first ``after``."""
+        found: list[bytes] = self.link.call("LRANGE", [self._keys.moved], after, -1)
+        return found
+
+    def say_moved(self, packed: Sequence[bytes]) -> None:
+        """Write to all workers."""
+        self.link.call("RPUSH", [self._keys.moved], *packed)
+
     def epoch(self) -> Epoch:
         """The store's clock, by the quickest of some answers."""
         return min((self._asked_epoch() for _ in range(_CLOCK_TRIES)), key=lambda found: found.doubt_seconds)

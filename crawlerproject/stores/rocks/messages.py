@@ -1,7 +1,7 @@
 """Messages to and from other workers in RocksDB: one table, in which those of a partition lie together.
 
-Its rows by their first byte: the outbox of this frontier with the number of its last message; messages that wait for
-their reader; how far boxes were read. All that concerns a partition, and so moves with it, has one of two prefixes
+Its rows by their first byte: messages that wait for their reader; how far boxes were read; of earlier versions the
+outbox of this frontier. All that concerns a partition, and so moves with it, has one of two prefixes
 (``partition_prefix``): copied as they are, the rows mean the same in another frontier. What is read twice there has no
 second effect.
 """
@@ -17,8 +17,6 @@ from crawlerproject.stores.protocols import Applied, Box, Changes
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     MESSAGE_ROW,
-    OUTBOX_BYTES,
-    OUTBOX_KEY,
     READ_ROW,
     box_key,
     box_of,
@@ -37,12 +35,10 @@ class RocksMessages:
 
     def __init__(self, tables: Callable[[], Tables]) -> None:
         self._tables = tables
-        kept: bytes = tables().messages.get(OUTBOX_KEY) or b""
-        # Another one when nothing is left of it here: what was moved elsewhere is sent by others from now on, and two
-        # senders would not keep the order of their numbers. Stored with its first message.
-        goes_on = any(box.outbox == kept[:OUTBOX_BYTES] for box in self.boxes()) if kept else False
-        self.outbox = kept[:OUTBOX_BYTES] if goes_on else uuid.uuid4().bytes
-        self.applied = Applied(0, number_of(kept) if goes_on else 0)
+        # Another one with each start: what is left of earlier ones may have been moved elsewhere, and is sent by others
+        # then; and of a frontier that was put back from a backup numbers were given already that it does not know of.
+        self.outbox = uuid.uuid4().bytes
+        self.applied = Applied()
         self.durable = Applied()
         self._changed: set[int] = set()
 
@@ -94,8 +90,6 @@ class RocksMessages:
         for partition, packed in changes.messages:
             number += 1
             batch.put(message_key(Box(partition, self.outbox), number), packed, handle)
-        if changes.messages:
-            batch.put(OUTBOX_KEY, self.outbox + pack_number(number), handle)
         for box, up_to in dict(changes.read).items():
             batch.put(box_key(READ_ROW, box), pack_number(up_to), handle)
         for box, gone in changes.delivered:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
 
 from rocksdict import ReadOptions, WriteBatch
 
-from crawlerproject.runtime.lru import LruCache
+from crawlerproject.errors import FrontierDamaged
 from crawlerproject.stores.protocols import QueuedPage
-from crawlerproject.stores.rocks.head_cache import ROWS_AHEAD, PackedRow, QueueHeadCache
+from crawlerproject.stores.rocks.head_cache import MAX_PLACES, PackedRow, QueueHeadCache
 from crawlerproject.stores.rocks.tables import Tables
 from crawlerproject.stores.row_codec import (
     PLACE_BYTES,
     host_end,
     host_of,
     host_prefix,
+    pack_place,
     pack_queued,
     place_after,
     queue_key,
     unpack_queued,
 )
 
-# Hosts whose first row is remembered. With more hosts than this being crawled in turn, each one's share of the
-# removals that compaction has not yet cleared is too small (some dozens) to be worth remembering.
-REMEMBERED_HEADS = 16_384
-
 # Hosts found with one iterator, which pins old files as long as it lives.
 HOSTS_AT_A_TIME = 250
+
+_HOST = attrgetter("host")
 
 
 class RocksQueues:
@@ -34,17 +36,18 @@ class RocksQueues:
 
     def __init__(self, tables: Callable[[], Tables]) -> None:
         self._tables = tables
-        # host -> a key with nothing queued before it
-        self._heads: LruCache[str, bytes] = LruCache(REMEMBERED_HEADS)
         self._ahead = QueueHeadCache()
 
     def head(self, host: str, limit: int, after: tuple[int, int] | None = None) -> list[QueuedPage]:
         """The first ``limit`` rows of the host's queue, or the first behind the place ``after`` (priority, arrival)."""
+        if limit <= 0:
+            return []
+        prefix = host_prefix(host)
         if after is not None:
-            prefix = host_prefix(host)
             found = self._rows_from(prefix, place_after(prefix, *after), limit)
         else:
-            found = self._ahead.first(host, limit) or self._first_rows(host, limit)
+            known = self._ahead.first(host, limit)
+            found = self._first_rows(host, prefix, limit) if known is None else self._rows_at(host, prefix, *known)
         return [unpack_queued(host, key, value) for key, value in found]
 
     def whole(self, host: str) -> Iterator[QueuedPage]:
@@ -63,45 +66,70 @@ class RocksQueues:
             if len(found) < HOSTS_AT_A_TIME:
                 return
 
-    def change(self, batch: WriteBatch, removed: Iterable[QueuedPage], queued: Iterable[QueuedPage]) -> set[bytes]:
+    def change(self, batch: WriteBatch, removed: Iterable[QueuedPage], queued: Collection[QueuedPage]) -> set[bytes]:
         """Remove rows, then queue others, maybe in their places; the keys of the pages that were removed."""
-        tables, ahead, heads = self._tables(), self._ahead, self._heads
+        tables, ahead = self._tables(), self._ahead
         put, queue, seen = batch.put, tables.queue_handle, tables.seen_handle
+        for host in {row.host for row in queued}:
+            if host not in ahead and ahead.has_room(host):
+                self._begin(host)
         gone = set()
         for row in removed:
             place = queue_key(row)
             batch.delete(place, queue)
             ahead.removed(row.host, place)
             gone.add(row.key)
-        for row in queued:
-            place, packed = queue_key(row), pack_queued(row)
-            put(place, packed, queue)
-            put(row.key, b"", seen)
-            ahead.queued(row.host, place, packed)
-            if place < heads.peek(row.host, b""):
-                heads[row.host] = place
+        for host, rows in groupby(queued, _HOST):  # a page names many of one
+            prefix, last = host_prefix(host), ahead.last(host)
+            joined: dict[bytes, bytes] = {}
+            for row in rows:
+                place, packed = pack_place(row), pack_queued(row)
+                put(prefix + place, packed, queue)
+                put(row.key, b"", seen)
+                if place <= last:
+                    joined[place] = packed
+            if joined:
+                ahead.queued(host, joined)
         return gone
 
     def forget(self) -> None:
         """Let go of what is at hand: a change may or may not have been written."""
         self._ahead.clear()
 
-    def _first_rows(self, host: str, limit: int) -> list[PackedRow]:
-        if limit <= 0:  # nothing would say where the queue begins
-            return []
+    def _begin(self, host: str) -> None:
+        """Rows come for a queue of which nothing is known: that it is empty costs a quarter of a later look."""
         prefix = host_prefix(host)
-        # Rows ahead that would not be kept are not read: a tenth of a look where hosts are too many to keep theirs.
-        more = ROWS_AHEAD if self._ahead.has_room() else 0
-        found = self._rows_from(prefix, self._heads.get(host) or prefix, limit + more)
+        with suppress(FrontierDamaged):  # what cannot be read is said when it is asked for
+            self._look(host, prefix, MAX_PLACES)
+
+    def _first_rows(self, host: str, prefix: bytes, limit: int) -> list[PackedRow]:
+        if self._ahead.has_room(host):
+            return self._look(host, prefix, max(limit, MAX_PLACES))[:limit]
+        self._ahead.refused()
+        return self._rows_from(prefix, prefix, limit)
+
+    def _look(self, host: str, prefix: bytes, limit: int) -> list[PackedRow]:
         # Removed rows before a queue's head cost time at every look: the next one starts behind them.
-        self._heads[host] = found[0][0] if found else prefix + b"\xff" * PLACE_BYTES
-        if more and found:
-            self._ahead.keep(host, found)
-        return found[:limit]
+        found = self._rows_from(prefix, prefix + self._ahead.start(host), limit)
+        self._ahead.keep(host, found, whole=len(found) < limit)
+        return found
+
+    def _rows_at(self, host: str, prefix: bytes, places: list[bytes], rows: list[bytes]) -> list[PackedRow]:
+        """Rows at known places; ``rows``: those at the first of them."""
+        if len(rows) < len(places):
+            read = self._ahead.rows_to_read(host, len(places))
+            try:
+                found: list[bytes | None] = self._tables().queue.get([prefix + place for place in read]) or []
+            except Exception:  # rocksdict raises no narrower class: the look below says what cannot be read
+                found = []
+            rows = [row for row in found if row is not None]
+            if len(rows) < len(read):
+                self._ahead.forget(host)
+                return self._first_rows(host, prefix, len(places))
+            self._ahead.keep_rows(host, rows)
+        return [(prefix + place, row) for place, row in zip(places, rows, strict=False)]
 
     def _rows_from(self, prefix: bytes, start: bytes, limit: int) -> list[PackedRow]:
-        if limit <= 0:
-            return []
         options = ReadOptions()
         options.set_iterate_upper_bound(host_end(prefix))
         tables = self._tables()

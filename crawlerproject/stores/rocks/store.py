@@ -74,16 +74,21 @@ class RocksStore(RocksReader):
         self._require_room()
         if self._failed:
             self._open_again()
-        batch = self._batch(changes)
+        try:
+            self._write(self._batch(changes))
+        except BaseException:
+            self._queues.forget()
+            raise
+        for made in changes.fingerprints:
+            self._fingerprints.stored(made)
+        self.messages.stored(changes)
+
+    def _write(self, batch: WriteBatch) -> None:
         try:
             self._tables.database.write(batch)
         except Exception as error:  # rocksdict raises no narrower class
             self._failed = True
-            self._queues.forget()
             raise StorageError(f"the frontier cannot be written: {error}") from error
-        for made in changes.fingerprints:
-            self._fingerprints.stored(made)
-        self.messages.stored(changes)
 
     def _batch(self, changes: Changes) -> WriteBatch:
         batch = WriteBatch(raw_mode=True)

@@ -49,10 +49,10 @@ class FarSide(Protocol):
         """The bytes that are there."""
 
 
-def checked_url(url: str) -> str:
+def checked_url(url: str, what: str = "ARCHIVE_URL") -> str:
     """An address of an archive, without a slash at its end. Raises OperatorError, also when a package is missing."""
     if problem := address_problem(url):
-        raise OperatorError(f"ARCHIVE_URL cannot be used: {problem}.")
+        raise OperatorError(f"{what} cannot be used: {problem}.")
     scheme = url.partition("://")[0]
     package = SCHEMES[scheme]
     if package:
@@ -108,11 +108,13 @@ def filesystem(url: str, **options: Any) -> Any:
 
 
 @contextmanager
-def far_errors(where: str) -> Iterator[None]:
-    """Turn whatever the libraries of clouds raise into a FarSideError of one line without secrets."""
+def far_errors(where: str, passed: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn what the libraries of clouds raise, but for ``passed``, into a FarSideError of one line without secrets."""
     try:
         yield
     except FarSideError:
+        raise
+    except passed:
         raise
     except Exception as error:  # botocore, aiohttp, google and azure have a family of their own each
         raise FarSideError(f"{where}: {_said(error)}") from None

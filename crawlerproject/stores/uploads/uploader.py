@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import (
     Here,
     Measured,
@@ -36,6 +36,8 @@ MARK = "uploaded-by.json"
 MANIFEST = "manifest-sha256.txt"
 # How often a file is sent in one round when what arrives is not what was sent.
 _TRIES = 3
+# Groups of files that are refused in one round until no more are tried: it is the place then, and not a file.
+_REFUSALS = 3
 
 logger = logging.getLogger(__name__)
 
@@ -83,10 +85,18 @@ class Uploader:
             self._packed_at = now
         found = list(groups(self._folder, ended=ended))
         self._count(found)
+        refused: list[str] = []
         for group in found:
-            self._group(group)
+            try:
+                self._group(group)
+            except StorageError as error:  # of one file, it may be; the others need not wait for it
+                refused.append(str(error))
+                if len(refused) == _REFUSALS:
+                    raise FarSideError("; ".join(dict.fromkeys(refused))) from None
         self._without_files({source.name for group in found for source in group.sources})
         self._list()
+        if refused:
+            raise FarSideError("; ".join(dict.fromkeys(refused)))
         self.figures.only_there = len(self._journal.removed())
         self._ways.tick()
 

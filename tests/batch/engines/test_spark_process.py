@@ -31,7 +31,7 @@ def test_a_task_makes_the_files_of_the_local_engine(crawl: CrawlDir, tmp_path: P
     process_warc(warc, tmp_path / "local", WANTED)
 
     for _ in range(2):
-        outcome = process_one(environment(), str(tmp_path / "task"), pickle.loads(pickle.dumps(WANTED)), str(warc))
+        outcome = process_one(environment(), tmp_path / "task", *pickle.loads(pickle.dumps((WANTED, warc))))
         assert pickle.loads(pickle.dumps(outcome)) == Outcome()
 
     made = [
@@ -46,7 +46,7 @@ def test_a_worker_with_another_version_does_nothing(crawl: CrawlDir, tmp_path: P
     """It says which it has: its rows might be others."""
     (warc,) = crawl.closed_warcs()
 
-    outcome = process_one("crawlerproject 0", str(tmp_path / "out"), WANTED, str(warc))
+    outcome = process_one("crawlerproject 0", tmp_path / "out", WANTED, warc)
 
     assert warc.name in outcome.problem
     assert f"a worker has {environment()}, this machine has crawlerproject 0" in outcome.problem
@@ -55,7 +55,7 @@ def test_a_worker_with_another_version_does_nothing(crawl: CrawlDir, tmp_path: P
 
 def test_a_worker_that_does_not_see_the_file_says_so(tmp_path: Path) -> None:
     """It costs that file only."""
-    outcome = process_one(environment(), str(tmp_path / "out"), WANTED, str(tmp_path / "none.warc.gz"))
+    outcome = process_one(environment(), tmp_path / "out", WANTED, tmp_path / "none.warc.gz")
 
     assert outcome == Outcome("none.warc.gz: No such file or directory")
 

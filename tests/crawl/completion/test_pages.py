@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from crawlerproject.errors import StorageError
+from crawlerproject.frontier.discovered import DiscoveredUrl
+from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.items import AnswerHeaders, FetchedPage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
+from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.logs.request_log import read_log
+from crawlerproject.stores.protocols import FLAG_REQUISITE
 from tests.crawl.sessions import HOST, Bench, page_of
 
 
@@ -178,3 +183,72 @@ def test_how_long_a_host_was_busy_and_left_alone(bench: Bench) -> None:
     assert first.host.answered_at == bench.now
     assert sum(tallied["pause_excess_seconds"]["counts"]) == 2  # from robots.txt, from the first page
     assert tallied["short_pauses"] == 0
+
+
+def required(bench: Bench, url: str) -> int:
+    """Queue a requisite of the front page."""
+    found = DiscoveredUrl(parse(url), 0, "E", f"{HOST}/", 3, FLAG_REQUISITE)
+    return bench.frontier.add([found], bench.now)
+
+
+def test_a_requisite_is_no_page(tmp_path: Path) -> None:
+    """Not counted as one, not visited again; a link to it is no news, from its end on and after a commit."""
+    bench, url = Bench(tmp_path, REQUISITES="page"), f"{HOST}/style.css"
+    required(bench, url)
+    lease = bench.page_lease()
+    bench.session.pages.finish(page_of(lease, bench.now, body=b"a{}", headers=AnswerHeaders("text/css")))
+
+    assert bench.add(url) == required(bench, url) == 0
+    bench.commit()
+    record = bench.store.page(parse(url).key)
+    assert record is not None
+    assert (record.reason, record.status, record.history) == (Reason.FETCHED, 200, b"")
+    assert bench.run.tallies.pages == lease.host.pages == lease.host.known == 0
+    assert bench.stats["requisites/fetched"] == 1
+
+
+def test_a_requisite_that_is_a_document_may_still_be_a_page(tmp_path: Path) -> None:
+    """Its record is its own, so that a link to it is news."""
+    bench, url = Bench(tmp_path, REQUISITES="page"), f"{HOST}/frame"
+    required(bench, url)
+    bench.session.pages.finish(page_of(bench.page_lease(), bench.now, headers=AnswerHeaders("text/html")))
+    bench.commit()
+
+    key = parse(url).key
+    assert bench.store.page(key) is None
+    assert bench.store.page(requisite_key(key)) is not None
+    assert required(bench, url) == 0
+    assert bench.add(url) == 1
+
+
+def test_a_page_that_waits_is_no_requisite(tmp_path: Path) -> None:
+    """Named as a page first, or together with it, or after it."""
+    bench, url = Bench(tmp_path, REQUISITES="page"), f"{HOST}/one"
+    both = [DiscoveredUrl(parse(f"{HOST}/two"), 1, hops, HOST, 9, flags) for hops, flags in (("E", 256), ("L", 0))]
+
+    assert (bench.add(url), required(bench, url)) == (1, 0)
+    assert bench.frontier.add(both, bench.now) == 1
+    assert (required(bench, f"{HOST}/three"), bench.add(f"{HOST}/three")) == (1, 1)
+    asked = []
+    for _ in range(3):
+        lease = bench.page_lease()
+        asked.append((lease.row.url, lease.row.flags))
+        bench.session.pages.finish(page_of(lease, bench.now))
+    assert sorted(asked) == [(f"{HOST}/{name}", 0) for name in ("one", "three", "two")]
+
+
+def test_what_the_browser_was_given_is_not_asked_for_again(tmp_path: Path) -> None:
+    """A page as its scripts leave it names them among what it needs."""
+    bench, url = Bench(tmp_path, REQUISITES="page"), f"{HOST}/app.js"
+    bench.add(f"{HOST}/page")
+    page = bench.page_lease()
+    silent = lambda *answer: None  # noqa: E731 - three callbacks of no interest
+    asked = Subrequest(parse(url), page.row, bench.now + 60, True, {}, "", 10.0, silent, silent, silent)
+    bench.session.pages.finish(page_of(page, bench.now))
+    assert bench.frontier.embeds.ask(asked, bench.now) is None
+    lease = bench.page_lease()
+    assert lease.embed is asked
+    bench.session.pages.finish(page_of(lease, bench.now))
+
+    assert required(bench, url) == 0
+    assert required(bench, f"{HOST}/other.js") == 1

@@ -37,7 +37,8 @@ class Crawled(NamedTuple):
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     """Refused three times at first; WARC files are small, so that several are closed while it runs."""
     place = tmp_path_factory.mktemp("uploads")
-    with s3_server(place) as server, proxied(server) as proxy, pytest.MonkeyPatch.context() as patch:
+    server = s3_server()
+    with proxied(server) as proxy, pytest.MonkeyPatch.context() as patch:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": proxy.url}.items():
             patch.setenv(name, value)
         proxy.fault = Once(lambda asked: True, lambda asked: error(503, "ServiceUnavailable"), times=_REFUSALS)
@@ -100,6 +101,14 @@ def test_the_folder_goes_on_without_its_files(crawled: Crawled) -> None:
     assert committed is not None
     found = recover(crawled.folder.warc, committed, CdxjFiles(crawled.folder.index), lambda rows, kept: len(rows) or 1)
     assert found.messages == []
+
+
+def test_the_pauses_are_proved_from_there(crawled: Crawled) -> None:
+    """``scrapy audit`` reads the log as it was uploaded."""
+    audited = scrapy("audit", f"s3://{BUCKET}/web", "--ip-seconds", "0")
+    assert audited.returncode == 0, audited.stderr
+    assert audited.stdout == scrapy("audit", str(crawled.folder), "--ip-seconds", "0").stdout
+    assert "0 violations" in audited.stdout
 
 
 def test_a_key_in_the_address_stops_the_start(tmp_path: Path) -> None:

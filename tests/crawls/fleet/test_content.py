@@ -12,7 +12,7 @@ from crawlerproject.rules.duplicates.simhash import text_fingerprint
 from crawlerproject.stores.fleet_plan import alone, shared_out
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.operator.spoken_to import asked, crawling
-from tests.hostile.arena import Arena, Asked, arena, page
+from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.stores.redis_servers import redis_server
 
 _PAGES = 4
@@ -118,3 +118,24 @@ def test_a_fleet_without_a_server_is_one_crawl(tmp_path: Path) -> None:
     assert f"has had its max_pages={_MOST}" in said
     assert "duplicates/un" not in said
     assert "Traceback" not in said
+
+
+def test_every_worker_knows_where_a_seed_has_moved_to(tmp_path: Path) -> None:
+    """The scope is that of one process: a link to the seed's new host counts on a page of any worker."""
+    plan = shared_out(alone(2), ("worker-1", "worker-2"))
+    first, second = (
+        next(name for name in map("host{}.test".format, range(99)) if plan.holder(name) == worker)
+        for worker in plan.workers
+    )
+    with arena(tmp_path) as web:
+        home, deep = web.url(second), web.url(second, "/deep")
+        of_first = {"/": answer(status="301 Moved", Location=home), "/later": page(deep)}
+        of_second = {"/": page(web.url(first, "/later")), "/deep": page()}
+        web.site(first, lambda asked: of_first.get(asked.path))
+        web.site(second, lambda asked: of_second.get(asked.path))
+        given = ["-a", f"seeds={web.url(first)}", "-a", "scope=host", "--workers", "2"]
+        with crawling(web, *given, settings=_FLEET, command="fleet") as process:
+            assert process.wait(timeout=200) == 0, (tmp_path / "log.txt").read_text()[-3000:]
+        paths = [(visit.host, visit.path) for visit in web.visits if visit.path != "/robots.txt"]
+
+    assert paths == [(first, "/"), (second, "/"), (first, "/later"), (second, "/deep")]

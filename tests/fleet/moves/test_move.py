@@ -20,6 +20,7 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import Counts
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.fleet_plan import ALONE, FleetPlan, read_plan
+from crawlerproject.stores.operator_files.control import Control, hand_on, spool_seeds
 from crawlerproject.stores.protocols import DUE_FACT, Box, Changes, QueuedPage
 from crawlerproject.stores.rocks import raw_tables
 from crawlerproject.stores.rocks.raw_tables import FACTS
@@ -151,6 +152,20 @@ def test_messages_find_the_new_holder(crawl: CrawlDir) -> None:
     assert 5 < len(waiting) < 20
     for count in (2, 4, 1):
         assert unread(crawl, moved(crawl, count)) == waiting
+
+
+def test_added_seeds_come_along(crawl: CrawlDir) -> None:
+    """They waited for workers, some of which are no more: the next start gives them to each that there is."""
+    fill(crawl, random.Random(2), hosts=3)
+    plan = moved(crawl, 2)
+    spool_seeds(crawl, ["http://added.test/"])
+    for workers in (["other-1", "other-2", "worker-2"], [ALONE]):
+        folders = plan.folders(crawl)
+        hand_on(crawl, folders)
+        assert all(Control(folder).added() for folder in folders)
+        plan = move(crawl, workers, silent, PARTITIONS)
+        assert not any(Control(folder).added() for folder in folders)
+        assert [path.read_text() for path in Control(crawl).added()] == ["http://added.test/\n"]
 
 
 def test_begun_as_a_fleet(crawl: CrawlDir) -> None:

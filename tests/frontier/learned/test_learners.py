@@ -68,7 +68,7 @@ def teach(learned: Learners, store: MemoryStore) -> None:
     )
     for visit in visits:
         learned.learn(visit, 10.0)
-    learned.traps.learn_requisite(Visit(row(url + "a.css"), Reason.FETCHED, 200, b"f" * 20), wanted=True)
+    learned.traps.requisites.learn(Visit(row(url + "a.css"), Reason.FETCHED, 200, b"f" * 20), wanted=True)
     learned.revisits.learn(Visit(row(url, FLAG_RECRAWL), Reason.FETCHED, 200, b"d", etag='"1"'), 10.0)
 
 

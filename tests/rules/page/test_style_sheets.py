@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlerproject.rules.page.style_sheets import MAX_CSS_BYTES, addresses_in, asks, sheet_text
+from crawlerproject.rules.page.style_sheets import MAX_CSS_BYTES, addresses_in, asks, is_quick, sheet_text
 from tests.spending import bounded
 
 SIZE = 64_000
@@ -31,12 +31,25 @@ MOST_SECONDS = 3.0
         ("a { background: url(a.png", ["a.png"]),
         ('a { content: "url(no.png)" }', []),
         ("color: red", []),
-        ("background: url(data:image/png;base64,AAAA)", ["data:image/png;base64,AAAA"]),
+        ("background: url(data:image/png;base64,AAAA), url(DATA:,x), url(a.png)", ["a.png"]),
     ],
 )
 def test_addresses(text: str, found: list[str]) -> None:
     """As CSS Syntax 3 reads them."""
     assert list(addresses_in(text)) == found
+
+
+def test_what_was_read_is_known() -> None:
+    """The same text is not read again; one that would take room is, each time."""
+    text, long = "a { background: url(known.png) }", "a { background: url(" + "k" * 5000 + ".png) }"
+    assert not is_quick(text)
+
+    before = addresses_in(text)
+
+    assert is_quick(text)
+    assert addresses_in(text) == before == ("known.png",)
+    assert len(addresses_in(long)) == 1
+    assert not is_quick(long)
 
 
 def test_a_sheet_without_any_is_not_read() -> None:

@@ -68,6 +68,21 @@ def test_no_more_are_queued_than_the_operator_allows() -> None:
     assert sum(alone.admit("one.test", 100_000) for _ in range(FIRST_NAMED + 50)) == FIRST_NAMED
 
 
+def test_what_is_not_asked_for_is_listed() -> None:
+    """Shapes and domains, with how many were refused."""
+    budgets = RequisiteBudgets()
+    spend(budgets, "")
+    spend(budgets, "evil.test")
+    for name in (budgets.spent(URL + "?n=1", ""), "@evil.test", "@evil.test"):
+        budgets.refused(name)
+
+    listed = {found.template: found for found in budgets.trapped()}
+
+    assert [found.refused for found in listed.values()] == [1, 2]
+    assert "@evil.test" in listed
+    assert all(found.why.startswith("of what pages need to be seen, ") for found in listed.values())
+
+
 def test_packed_and_unpacked() -> None:
     """All of it is kept; anything else is refused."""
     budgets = RequisiteBudgets()

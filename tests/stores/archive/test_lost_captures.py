@@ -8,9 +8,10 @@ import pytest
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.hosts.on_disk import count_rows
 from crawlerproject.rules.archive.warc_records import Original
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.archive.lost_captures import Discovery, LostCapture, LostPages, places_of
-from crawlerproject.stores.protocols import Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, Changes, PageRecord, QueuedPage
 from crawlerproject.stores.rocks.store import RocksStore
 
 DIGEST, OTHER = b"d" * 20, b"o" * 20
@@ -52,6 +53,22 @@ def test_queued_once(store: RocksStore, tmp_path: Path) -> None:
     packed = store.host("a.example")
     assert packed is not None
     assert Host.unpack("a.example", packed).rows == 1  # or the crawl would end before its turn comes
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_a_requisite_comes_back_as_one(tmp_path: Path, frame: bool) -> None:
+    """As no page; a document, whose record is apart, as a frame."""
+    store, key = RocksStore(tmp_path / "frontier"), parse(URL).key
+    record = PageRecord(URL, "fetched", 200, 1.0, DIGEST)
+    store.apply(Changes(pages=[(requisite_key(key) if frame else key, record)]))
+    attempt = {"url": URL, "depth": 1, "hop": "LER", "via": "http://a.example/"}
+    (tmp_path / "requests-2026-09-21.jsonl").write_bytes(orjson.dumps(attempt) + b"\n")
+
+    assert LostPages(store, tmp_path, 5.0, count_rows).fetch_again([LostCapture(URL, DIGEST)]) == 1
+
+    (row,) = queue(store)
+    assert (row.key, row.page_key) == (requisite_key(key), key)
+    assert row.flags == FLAG_REQUISITE | (FLAG_FRAME if frame else 0)
 
 
 @pytest.mark.parametrize(

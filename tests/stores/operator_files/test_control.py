@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,15 @@ import pytest
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.crawl_dir import CrawlDir, close_to_others
-from crawlerproject.stores.operator_files.control import Control, Pauses, change_pauses, read_pauses, spool_seeds
+from crawlerproject.stores.operator_files.control import (
+    Control,
+    Pauses,
+    change_pauses,
+    hand_on,
+    read_pauses,
+    spool_seeds,
+    take_back,
+)
 
 
 def pause(folder: Path, name: str) -> int:
@@ -80,6 +89,22 @@ def test_lists_of_seeds_come_in_their_order(tmp_path: Path) -> None:
 
     assert Control(tmp_path).added() == paths
     assert paths[1].read_text() == "https://h1.test/\nhttps://x.test/ scope=path\n"
+
+
+def test_seeds_that_workers_have_not_queued_come_back(tmp_path: Path) -> None:
+    """Each list once, whoever had it and however far an earlier try came; every worker gets it anew."""
+    crawl, workers = CrawlDir(tmp_path), [CrawlDir(tmp_path / name) for name in ("worker-1", "worker-2")]
+    spool_seeds(tmp_path, ["http://a.test/"])
+    hand_on(crawl, workers)
+    spool_seeds(tmp_path, ["http://b.test/"])
+    hand_on(crawl, workers)
+    Control(workers[0]).added()[0].unlink()  # the first has queued its part of the first list
+    shutil.copy(Control(workers[1]).added()[0], crawl.control)  # a crash came in between
+    take_back(crawl, workers)
+    take_back(crawl, workers)
+
+    assert [path.read_text() for path in Control(crawl).added()] == ["http://a.test/\n", "http://b.test/\n"]
+    assert [Control(worker).added() for worker in workers] == [[], []]
 
 
 def test_a_file_that_was_edited_badly_pauses(tmp_path: Path) -> None:

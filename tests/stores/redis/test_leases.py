@@ -257,6 +257,16 @@ def test_an_address_rests_as_long_as_it_is_told(store: RedisStore) -> None:
     assert theirs.addresses([("192.0.2.1", "two:3")], [], LEASE_MS, 0) == [0.0]
 
 
+def test_every_worker_hears_where_seeds_have_moved(store: RedisStore) -> None:
+    """From the beginning, or from where it has read."""
+    ours, theirs = (RedisFleet(store.link, store.crawl, name, LEASE_MS) for name in ("one", "two"))
+    assert theirs.moved(0) == []
+    ours.say_moved([b"first"])
+    theirs.say_moved([b"second", b"third"])
+
+    assert [theirs.moved(0), ours.moved(1)] == [[b"first", b"second", b"third"], [b"second", b"third"]]
+
+
 def test_letters_reach_whoever_holds_the_partition(store: RedisStore, rival: RedisStore) -> None:
     """Anyone may post; letters leave with the batch that answers them, and not before."""
     from crawlerproject.stores.redis.batch import Part

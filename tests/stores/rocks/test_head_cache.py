@@ -1,80 +1,157 @@
-"""Rows read ahead: an unbroken beginning of a queue, bounded."""
+"""What is known of where queues begin: always an unbroken beginning, and bounded."""
 
 from __future__ import annotations
+
+import random
 
 import pytest
 
 from crawlerproject.stores.rocks import head_cache
-from crawlerproject.stores.rocks.head_cache import PackedRow, QueueHeadCache
+from crawlerproject.stores.rocks.head_cache import MAX_PLACES, MAX_ROWS, PackedRow, QueueHeadCache
+from crawlerproject.stores.row_codec import PLACE_BYTES, pack_place_of
 
 
-def rows(*numbers: int) -> list[PackedRow]:
+def rows(*numbers: int, host: str = "a") -> list[PackedRow]:
     """Rows whose keys sort as their numbers."""
-    return [(b"host%03d" % number, b"value") for number in numbers]
+    return [(host.encode() + pack_place_of(1, number), b"value") for number in numbers]
 
 
-def test_answers_only_what_it_holds() -> None:
-    """More rows than are kept, or another host, means to ask the store."""
+def places(*numbers: int) -> list[bytes]:
+    """Their places."""
+    return [pack_place_of(1, number) for number in numbers]
+
+
+def join(ahead: QueueHeadCache, *joined: PackedRow) -> None:
+    """Rows join the queue: those that must be are reported, all at once."""
+    places = {key[-PLACE_BYTES:]: packed for key, packed in joined if key[-PLACE_BYTES:] <= ahead.last("a")}
+    if places:
+        ahead.queued("a", places)
+
+
+def known(ahead: QueueHeadCache, limit: int) -> list[bytes] | None:
+    """The places of the first rows."""
+    found = ahead.first("a", limit)
+    return None if found is None else found[0]
+
+
+def test_answers_only_what_it_knows() -> None:
+    """More rows than are known, or another host, means to ask the store."""
     ahead = QueueHeadCache()
-    ahead.keep("a", rows(1, 2, 3))
-    assert ahead.first("a", 2) == rows(1, 2)
-    assert ahead.first("a", 4) is None
+    ahead.keep("a", rows(1, 2, 3), whole=False)
+    assert known(ahead, 2) == places(1, 2)
+    assert known(ahead, 4) is None
     assert ahead.first("b", 1) is None
 
 
-def test_a_row_that_joins_within_is_seen_and_one_beyond_is_not() -> None:
-    """Whatever lies behind the last row kept may have neighbours that only the store knows."""
+def test_a_whole_queue_answers_any_question() -> None:
+    """Also one that is empty: there is nothing to ask the store for."""
     ahead = QueueHeadCache()
-    ahead.keep("a", rows(2, 5))
-    for row in rows(1, 3, 9):
-        ahead.queued("a", *row)
-    assert ahead.first("a", 4) == rows(1, 2, 3, 5)
-    assert ahead.first("a", 5) is None
+    ahead.keep("a", rows(1), whole=True)
+    assert known(ahead, 9) == places(1)
+    ahead.removed("a", rows(1)[0][0])
+    assert known(ahead, 9) == []
+    join(ahead, *rows(7))
+    assert known(ahead, 9) == places(7)
+
+
+def test_a_row_that_joins_within_is_seen_and_one_beyond_is_not() -> None:
+    """Whatever lies behind the last row known may have neighbours that only the store knows."""
+    ahead = QueueHeadCache()
+    ahead.keep("a", rows(2, 5), whole=False)
+    join(ahead, *rows(1, 3, 9))
+    assert known(ahead, 4) == places(1, 2, 3, 5)
+    assert known(ahead, 5) is None
 
 
 def test_a_row_written_over_is_the_new_one() -> None:
     """A place holds one row."""
     ahead = QueueHeadCache()
-    ahead.keep("a", rows(2, 5))
-    ahead.queued("a", b"host002", b"newer")
-    assert ahead.first("a", 2) == [(b"host002", b"newer"), *rows(5)]
+    ahead.keep("a", rows(2, 5), whole=False)
+    join(ahead, (rows(2)[0][0], b"newer"))
+    assert ahead.first("a", 2) == (places(2, 5), [b"newer", b"value"])
 
 
-def test_removed_rows_leave_and_the_last_takes_the_host_along() -> None:
-    """After it nothing is known of the queue."""
+def test_after_the_last_known_row_the_store_is_asked_behind_it() -> None:
+    """Nothing is before it, unless it joins later."""
     ahead = QueueHeadCache()
-    ahead.keep("a", rows(1, 2))
-    for row in rows(7, 1, 2):
-        ahead.removed("a", row[0])
-    assert ahead.first("a", 1) is None
-    assert ahead._bytes == 0
+    ahead.keep("a", rows(3), whole=False)
+    ahead.removed("a", rows(3)[0][0])
+    assert (known(ahead, 1), ahead.start("a")) == (None, places(3)[0])
+    join(ahead, *rows(4))
+    assert known(ahead, 1) is None
+    join(ahead, *rows(2))
+    assert known(ahead, 1) == places(2)
 
 
-def test_no_room_means_those_within_stay() -> None:
-    """Hosts that come in turn would else each be thrown out just before their turn."""
-    ahead = QueueHeadCache(max_bytes=300)
-    ahead.keep("a", rows(1))
-    ahead.keep("b", rows(1))
-    ahead.keep("c", rows(1))
-    assert [ahead.first(host, 1) is not None for host in "abc"] == [True, True, False]
-    ahead.removed("a", b"host001")
-    ahead.keep("c", rows(1))
-    assert ahead.first("c", 1) == rows(1)
+def test_a_long_queue_is_known_by_its_first_rows() -> None:
+    """What falls behind is the store's to know, and takes no memory."""
+    ahead = QueueHeadCache()
+    ahead.keep("a", [], whole=True)
+    for row in rows(*range(MAX_PLACES, 0, -1), 0):
+        join(ahead, row)
+    assert known(ahead, MAX_PLACES) == places(*range(MAX_PLACES))
+    assert known(ahead, MAX_PLACES + 1) is None
+    assert ahead.first("a", MAX_PLACES) == (places(*range(MAX_PLACES)), [b"value"] * MAX_ROWS)
 
 
-def test_without_room_nothing_is_read_ahead_until_hosts_left() -> None:
-    """A question that is answered with no counts as a refusal: after very many of them those within go."""
-    ahead = QueueHeadCache(max_bytes=5000)
-    assert ahead.has_room()
-    ahead.keep("a", [(b"host001", bytes(1000))])
-    assert not ahead.has_room()
-    ahead.removed("a", b"host001")
-    assert ahead.has_room()
-
-
-def test_hosts_that_never_come_back_do_not_keep_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After so many refusals everything goes."""
+def test_no_room_means_those_within_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts that come in turn would else each be thrown out just before their turn; after many looks all go."""
     monkeypatch.setattr(head_cache, "_REFUSALS", 3)
-    ahead = QueueHeadCache(max_bytes=5000)
-    ahead.keep("gone", [(b"host001", bytes(1000))])
-    assert [ahead.has_room() for _ in range(4)] == [False, False, False, True]
+    ahead = QueueHeadCache(max_hosts=2)
+    for host in "ab":
+        ahead.keep(host, rows(1, host=host), whole=True)
+    assert [ahead.has_room(host) for host in "abc"] == [True, True, False]
+    for _ in range(3):
+        assert not ahead.has_room("c")
+        ahead.refused()
+    assert ahead.has_room("c")
+    assert "a" not in ahead
+
+
+def test_rows_take_no_more_than_their_room() -> None:
+    """Places stay known without them, and what leaves makes room for others."""
+    ahead = QueueHeadCache(max_row_bytes=30)  # three rows of five bytes, each behind its length, are 27
+    ahead.keep("a", rows(1, 2, 3), whole=True)
+    ahead.keep("b", rows(1, host="b"), whole=True)
+    assert [ahead.first(host, 9) for host in "ab"] == [(places(1, 2, 3), [b"value"] * 3), (places(1), [])]
+    ahead.removed("a", rows(2)[0][0])
+    assert ahead.rows_to_read("b", 1) == places(1)
+    ahead.keep_rows("b", [b"other"])
+    assert [ahead.first(host, 9) for host in "ab"] == [(places(1, 3), [b"value"] * 2), (places(1), [b"other"])]
+    ahead.forget("a")
+    ahead.forget("b")
+    assert ahead._row_room == 30
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_always_answers_as_a_scan_of_the_queue(seed: int) -> None:
+    """Rows join, leave, are written over, and are read anew: what is known is the queue's beginning at every step."""
+    rng = random.Random(seed)
+    ahead, queue = QueueHeadCache(max_row_bytes=rng.choice((0, 2_000, 1 << 20))), dict[bytes, bytes]()
+    for step in range(400):
+        keys = [key for key, _ in rows(*rng.sample(range(60), rng.choice((1, 1, 2, 9))))]
+        if rng.random() < 0.4:
+            joined = dict.fromkeys(keys, b"%d" % step)
+            queue.update(joined)
+            join(ahead, *joined.items())
+        else:
+            for key in keys:
+                if queue.pop(key, None) is not None:
+                    ahead.removed("a", key)
+        limit = rng.choice((1, 2, 5, MAX_PLACES, 30))
+        first = sorted(queue.items())[:limit]
+        found = ahead.first("a", limit)
+        if found is None:
+            behind = b"a" + ahead.start("a")
+            read = sorted(row for row in queue.items() if row[0] >= behind)[:limit]
+            assert read == first
+            if rng.random() < 0.3:
+                ahead.keep("a", read, whole=len(read) < limit)
+        else:
+            assert found[0] == [row[1:] for row, _ in first]
+            assert found[1] == [packed for _, packed in first][: len(found[1])]
+            if rng.random() < 0.3:
+                read_again = ahead.rows_to_read("a", limit)
+                ahead.keep_rows("a", [queue[b"a" + place] for place in read_again])
+        ahead_of_it = ahead._heads.get("a", b"")
+        assert ahead._max_row_bytes - ahead._row_room == max(len(ahead_of_it) - 2 - 9 * sum(ahead_of_it[1:2]), 0)

@@ -23,9 +23,11 @@ from rocksdict import DBCompactionStyle, Options
 from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import Box, Changes, Fingerprint, Near, QueuedPage
-from crawlerproject.stores.rocks import fingerprints, options, queues
+from crawlerproject.stores.rocks import fingerprints, options
 from crawlerproject.stores.rocks import store as rocks
+from crawlerproject.stores.rocks.head_cache import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import ContentContract, DueContract, MessageContract, StoreContract, key_of, record, row
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -96,7 +98,9 @@ def test_a_folder_that_was_merged_by_levels_goes_on(tmp_path: Path, monkeypatch:
 WRITER = """
 import sys
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.head_cache import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import record, row
 store = RocksStore(sys.argv[1])
 start = int(store.fact("done") or b"-1") + 1
@@ -182,7 +186,9 @@ FILE_LIMIT = """
 import resource, sys
 from crawlerproject.errors import StorageError
 from crawlerproject.stores.protocols import Changes
+from crawlerproject.stores.rocks.head_cache import QueueHeadCache
 from crawlerproject.stores.rocks.store import RocksStore
+from crawlerproject.stores.row_codec import queue_key
 from tests.stores.conformance import row
 store = RocksStore(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
@@ -266,15 +272,26 @@ def test_sync_may_run_beside_everything_else(store: RocksStore) -> None:
     assert [page.arrival for page in store.head("a", 10**6)] == list(range(2000))
 
 
-def test_remembered_heads_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many hosts are looked at, only so many heads stay in memory, and none of them lies."""
-    monkeypatch.setattr(queues, "REMEMBERED_HEADS", 3)
+def test_beginnings_of_queues_are_bounded(store: RocksStore) -> None:
+    """However many hosts are looked at, only of so many it is remembered where they begin, and none of them lies."""
+    store._queues._ahead = ahead = QueueHeadCache(max_hosts=3)
     rows = [row(f"host-{number}", number) for number in range(9)]
-    with closing(RocksStore(tmp_path)) as store:
-        store.apply(Changes(queued=rows))
-        for _ in range(2):
-            assert [store.head(page.host, 1) for page in rows] == [[page] for page in rows]
-            assert [page.host for page in rows if page.host in store._queues._heads] == ["host-6", "host-7", "host-8"]
+    for page in rows:
+        store.apply(Changes(queued=[page]))
+    for _ in range(2):
+        assert [store.head(page.host, 1) for page in rows] == [[page] for page in rows]
+        assert [page.host for page in rows if page.host in ahead] == ["host-0", "host-1", "host-2"]
+
+
+def test_a_beginning_that_is_not_there_is_looked_for_again(store: RocksStore) -> None:
+    """What the tables say counts, whatever is remembered of them."""
+    rows = [row("a", number) for number in range(9)]
+    store.apply(Changes(queued=rows))
+    store._queues._ahead.clear()
+    assert store.head("a", 1) == rows[:1]
+    store._queues._ahead.keep_rows("a", [])
+    store._tables.queue.delete(queue_key(rows[0]))
+    assert store.head("a", 3) == rows[1:4]
 
 
 class _Spot(NamedTuple):
@@ -340,6 +357,11 @@ class Comparison(RuleBasedStateMachine):
         """An end and a new start."""
         self.rocks.close()
         self.rocks = RocksStore(self.folder)
+
+    @rule(hosts=st.integers(0, 4), row_bytes=st.sampled_from((0, 1000)))
+    def crowd(self, hosts: int, row_bytes: int) -> None:
+        """Not all beginnings of queues find room any more."""
+        self.rocks._queues._ahead = QueueHeadCache(hosts, row_bytes)
 
     @rule()
     def flush(self) -> None:

@@ -5,12 +5,14 @@ The proxy passes on what it gets, but for what a test has it do to a request: re
 
 from __future__ import annotations
 
+import atexit
 import http.client
 import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -89,21 +91,32 @@ class S3Server:
         return [upload["Key"] for upload in page.get("Uploads", ())]
 
 
-@contextmanager
-def s3_server(folder: Path) -> Iterator[S3Server]:
-    """A server with one bucket; what it holds is in its memory."""
+# The server ends with the process that has started it, however that ends.
+_PROGRAM = """
+import os, sys, threading
+threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start()
+from moto.server import main
+main(["-p", sys.argv[1]])
+"""
+
+
+@cache
+def s3_server() -> S3Server:
+    """A server with one bucket, for all tests of this process: each has a prefix of its own."""
     port = free_port()
     environment = {**os.environ, "S3_UPLOAD_PART_MIN_SIZE": "1", "S3_IGNORE_SUBDOMAIN_BUCKETNAME": "1"}
-    with (folder / "s3.log").open("wb") as log:
-        process = subprocess.Popen([SERVER, "-p", str(port)], env=environment, stdout=log, stderr=log)
-    try:
-        wait_until(lambda: _answers(port), "a server of S3", process=process, log=folder / "s3.log")
-        server = S3Server(port)
-        server.files.call_s3("create_bucket", Bucket=BUCKET)
-        yield server
-    finally:
-        process.kill()
-        process.wait()
+    process = subprocess.Popen(
+        [SERVER.with_name("python"), "-c", _PROGRAM, str(port)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    atexit.register(process.kill)
+    wait_until(lambda: _answers(port), "a server of S3", process=process)
+    server = S3Server(port)
+    server.files.call_s3("create_bucket", Bucket=BUCKET)
+    return server
 
 
 class Proxy:

@@ -1,0 +1,76 @@
+"""``scrapy export``: processed pages for the search engines of others."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from hashlib import sha1
+from pathlib import Path
+
+from crawlerproject.commands.base import Bytes, named_crawl
+from crawlerproject.errors import OperatorError
+from crawlerproject.inspection.operator_command import OperatorCommand
+from crawlerproject.terminal import say
+
+
+class Command(OperatorCommand):
+    """Documents in bulk, as files or sent."""
+
+    arguments = "[FOLDER] [--format opensearch|quickwit] [--out DIR] [--to URL]"
+    summary = "Export processed pages for OpenSearch or Quickwit"
+    details = (
+        "Turn processed/pages of a crawl folder (default: CRAWL_DIR) into bodies of bulk requests, gzip-compressed "
+        "NDJSON of 8 MB at most, in processed/export/FORMAT: a folder for each file of pages, and the index's "
+        "mappings beside them. What is exported is not exported again. --to http://host:9200/INDEX makes the index "
+        "and sends what was not sent there yet; of several captures of a page the latest stays. Stopped at any moment, "
+        "the same command goes on. Exit status 0, or 1 when the other side refused documents. "
+        "Example: scrapy export crawls/web --to http://localhost:9200/pages"
+    )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--format", choices=("opensearch", "quickwit"), default="opensearch")
+        parser.add_argument("--out", type=Path, help="where the format's folder goes (default: processed/export)")
+        parser.add_argument("--to", default="", help="an index of OpenSearch, with user:password@ if it wants them")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Export, send if asked to, and say how much."""
+        # Scrapy imports every command at each start: what is heavy waits until it is asked for.
+        from crawlerproject.batch.export import FORMATS, OPENSEARCH, export
+        from crawlerproject.batch.process import PAGES
+
+        if opts.to and opts.format != OPENSEARCH:
+            raise OperatorError("--to speaks OpenSearch's bulk interface; Quickwit takes the files (docs/engines.md).")
+        folder = named_crawl(args, self.settings)
+        pages = folder.processed / PAGES
+        files = list(pages.glob("*.parquet"))
+        if not files:
+            raise OperatorError(f"There is nothing to export in {pages}; run scrapy process first.")
+        out, form = (opts.out or folder.exports) / opts.format, FORMATS[opts.format]
+        with Bytes("Exporting", sum(file.stat().st_size for file in files)) as progress:
+            exported = export(pages, out, form, progress.advance)
+        say(f"{exported:,} pages exported into {out}")
+        if opts.to:
+            self.exitcode = _send(out, (out / form.index_file).read_bytes(), opts.to, time.sleep)
+
+
+def _send(out: Path, index: bytes, url: str, wait: Callable[[float], None]) -> int:
+    """Say what became of it; 1 when documents were refused."""
+    from crawlerproject.batch.bulk import BulkSender
+    from crawlerproject.batch.export import bodies
+
+    sender = BulkSender(url, wait)
+    waiting = bodies(out)
+    journal = out / f"sent-{sha1(sender.target.encode()).hexdigest()[:16]}.txt"  # of each index its own
+    try:
+        sender.make_index(index)
+        with Bytes("Sending", sum(body.stat().st_size for body in waiting)) as progress:
+            sender.send_all(waiting, journal, progress.advance)
+    finally:
+        sender.close()
+        sent = sender.sent
+        say(f"{sent.taken:,} pages sent, {sent.older:,} were there in a later capture")
+        for kind, count in sent.refused.items():
+            say(f"{count:,} were refused ({kind}), the first since {sent.first[kind]}", error=True)
+    return 1 if sent.refused else 0

@@ -1,0 +1,111 @@
+"""``scrapy reparse``: a spider's items from what is archived."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from scrapy import Spider
+from scrapy.commands import BaseRunSpiderCommand
+from scrapy.exceptions import UsageError
+from scrapy.spiderloader import get_spider_loader
+
+from crawlerproject.config.crawl_dir import whole_crawl
+from crawlerproject.errors import OperatorError
+from crawlerproject.reparse.handler import UNREADABLE
+from crawlerproject.reparse.offline import OfflineCrawler
+from crawlerproject.reparse.scheduler import LEFT_OUT, SETTING
+from crawlerproject.rules.printable import printable_line
+from crawlerproject.settings import given
+from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.terminal import guard_streams, quiet_scrapy, say
+
+
+class Command(BaseRunSpiderCommand):
+    """Runs Scrapy's engine on the archive; no request leaves."""
+
+    requires_project = True
+    default_settings = given()
+
+    def __init__(self) -> None:
+        super().__init__()
+        guard_streams()
+        self._folders: list[CrawlDir] = []
+
+    def syntax(self) -> str:
+        return "SPIDER [CRAWL_DIR] [--all] [--callback NAME] [-a NAME=VALUE] [-o FILE]"
+
+    def short_desc(self) -> str:
+        return "Run a spider over archived pages: items without a new crawl"
+
+    def long_desc(self) -> str:
+        return (
+            "Give what a crawl has archived (default: CRAWL_DIR) to a spider: the latest good capture of each URL, or "
+            "--all. It is read by --callback, or extract of a WebSpider, the rules of a CrawlSpider, or parse; items "
+            "go through the project's pipelines and feeds as in a crawl. Requests that the spider yields are left out "
+            "and counted: nothing is fetched. It may be run beside the crawl, and again at any time. Exit status 1 "
+            "when a page could not be read. Example: scrapy reparse titles crawls/titles -O titles.jsonl"
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--all", action="store_true", help="every capture of a URL, not only the latest")
+        parser.add_argument("--callback", default="", metavar="NAME", help="the spider's method that reads the pages")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read the options, and check what they ask for before anything is started."""
+        super().process_options(args, opts)
+        assert self.settings is not None
+        try:
+            self._check(args, opts)
+        except OperatorError as error:
+            raise UsageError(printable_line(str(error)), print_help=False) from None
+        asked = {"folders": [str(folder) for folder in self._folders], "every": opts.all, "callback": opts.callback}
+        self.settings.set(SETTING, json.dumps(asked), priority="cmdline")
+        quiet_scrapy(self.settings)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read, and say what came of it."""
+        assert self.crawler_process is not None
+        assert self.settings is not None
+        crawler = OfflineCrawler(self._spider(args[0]), self.settings)
+        self.crawler_process.crawl(crawler, **opts.spargs)
+        self.crawler_process.start()
+        stats = crawler.stats
+        if self.crawler_process.bootstrap_failed or stats is None:
+            self.exitcode = 1
+            return
+        found = stats.get_stats()
+        pages, items = (int(found.get(key, 0)) for key in ("response_received_count", "item_scraped_count"))
+        errors = sum(count for key, count in found.items() if key == "spider_exceptions/count")
+        broken = int(found.get(UNREADABLE, 0))
+        say(
+            f"{pages:,} pages read, {items:,} items, {errors:,} errors of the spider; {int(found.get(LEFT_OUT, 0)):,} "
+            f"requests left out, {broken:,} captures could not be read",
+            error=True,
+        )
+        if errors or broken:
+            self.exitcode = 1
+
+    def _spider(self, name: str) -> type[Spider]:
+        assert self.settings is not None
+        loader = get_spider_loader(self.settings)
+        if name not in loader.list():
+            raise OperatorError(f"There is no spider {name!r}; there are {', '.join(sorted(loader.list()))}.")
+        found: type[Spider] = loader.load(name)
+        return found
+
+    def _check(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not 1 <= len(args) <= 2:
+            raise OperatorError("Give a spider and a crawl's folder, for example: scrapy reparse titles crawls/titles")
+        assert self.settings is not None
+        spider = self._spider(args[0])
+        if opts.callback and not callable(getattr(spider, opts.callback, None)):
+            raise OperatorError(f"{spider.__name__} has no method {opts.callback}.")
+        crawl = CrawlDir(args[1]) if len(args) > 1 else whole_crawl(self.settings, args[0])
+        if not crawl.is_dir():
+            raise OperatorError(f"There is no folder {crawl}; name a crawl's folder, or set CRAWL_DIR.")
+        self._folders = folders_of(crawl)
+        if not any(folder.has_archive() for folder in self._folders):
+            raise OperatorError(f"{crawl} holds no crawl: there is no WARC file in {crawl.warc}.")

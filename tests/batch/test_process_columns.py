@@ -1,0 +1,87 @@
+"""What ``scrapy process`` says of a page beside its text: language, structured data, and the article where asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from crawlerproject.batch.languages import language_of_header
+from crawlerproject.batch.process import process_warc
+from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.rules.archive.warc_records import Context
+from tests.batch.pdfs import pdf, shown, stream
+from tests.commands.running import archive_of, scrapy
+from tests.warc_samples import exchange
+
+ARTICLE = "Dies ist ein langer deutscher Satz über nichts, mit Kommas, und mit einem Ende. " * 20
+PAGE = f"<!doctype html><title>t</title><meta property='og:type' content='article'><body><main><p>{ARTICLE}</p></main>"
+PAGE += f"<footer>Impressum {'und mehr davon ' * 30}</footer>"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl with pages that say their language, or not, and a PDF."""
+    folder = tmp_path_factory.mktemp("columns")
+    made = archive_of(folder)
+    kinds = {
+        "long": (PAGE.encode(), "text/html", "en, fr"),
+        "short": (b"<p>Salut", "text/html", "fr-CH"),
+        "pdf": (pdf([stream(shown("Words of a page"))], "Title"), "application/pdf", ""),
+    }
+    for name, (body, kind, language) in kinds.items():
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Language: {language}\r\n\r\n".encode()
+        made.write(exchange(body, head), Context(f"http://a.test/{name}"))
+    made.close()
+    return folder
+
+
+def rows(folder: Path, out: Path, wanted: Wanted) -> dict[str, dict[str, Any]]:
+    """The rows of its pages."""
+    (warc,) = (folder / "warc").iterdir()
+    assert process_warc(warc, out, wanted).problem == ""
+    (pages,) = (out / "pages").iterdir()
+    return {row["url"].rpartition("/")[2]: row for row in pq.read_table(pages).to_pylist()}
+
+
+def test_the_language_is_the_texts_or_the_headers(folder: Path, tmp_path: Path) -> None:
+    """The text decides where it is long enough; a header that names one language where it is not."""
+    found = rows(folder, tmp_path, Wanted())
+
+    said = {name: (row["language"], row["content_language"]) for name, row in found.items()}
+    assert said == {"long": ("de", "en, fr"), "short": ("fr", "fr-CH"), "pdf": (None, None)}
+    assert json.loads(found["long"]["structured"]) == {"opengraph": {"og:type": ["article"]}}
+    assert {row["structured"] for name, row in found.items() if name != "long"} == {None}
+    assert {(row["text_main"], row["boilerplate"]) for row in found.values()} == {(None, None)}
+
+
+@pytest.mark.parametrize(
+    ("header", "code"), [("de", "de"), (" EN-us ", "en"), ("de, en", None), ("", None), ("deu", None), ("x" * 9, None)]
+)
+def test_a_header_names_one_language(header: str, code: str | None) -> None:
+    """RFC 9110, 8.5: several languages are those of the audience."""
+    assert language_of_header(header) == code
+
+
+def test_the_article_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    """The whole text stays beside it; a PDF has none."""
+    pytest.importorskip("resiliparse")
+    found = rows(folder, tmp_path, Wanted(main=True))
+
+    assert "Impressum" not in found["long"]["text_main"]
+    assert ARTICLE.strip() in found["long"]["text_main"]
+    assert 0.1 < found["long"]["boilerplate"] < 0.6
+    assert (found["pdf"]["text_main"], found["pdf"]["text"]) == (None, "Words of a page")
+
+
+def test_without_resiliparse_that_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence, before anything is read."""
+    monkeypatch.setattr("crawlerproject.commands.process.can_find_main_text", lambda: False)
+
+    done = scrapy("process", str(folder), "--main")
+
+    assert done.returncode == 2
+    assert "--main needs Resiliparse, which is not installed: pip install resiliparse" in done.stderr

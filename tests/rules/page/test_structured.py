@@ -1,0 +1,73 @@
+"""Structured data of a page: what the three vocabularies say, and bounds on each."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from crawlerproject.rules.page.extract import read_page
+from crawlerproject.rules.page.structured import MAX_BYTES
+
+# Of https://ogp.me/ and of HTML 5.1.2, with JSON-LD of schema.org's example beside them.
+PAGE = """<!doctype html><head>
+<meta property="og:title" content="The Rock"><meta property="og:image" content="a.png">
+<meta property="og:image" content="b.png"><meta name="twitter:card" content="summary"><meta name="author" content="x">
+<script type="application/ld+json">{"@type": "Recipe", "name": "Cake"}</script>
+<script type="Application/LD+JSON">[{"@type": "A"}, {"@type": "B"}]</script>
+<script type="application/ld+json">{broken</script>
+</head><body><div itemscope itemtype="http://schema.org/Person"><p>I am <b itemprop="name">Amanda
+ Roe</b>, <a itemprop="url same" href="/me">here</a>
+<div itemprop="band" itemscope itemtype="http://schema.org/Band"><span itemprop="size" content="12">twelve</span></div>
+<time itemprop="born" datetime="1990-01-01">then</time></div><i itemprop="nobody's">x</i></body>"""
+
+
+def structured(body: str) -> Any:
+    """What is found in a page; None for nothing."""
+    text = read_page(body.encode(), url="http://a.test/", content_type="text/html", structured=True).structured
+    return json.loads(text) if text else None
+
+
+def test_three_vocabularies() -> None:
+    """Each as it stands there; what is broken, or belongs to no item, is left out."""
+    assert structured(PAGE) == {
+        "json-ld": [{"@type": "Recipe", "name": "Cake"}, {"@type": "A"}, {"@type": "B"}],
+        "opengraph": {"og:title": ["The Rock"], "og:image": ["a.png", "b.png"], "twitter:card": ["summary"]},
+        "microdata": [
+            {
+                "type": "http://schema.org/Person",
+                "properties": {
+                    "name": ["Amanda Roe"],
+                    "url": ["/me"],
+                    "same": ["/me"],
+                    "band": [{"type": "http://schema.org/Band", "properties": {"size": ["12"]}}],
+                    "born": ["1990-01-01"],
+                },
+            }
+        ],
+    }
+
+
+def test_a_page_without_it_has_none() -> None:
+    """And none is read where it is not asked for."""
+    assert structured("<p>words") is None
+    assert read_page(PAGE.encode(), url="http://a.test/", content_type="text/html").structured == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f'<script type="application/ld+json">"{"x" * MAX_BYTES}"</script>',
+        '<script type="application/ld+json">' + "[" * 900 + "]" * 900 + "</script>",
+        '<div itemscope itemprop="a">' * 300,
+        '<div itemscope><p itemprop="a">' + ("y" * 1000 + '<p itemprop="a">') * 3000,
+        "".join(f'<meta property="og:{n}" content="{"z" * 3000}">' for n in range(3000)),
+    ],
+)
+def test_it_is_bounded(body: str) -> None:
+    """Too much of one kind costs that kind; the others are there."""
+    found = structured(body + '<meta property="og:last" content="x">')
+
+    assert len(json.dumps(found)) <= 2 * MAX_BYTES
+    assert found is None or set(found) <= {"opengraph", "microdata"}

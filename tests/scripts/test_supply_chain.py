@@ -1,0 +1,73 @@
+"""What an environment consists of: every pin has a use, a licence, and a place in the bill of materials."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from importlib.metadata import packages_distributions
+from typing import Any
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from tests.test_rooms import FILES, foreign
+from tests.web.running import PROJECT
+
+SCRIPT = runpy.run_path(str(PROJECT / "scripts" / "supply_chain.py"))
+PINS: dict[str, tuple[str, bool]] = SCRIPT["pins"]()
+
+
+@pytest.fixture(scope="module")
+def bill() -> dict[str, Any]:
+    """The bill of materials."""
+    read: dict[str, Any] = json.loads(SCRIPT["BILL"].read_text())
+    return read
+
+
+def test_every_pin_is_in_both_files(bill: dict[str, Any]) -> None:
+    """As it is pinned, and nothing else but the parser that the native reader holds."""
+    pinned = {name: version for name, (version, _) in PINS.items()}
+    rows = re.findall(r"^\| (\S+) \| (\S+) \| (\S.*?) \| \S.* \|$", SCRIPT["PAGE"].read_text(), flags=re.MULTILINE)
+
+    assert len(pinned) > 60
+    assert {name: version for name, version, _ in rows if name != "package"} == pinned
+    bundled = {"lexbor": SCRIPT["LEXBOR"].read_text().split()[1].rstrip(",")}
+    assert {entry["name"]: entry["version"] for entry in bill["components"]} == pinned | bundled
+    licences = {name: licence for name, _, licence in rows}
+    for entry in bill["components"]:
+        assert entry["licenses"] == [{"expression": licences.get(entry["name"], "Apache-2.0")}]
+
+
+def test_a_licence_is_an_spdx_expression(bill: dict[str, Any]) -> None:
+    """Of identifiers, AND, OR and parentheses: https://spdx.github.io/spdx-spec/v2.3/SPDX-license-expressions/."""
+    for entry in bill["components"]:
+        expression = entry["licenses"][0]["expression"]
+        assert re.fullmatch(r"\(?[A-Z0-9][\w.-]+\)?(?: (?:AND|OR) \(?[A-Z0-9][\w.-]+\)?)*", expression), expression
+        assert expression.count("(") == expression.count(")")
+
+
+def test_no_dependency_is_without_a_use(bill: dict[str, Any]) -> None:
+    """A direct one is imported, or its use is written down; each other is needed by one that is there."""
+    refs = {entry["bom-ref"]: entry["name"] for entry in bill["components"]}
+    needed = {refs[ref] for one in bill["dependencies"] if one["ref"] in refs for ref in one["dependsOn"]}
+    modules = {module for path in FILES for module in foreign(path)}
+    known = packages_distributions()  # before Python 3.12 it does not know a module that is one compiled file
+    imported = {canonicalize_name(name) for module in modules for name in known.get(module, [module])}
+    direct = {name for name, (_, is_direct) in PINS.items() if is_direct}
+
+    without = {name for name in direct if canonicalize_name(name) not in imported}
+    assert without <= SCRIPT["WITHOUT_IMPORT"].keys() <= direct
+    assert set(PINS) - direct - needed == set()
+
+
+def test_what_needs_what_is_all_there(bill: dict[str, Any]) -> None:
+    """Each component once, each with what it needs, and the crawler with its direct ones."""
+    refs = [entry["bom-ref"] for entry in bill["components"]]
+    told = {one["ref"]: one["dependsOn"] for one in bill["dependencies"]}
+
+    assert len(set(refs)) == len(refs)
+    assert told.keys() == {"crawlerproject", *refs}
+    assert {ref for needs in told.values() for ref in needs} <= set(refs)
+    own = [name for name, (_, is_direct) in PINS.items() if is_direct]
+    assert len(told["crawlerproject"]) == len(own) + 1
