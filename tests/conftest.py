@@ -22,12 +22,12 @@ settings.load_profile("suite")
 
 # Files that take longest, by the wall clock: begun first, so that none of them is the tail of the suite.
 LONGEST = (
-    "scrapyd/test_scrapyd", "commands/test_looking", "crawls/test_render", "crawls/test_full_disk",
-    "hostile/test_idioms", "crawls/test_small_web", "commands/test_state", "crawls/test_coming_back",
-    "test_addon", "crawls/operator/test_stop", "commands/test_report", "crawls/test_kills",
-    "extensions/test_status_server", "crawls/operator/test_limits", "crawls/operator/test_orders",
-    "crawls/fleet/test_kills", "commands/test_shell", "crawls/archive/test_other_tools", "crawls/fleet/test_fleet",
-    "crawls/fleet/test_local", "test_package", "rules/test_linear_patterns", "batch/test_steps",
+    "scrapyd/test_scrapyd", "hostile/test_idioms", "crawls/test_coming_back", "crawls/test_render",
+    "commands/test_state", "crawls/test_full_disk", "extensions/test_status_server", "crawls/test_kills",
+    "crawls/operator/test_limits", "crawls/operator/test_orders", "crawls/fleet/test_kills", "commands/test_looking",
+    "crawls/test_small_web", "crawls/operator/test_stop", "commands/test_shell", "crawls/fleet/test_local",
+    "test_addon", "crawls/archive/test_other_tools", "crawls/fleet/test_fleet", "commands/test_report",
+    "test_package", "rules/test_linear_patterns", "batch/test_steps",
 )  # fmt: skip
 
 
