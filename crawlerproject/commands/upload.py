@@ -40,7 +40,7 @@ class Command(OperatorCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Upload, and say what was done and what is left."""
         # Scrapy imports every command at each start: what is heavy waits until it is asked for.
-        from crawlerproject.stores.uploads.far_side import checked_url, place_of
+        from crawlerproject.stores.uploads.opening import checked_url, place_of
 
         crawl = named_crawl(args, self.settings)
         if not crawl.is_dir():

@@ -19,7 +19,7 @@ from crawlerproject.extensions.crawl_task import CrawlTask, only_in_a_crawl
 from crawlerproject.rules.readable import human_bytes, human_seconds
 from crawlerproject.runtime.services import services_of
 from crawlerproject.stores.crawl_dir import CrawlDir, read_facts
-from crawlerproject.stores.uploads.far_side import checked_url, place_of
+from crawlerproject.stores.uploads.opening import checked_url, place_of
 from crawlerproject.stores.uploads.worker import ENDED, REFUSED
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from typing import Any, Self
 from crawlerproject.rules.archive.uploads import is_plain_name
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.span_file import SpanFile
-from crawlerproject.stores.uploads.far_side import checked_url, far_errors, filesystem, local_folder
+from crawlerproject.stores.uploads.far_side import far_errors
 from crawlerproject.stores.uploads.journal import Journal
+from crawlerproject.stores.uploads.opening import checked_url, filesystem, local_folder
 
 # A read beginning somewhere fetches so much, one that goes on where the last ended twice as much as that, up to the
 # most: one record costs one request, and a stream few.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -127,12 +126,6 @@ class Journal:
             self._uploads.pop(name, None)
             return
         self._uploads[name] = known
-
-
-def read_journal(folder: Path) -> Journal | None:
-    """What a folder's journal says; None when nothing of it was ever to go anywhere."""
-    crawl = CrawlDir(folder)
-    return Journal(crawl) if crawl.upload_journal.exists() else None
 
 
 def _packed(name: str, known: Upload) -> bytes:

@@ -24,8 +24,8 @@ from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import retry_seconds, without_secrets
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.stores.crawl_dir import CrawlDir, write_facts
-from crawlerproject.stores.uploads.far_side import far_side
 from crawlerproject.stores.uploads.journal import Journal
+from crawlerproject.stores.uploads.opening import far_side
 from crawlerproject.stores.uploads.uploader import Uploader, Ways
 
 NICENESS = 19

@@ -20,7 +20,7 @@ import pytest
 from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive import uploads
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.uploads import far_side
+from crawlerproject.stores.uploads import opening
 from crawlerproject.stores.uploads.far_side import FarSideError
 from crawlerproject.stores.uploads.journal import Journal
 from crawlerproject.stores.uploads.uploader import MANIFEST, Uploader, Ways
@@ -61,7 +61,7 @@ def between(server: S3Server) -> Iterator[tuple[Proxy, Any]]:
     with proxied(server) as made, pytest.MonkeyPatch.context() as patch:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": made.url}.items():
             patch.setenv(name, value)
-        yield made, far_side.filesystem("s3://any")
+        yield made, opening.filesystem("s3://any")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def proxy(between: tuple[Proxy, Any], monkeypatch: pytest.MonkeyPatch) -> Proxy:
     made, client = between
     made.fault, made.asked = Fault(), []
     monkeypatch.setattr(uploads, "FIRST_PART_BYTES", PART_BYTES)
-    monkeypatch.setattr(far_side, "filesystem", lambda url: client)
+    monkeypatch.setattr(opening, "filesystem", lambda url: client)
     return made
 
 
@@ -102,7 +102,7 @@ class Sent:
         """As a process that has just begun has it."""
         journal = Journal(self.folder)
         journal.open(self.url)
-        self.uploader = Uploader(self.folder, far_side.far_side(self.url), journal, self._ways)
+        self.uploader = Uploader(self.folder, opening.far_side(self.url), journal, self._ways)
         return self.uploader
 
     def there(self) -> dict[str, bytes]:
@@ -379,7 +379,7 @@ def test_a_server_that_does_not_answer(
 ) -> None:
     """It is given up after a while, and asked again."""
     monkeypatch.undo()
-    monkeypatch.setattr(far_side, "_SILENT_SECONDS", 2 * busyness())
+    monkeypatch.setattr(opening, "_SILENT_SECONDS", 2 * busyness())
     held = Event()
 
     def hold(asked: Asked) -> Answer:
@@ -430,7 +430,7 @@ def test_two_archives_do_not_mix(original: Path, tmp_path: Path, short: Sent) ->
     journal = Journal(other)
     journal.open(short.url)
     with pytest.raises(OperatorError, match="holds another archive"):
-        Uploader(other, far_side.far_side(short.url), journal, Ways()).round(ended=True)
+        Uploader(other, opening.far_side(short.url), journal, Ways()).round(ended=True)
     assert short.there() == before
 
 
@@ -458,7 +458,7 @@ def test_a_folder_may_be_the_other_place(folder: CrawlDir, tmp_path: Path) -> No
     wanted, url = local(folder), f"file://{tmp_path}/far%20off"
     journal = Journal(folder)
     journal.open(url)
-    Uploader(folder, far_side.far_side(url), journal, Ways(keep_local=False)).round(ended=True)
+    Uploader(folder, opening.far_side(url), journal, Ways(keep_local=False)).round(ended=True)
     there = {
         str(path.relative_to(tmp_path / "far off")): path.read_bytes()
         for path in (tmp_path / "far off").rglob("*")
