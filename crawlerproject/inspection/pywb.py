@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from scrapy.utils.conf import closest_scrapy_cfg
+
 from crawlerproject.errors import OperatorError
 from crawlerproject.inspection.replay_index import ReplayIndex
 
@@ -39,8 +41,8 @@ def find_wayback(configured: str) -> str:
         if not os.access(path, os.X_OK) or os.path.isdir(path):
             raise OperatorError(f"REPLAY_COMMAND={configured} is no program; give the path of pywb's {_PROGRAM}.")
         return os.path.abspath(path)
-    ours = Path(__file__).resolve().parents[2]
-    for home in (Path(_ENVIRONMENT).absolute(), ours / _ENVIRONMENT):
+    project = Path(closest_scrapy_cfg()).parent  # of a checkout; here, where there is none
+    for home in (Path(_ENVIRONMENT).absolute(), project / _ENVIRONMENT):
         if os.access(program := home / "bin" / _PROGRAM, os.X_OK):
             return str(program)
     if found := shutil.which(_PROGRAM) or shutil.which(_PROGRAM, path=os.path.dirname(sys.executable)):

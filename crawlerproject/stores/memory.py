@@ -22,6 +22,11 @@ class MemoryMessages:
         self._read: dict[Box, int] = {}
         self._changed: set[int] = set()
 
+    def begin(self) -> None:
+        """As after a start: the numbers of another outbox begin."""
+        self.outbox = uuid.uuid4().bytes
+        self.applied = self.durable = Applied()
+
     def boxes(self) -> list[Box]:
         """Those that hold messages, in order."""
         return sorted(self._boxes)
