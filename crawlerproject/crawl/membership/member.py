@@ -39,8 +39,6 @@ logger = logging.getLogger(__name__)
 
 # Messages about hubs that are read before one commit.
 _HUB_MESSAGES = 50
-# As many announcements as links are in one message.
-_CHANGED_A_MESSAGE = 500
 # What a request may take beyond its timeout, as the loop's lag.
 _HOLD_MARGIN_SECONDS = 5.0
 
