@@ -92,7 +92,6 @@ def interpreter() -> str:
 def measure(by_library: bool) -> tuple[Counter[str], Counter[str]]:
     """Instructions a page and a start."""
     with tempfile.TemporaryDirectory(prefix="check-") as scratch:
-        Path(scratch).chmod(0o755)  # nginx may read it as another user
         site = small_pages(Path(scratch) / "a").site
         (site.folder / "few.txt").write_text("\n".join(site.seeds[:HOSTS]))
         with nginx(site):

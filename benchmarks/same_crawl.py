@@ -127,7 +127,6 @@ def main() -> None:
     os.chdir(PROJECT)
     with tempfile.TemporaryDirectory(prefix="same-crawl-") as scratch:
         folder = Path(scratch)
-        folder.chmod(0o755)  # nginx may read it as another user
         cases = [small_pages(folder / "a"), handbook(folder / "h")]
         if archive is not None:
             cases.append(corpus(folder / "b", archive))

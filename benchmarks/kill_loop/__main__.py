@@ -193,7 +193,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kill-loop-") as scratch:
         folder = given.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o755)  # nginx's worker may be another user
         sys.exit(show(compare(folder, given)))
 
 

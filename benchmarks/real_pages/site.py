@@ -12,12 +12,15 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 from tests.web.judge import NGINX_FORMAT
 
@@ -129,7 +132,7 @@ def _absolute(page: bytes, host: str, owners: dict[str, str], front: str) -> byt
 
 
 _CONFIG = """
-daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log;
+{user} daemon off; worker_processes 1; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{ worker_connections 8192; }}
 http {{
   include /etc/nginx/mime.types; default_type application/octet-stream; charset utf-8;
@@ -138,7 +141,8 @@ http {{
   keepalive_requests 100000; sendfile on; tcp_nodelay on;
   client_body_temp_path {folder}/tmp; proxy_temp_path {folder}/tmp; fastcgi_temp_path {folder}/tmp;
   uwsgi_temp_path {folder}/tmp; scgi_temp_path {folder}/tmp;
-  server {{ listen {port} {tls} backlog=4096; root {folder}/root/$host; allow 127.0.0.0/8; deny all; {more} }}
+  server {{ listen {port} {tls} backlog=4096; root {folder}/root/$host; allow 127.0.0.0/8; deny all; {more}
+    location = /ready {{ access_log off; alias {folder}/seeds.txt; }} }}
 }}
 """
 
@@ -153,25 +157,30 @@ def nginx(site: RealSite, *, certificate: Path | None = None) -> Iterator[None]:
     tls, more = ("", "")
     if certificate is not None:
         tls, more = "ssl", f"ssl_certificate {certificate}; ssl_certificate_key {certificate}; keepalive_timeout 0;"
-    config.write_text(_CONFIG.format(folder=site.folder, port=site.port, format=NGINX_FORMAT, tls=tls, more=more))
-    site.folder.chmod(0o755)  # its worker may be another user
+    # Started by root its workers would be another user, who sees nothing of a folder with mode 0700: all pages 403.
+    user = "" if os.geteuid() else "user root;"
+    given = {"folder": site.folder, "port": site.port, "user": user, "tls": tls, "more": more}
+    config.write_text(_CONFIG.format(format=NGINX_FORMAT, **given))
     binary = shutil.which("nginx") or str(PACKAGES["nginx-light"])
     command = [binary, "-c", str(config), "-p", str(site.folder), "-e", str(site.folder / "error.log")]
     with subprocess.Popen(command) as process:
         try:
-            _listening(site.port)
+            _serving(site)
             yield
         finally:
             process.terminate()
 
 
-def _listening(port: int) -> None:
+def _serving(site: RealSite) -> None:
+    """Wait until a file of the site's folder is answered; raise URLError when that does not come."""
     until = time.monotonic() + _START_SECONDS
+    scheme = site.seeds[0].partition(":")[0]
+    trusting = ssl._create_unverified_context()  # the certificate is of other names
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            urlopen(f"{scheme}://127.0.0.1:{site.port}/ready", timeout=1, context=trusting).close()
             return
-        except OSError:
-            if time.monotonic() > until:
+        except OSError as refused:  # URLError is one
+            if isinstance(refused, HTTPError) or time.monotonic() > until:
                 raise
             time.sleep(0.05)

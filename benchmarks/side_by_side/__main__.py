@@ -172,7 +172,6 @@ def main() -> None:
     cases: dict[str, str] = {}
     profiles: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as scratch:
-        Path(scratch).chmod(0o755)  # nginx may read it as another user
         for letter, lay in zip("abc", all_cases(Path(scratch), given.corpus), strict=True):
             if letter not in given.cases:
                 continue
