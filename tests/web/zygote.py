@@ -49,7 +49,6 @@ LIBRARIES = (
     *("isal.igzip", "xxhash", "simhash", "brotli", "tomlkit", "cryptography.x509", "numpy.typing", "mmap"),
 )
 FORKED = ("scrapy", "tests.web.later")  # modules that are run so
-KEEPING = "scrapy"  # has the crawler's modules; tests.web.later must set the clock before they are imported
 # What is made as these are imported is made for each process.
 _MADE_ANEW = ("crawlerproject.commands.fleet",)
 # Of the environment, what the crawler reads as it is imported, beside the operator's settings.
@@ -303,7 +302,7 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
     os.environ.update(environment)
     sys.path[:1] = [str(asked["cwd"]), *_python_path(environment)]
     _forget("tests")
-    if arguments[0] == KEEPING and _is_ours():
+    if not _hastens(arguments) and _is_ours():
         _renew()
     else:
         _forget("crawlerproject")
@@ -318,6 +317,11 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
 def _forget(package: str) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         del sys.modules[name]
+
+
+def _hastens(arguments: list[str]) -> bool:
+    """Whether ``tests.web.later`` puts functions into the module ``time`` that others have taken from it by then."""
+    return arguments[0] == "tests.web.later" and "+" in arguments[1]
 
 
 def _is_ours() -> bool:
