@@ -144,7 +144,7 @@ def _bare(host: str, now: Now) -> Callable[[str, bytes], Answer | None]:
 
 
 def _styled(world: World, now: Now) -> None:
-    """A page that never changes; its sheet does each day and names another picture then; and a picture of a stranger's."""
+    """A page that never changes; its sheet does each day, and names another picture then. One is a stranger's."""
     site, cdn = world.site("styled.test"), world.site("cdn.test")
     head = f'<link rel="stylesheet" href="/style.css"><link rel="icon" href="{world.url(cdn.host, "/logo.png")}">'
     front = page_html("styled", head=head)
