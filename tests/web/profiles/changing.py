@@ -83,12 +83,14 @@ def _unchanged(head: bytes, etag: str, since: float) -> bool:
     return False
 
 
-def _answer(body: bytes, etag: str, since: float, head: bytes, *, unchanged: bool) -> Answer:
+def _answer(
+    body: bytes, etag: str, since: float, head: bytes, *, unchanged: bool, kind: str = "text/html; charset=utf-8"
+) -> Answer:
     headers = [f"ETag: {etag}", f"Last-Modified: {formatdate(since, usegmt=True)}"]
     if unchanged:
         lines = ["HTTP/1.1 304 Not Modified", *headers]
         return Answer(304, ("\r\n".join(lines).encode() + b"\r\n\r\n",))
-    return answer(body, headers=headers)
+    return answer(body, headers=headers, kind=kind)
 
 
 def _honest(host: str, now: Now) -> Callable[[str, bytes], Answer | None]:
@@ -161,7 +163,9 @@ def _styled(world: World, now: Now) -> None:
 
     def picture(path: str, head: bytes) -> Answer | None:
         made = (b"PNG", '"logo"', 1_500_000_000.0)
-        return _answer(*made, head, unchanged=_unchanged(head, *made[1:])) if path == "/logo.png" else None
+        if path != "/logo.png":
+            return None
+        return _answer(*made, head, unchanged=_unchanged(head, *made[1:]), kind="image/png")
 
     site.dynamic, cdn.dynamic = dynamic, picture
 
