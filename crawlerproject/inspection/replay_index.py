@@ -115,7 +115,7 @@ class ReplayIndex:
 
     def _link(self, stem: str, index: Path) -> None:
         if self._distant(index) is not None:
-            write_whole(self._place(stem), index.read_bytes(), _ANYBODY)
+            write_whole(self._place(stem), index.read_bytes(), _FILE_MODE)
         else:
             link = self.indexes / f"{stem}.link"
             link.unlink(missing_ok=True)
