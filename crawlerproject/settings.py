@@ -50,6 +50,8 @@ OURS = {
     "REQUISITES_PRIORITY": "among",
     "REQUISITES_MAX_PER_PAGE": 500,
     "REQUISITES_MAX_PER_HOST": 20_000,
+    # Links within PDFs and the like.
+    "DOCUMENT_LINKS": False,
     # Fetching.
     "FETCH_MAX_BYTES": 5 * 1024 * 1024,
     "FETCH_TIMEOUT_SECONDS": 30,

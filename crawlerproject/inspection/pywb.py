@@ -74,6 +74,7 @@ def wayback(program: str, index: ReplayIndex, folder: Path, port: int) -> Iterat
         subprocess.Popen(
             [program, "--bind", ADDRESS, "--port", str(port)],
             cwd=folder,
+            env={**os.environ, "NO_PROXY": ADDRESS, "no_proxy": ADDRESS},  # files elsewhere come by loopback
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
