@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlerproject.config.crawl_dir import crawl_folder
 from crawlerproject.config.fleet import local, one_of_several, shared
+from crawlerproject.crawl.backups import Backups
 from crawlerproject.crawl.orders import say_paused
 from crawlerproject.crawl.progress.figures import Figures
 from crawlerproject.crawl.run import Run
@@ -45,6 +46,7 @@ class Crawl:
         self.folder = crawl_folder(settings, spider.name)
         self.run = Run(crawler.stats, guard_of(crawler).never_crawl, rejoins=shared(settings))
         self.committing = asyncio.Lock()  # no two commits overlap, nor a commit and the crawl's end
+        self.backups = Backups(self.folder)
         self._figures = Figures()
         self._min_free_bytes = settings.getint("DISK_MIN_FREE_BYTES")
         check_settings(settings)  # the crawl command has done so; another project's may not have

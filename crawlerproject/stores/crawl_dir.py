@@ -51,6 +51,8 @@ class CrawlDir(PosixPath):
     frontier_unfinished = _Part("frontier.recovering")  # being made again; counts for nothing
     frontier_recovered = _Part("frontier.recovered")  # whole: the next start puts it in place
     frontier_damaged = _Part("frontier.damaged")  # with the moment behind it: what was replaced
+    frontier_checkpoint = _Part("control", "frontier")  # made for a backup, until it is taken
+    restoring = _Part("restoring.json")  # a backup is being put back; nothing counts until that is done
     warc = _Part("warc")
     torn = _Part("torn")  # what was cut out of WARC files
     index = _Part("index")  # CDXJ
@@ -173,17 +175,18 @@ def holds_database(folder: Path) -> bool:
     return (folder / _CURRENT).is_file()
 
 
-def take_lock(folder: Path) -> int:
+def take_lock(folder: Path, *, restores: bool = False) -> int:
     """The crawl folder's lock, held until the descriptor is closed (a dead process holds none). Raises OperatorError.
 
-    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed.
+    All that writes into the folder begins here: links that lead out of it are refused, what is secret is closed, and
+    one whose backup is but half put back is for that alone (``restores``).
     """
     crawl, descriptor = CrawlDir(folder), -1
     try:
         crawl.mkdir(parents=True, exist_ok=True)
         refuse_links_out(crawl)
         descriptor = os.open(crawl.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        _lock(descriptor)
+        lock_now(descriptor)
     except BlockingIOError:
         os.close(descriptor)
         raise OperatorError(
@@ -195,14 +198,26 @@ def take_lock(folder: Path) -> int:
         ) from error
     try:
         close_to_others(crawl)
+        if not restores:
+            refuse_half_restored(crawl)
     except OperatorError:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _lock(descriptor: int) -> None:
-    """Raises BlockingIOError when another process holds it for more than an instant."""
+def refuse_half_restored(crawl: CrawlDir) -> None:
+    """Raise OperatorError where a backup was being put back when that ended: frontier and archive disagree."""
+    if crawl.restoring.exists():
+        source = read_facts(crawl.restoring).get("from", "DIR")
+        raise OperatorError(
+            f"A backup was being put back into {crawl} and is not yet whole: scrapy state restore {source} "
+            f"-s CRAWL_DIR={crawl} does the rest."
+        )
+
+
+def lock_now(descriptor: int) -> None:
+    """Lock an open file. Raises BlockingIOError when another process holds it for more than an instant."""
     for left in reversed(range(_LOCK_TRIES)):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
