@@ -71,8 +71,8 @@ class Command(OperatorCommand):
                 restore(read_backup(Path(source)), self._crawl(), _say)
             case _:
                 raise OperatorError(
-                    "Give backup or restore and a folder, or copy, a crawl's folder and a Redis, in either order: "
-                    f"{_EXAMPLE}"
+                    f"Give copy, a crawl's folder and a Redis in either order ({_EXAMPLE}), or backup or restore and "
+                    "a backup's folder."
                 )
 
     def _copy(self, source: str, target: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from crawlerproject.stores.backup.contents import Backup, read_backup
 from crawlerproject.stores.crawl_dir import CrawlDir
 from tests.commands.crawled import scrapy
 from tests.commands.running import Done
+from tests.crawls.fleet.local_fleets import children_of
 from tests.crawls.operator.spoken_to import chain, crawling, log_of, moved_on
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.web.waiting import wait_until
@@ -30,6 +32,7 @@ AT_BACKUP, AT_KILL = 12, 24
 SITES = ("one.test", "two.test")
 # So small that there are several files; and so seldom a commit that the archive is ahead of the frontier.
 SETTINGS = {"WARC_MAX_BYTES": "9000", "COMMIT_SECONDS": "0.4", "FETCH_TIMEOUT_SECONDS": "300"}
+WORKERS = ("worker-1", "worker-2")
 _SECONDS = 60.0
 
 
@@ -46,47 +49,57 @@ class Story(NamedTuple):
 
 
 def archived(folder: CrawlDir) -> Counter[str]:
-    """How often each page is in the index."""
-    lines = [line for path in folder.index.glob("*.cdxj") for line in path.read_text().splitlines()]
+    """How often each page is in the index, be it one process's or several workers'."""
+    indexes = [*folder.index.glob("*.cdxj"), *folder.glob("worker-*/index/*.cdxj")]
+    lines = [line for path in indexes for line in path.read_text().splitlines()]
     urls = (json.loads(line.split(" ", 2)[2])["url"] for line in lines)
     return Counter(url for url in urls if not url.endswith("/robots.txt"))
 
 
-def all_pages(web: Arena) -> set[str]:
-    """Those of both sites."""
-    return {web.url(site, f"/{number}" if number else "/") for site in SITES for number in range(PAGES)}
+def all_pages(web: Arena, sites: Sequence[str] = SITES) -> set[str]:
+    """Those of all sites."""
+    return {web.url(site, f"/{number}" if number else "/") for site in sites for number in range(PAGES)}
+
+
+def good(folder: CrawlDir) -> None:
+    """Index and archive agree, and every pause was kept."""
+    for command in (("verify", str(folder)), ("audit", str(folder))):
+        done = scrapy(*command)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 class Gate:
-    """Sites whose pages come one after the other, as far as it is open."""
+    """Sites whose pages come one after the other, as far as it is open; each names the same page of the next site."""
 
-    def __init__(self) -> None:
+    def __init__(self, web: Arena, sites: Sequence[str]) -> None:
         self.open_to = AT_BACKUP
+        self.seeds = [
+            self._site(web, name, web.url(beside)) for name, beside in zip(sites, [*sites[1:], sites[0]], strict=True)
+        ]
 
-    def site(self, web: Arena, name: str) -> str:
-        """One of them."""
+    def _site(self, web: Arena, name: str, beside: str) -> str:
 
         async def talk(asked: Asked, writer: asyncio.StreamWriter) -> float:
             at = int(asked.path.strip("/") or 0) if asked.path.strip("/").isdigit() or asked.path == "/" else -1
             while at >= self.open_to:
                 await asyncio.sleep(0.02)
             words = " ".join(f"{name}x{at}x{place}" for place in range(40))
-            writer.write(answer("", mime="text/plain") if at < 0 else page(*_next(at), text=words))
+            writer.write(answer("", mime="text/plain") if at < 0 else page(*_next(at, beside), text=words))
             await writer.drain()
             return time.time()
 
         return web.raw_site(name, talk)
 
 
-def _next(at: int) -> list[str]:
-    return [f"/{at + 1}"] if at + 1 < PAGES else []
+def _next(at: int, beside: str) -> list[str]:
+    return [f"/{at + 1}", f"{beside}{at or ''}"] if at + 1 < PAGES else []
 
 
-def reached(web: Arena, pages: int) -> None:
+def reached(web: Arena, pages: int, sites: Sequence[str] = SITES) -> None:
     """Wait until all are answered that the gate lets through."""
 
     def through() -> bool:
-        return all(len(web.paths(site)) >= pages for site in SITES)
+        return all(len(web.paths(site)) >= pages for site in sites)
 
     wait_until(through, f"{pages} pages of each", seconds=_SECONDS)
 
@@ -96,8 +109,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Backed up on its way and killed later; put back beside its archive of then, and in its own folder."""
     with arena(tmp_path_factory.mktemp("backups")) as web:
         old, new, target = CrawlDir(web.folder / "crawl"), CrawlDir(web.folder / "new"), web.folder / "kept" / "b1"
-        gate = Gate()
-        seeds = ",".join(gate.site(web, site) for site in SITES)
+        gate = Gate(web, SITES)
+        seeds = ",".join(gate.seeds)
         with crawling(web, "-a", f"seeds={seeds}", "-a", "scope=host", settings=SETTINGS) as process:
             reached(web, AT_BACKUP)
             said = scrapy("state", "backup", str(target), folder=old)
@@ -126,9 +139,7 @@ def test_what_is_put_back_goes_on_exactly(story: Story, place: str) -> None:
     folder = story.folders[place]
 
     assert archived(folder) == Counter(all_pages(story.web))
-    for command in (("verify", str(folder)), ("audit", str(folder))):
-        done = scrapy(*command)
-        assert done.returncode == 0, done.stdout + done.stderr
+    good(folder)
     assert not folder.restoring.exists()
     assert "Traceback" not in log_of(story.web)
 
@@ -139,7 +150,9 @@ def test_what_came_later_is_kept_aside(story: Story) -> None:
 
     assert story.at_kill > story.at_backup
     assert len(list(folder.torn.iterdir())) >= story.at_kill - story.at_backup
-    assert "begun after the backup are kept" in story.put_back["its own folder"].stderr
+    said = story.put_back["its own folder"].stderr
+    assert "begun after the backup are kept" in said
+    assert "was cut back to" in said
     assert len(list(folder.glob("frontier.damaged-*"))) == 1
 
 
@@ -236,3 +249,35 @@ def test_a_kill_leaves_no_backup(tmp_path: Path) -> None:
 
     assert stopped.returncode == 0, stopped.stderr
     assert read_backup(tmp_path / "b3").folders[0].has_frontier
+
+
+def test_workers_of_one_machine_are_backed_up_in_step(tmp_path: Path) -> None:
+    """Both are killed later and put back: what one had written to the other is lost nowhere."""
+    sites = ("ant.test", "bee.test", "cat.test", "dog.test")
+    with arena(tmp_path) as web:
+        crawl, target = CrawlDir(tmp_path / "crawl"), tmp_path / "b"
+        gate, fleet = Gate(web, sites), "fleet --workers 2"
+        arguments = ("-a", f"seeds={gate.seeds[0]}", "-a", "scope=any")
+        with crawling(web, *arguments, settings=SETTINGS, command=fleet) as process:
+            reached(web, AT_BACKUP, sites)
+            said = scrapy("state", "backup", str(target), folder=crawl)
+            assert said.returncode == 0, said.stdout + said.stderr
+            gate.open_to = AT_KILL
+            reached(web, AT_KILL, sites)
+            for worker in children_of(process.pid):
+                os.kill(worker, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        wait_until(
+            lambda: not any(CrawlDir(crawl / name).locked() for name in WORKERS), "all are dead", seconds=_SECONDS
+        )
+        gate.open_to = PAGES
+        put_back = scrapy("state", "restore", str(target), folder=crawl)
+        assert put_back.returncode == 0, put_back.stdout + put_back.stderr
+        with crawling(web, settings=SETTINGS, command=fleet) as process:
+            assert process.wait(timeout=_SECONDS) == 0, log_of(web)
+
+    assert archived(crawl) == Counter(all_pages(web, sites))
+    good(crawl)
+    assert [each.name for each in read_backup(target).folders if each.has_frontier] == list(WORKERS)
+    assert "Traceback" not in log_of(web) + "".join((crawl / f"{name}.log").read_text() for name in WORKERS)
