@@ -17,13 +17,17 @@ from typing import Any
 import orjson
 
 from crawlerproject.errors import OperatorError
-from crawlerproject.stores.atomic_files import SECRET_FILE, write_whole
+from crawlerproject.stores.atomic_files import SECRET_FILE, replace_file, write_whole
 
 WARC_SUFFIX = ".warc.gz"
 OPEN_SUFFIX = ".open"
 """Behind WARC_SUFFIX while a file is being written."""
 # RocksDB's own: names the manifest that counts. A folder without it is no database.
 _CURRENT = "CURRENT"
+FORMATS = {"frontier": 2, "index": 1, "log": 1}
+"""The formats that this version writes. Each has another number when an earlier version would misread what is written:
+rows and tables of the frontier; a line of the CDXJ index or its journal, a column of the Parquet one; a line of the
+request log. Fields may be added without one: readers pass over those that they do not know."""
 _SECRET_FOLDER = 0o700
 _OTHERS = 0o077
 # A reader holds the lock for an instant, a process that writes for as long as it lives.
@@ -60,6 +64,7 @@ class CrawlDir(PosixPath):
     log = _Part("log")  # a file a day, and what is beside them:
     robots_copies = _Part("log", "robots")
     errors_log = _Part("log", "errors.log")
+    formats = _Part("format.json")  # of its parts, and which version wrote here last
     run = _Part("run.json")  # seeds and settings of the last start
     status = _Part("status.json")  # written by the running process, about once a second
     last_hour = _Part("last-hour.json")
@@ -200,10 +205,37 @@ def take_lock(folder: Path, *, restores: bool = False) -> int:
         close_to_others(crawl)
         if not restores:
             refuse_half_restored(crawl)
+        refuse_newer(crawl)
     except OperatorError:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def refuse_newer(crawl: CrawlDir) -> None:
+    """Raise OperatorError for a folder of which a part has a newer format than this version knows."""
+    written = read_facts(crawl.formats)
+    if newer := [name for name, known in FORMATS.items() if isinstance(n := written.get(name), int) and n > known]:
+        raise OperatorError(
+            f"The {newer[0]} in {crawl} has a newer format than this version knows: version "
+            f"{written.get('version', 'unknown')} of this crawler wrote it; use that one or a newer, or set CRAWL_DIR "
+            "to another folder."
+        )
+
+
+def stamp_formats(crawl: CrawlDir, version: str) -> str:
+    """Say that this version writes here; which one did before: "" when it is the same, or the folder is new.
+
+    Before 1.5.0 none said so. StorageError.
+    """
+    before = read_facts(crawl.formats)
+    now = {"version": version, **FORMATS}
+    if before == now:
+        return ""
+    is_old = crawl.has_archive() or crawl.run.exists()
+    replace_file(crawl.formats, orjson.dumps(now))
+    said = str(before.get("version", "1.4.0 or earlier" if is_old else ""))
+    return "" if said == version else said
 
 
 def refuse_half_restored(crawl: CrawlDir) -> None:
