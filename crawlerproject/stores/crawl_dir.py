@@ -147,20 +147,8 @@ class CrawlDir(PosixPath):
         return [CrawlDir(path.parent) for path in sorted(self.glob(f"*/{self.run.name}"))]
 
     def locked(self) -> bool:
-        """Whether a process holds the lock. A shared lock, taken for an instant, disturbs no other who asks."""
-        try:
-            descriptor = os.open(self.lock_file, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:  # a file system without locks: the process itself is asked for
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        """Whether a process holds the lock."""
+        return is_locked(self.lock_file)
 
     def running(self, status: dict[str, Any]) -> bool:
         """Whether the process that wrote this status still crawls here: its lock is held, until it dies."""
@@ -173,6 +161,23 @@ class CrawlDir(PosixPath):
         except PermissionError:  # another user's: it lives
             return True
         return True
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds a lock file. A shared lock, taken for an instant, disturbs no other who asks."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks: the process itself is asked for
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def holds_database(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.archive.warc_writer import ARCHIVE_FACT, OpenFile, unpack_open
-from crawlerproject.stores.atomic_files import storage_errors, sync_folder
+from crawlerproject.stores.atomic_files import storage_errors, sync_file, sync_folder
 from crawlerproject.stores.backup.contents import FolderThen, write_manifest
 from crawlerproject.stores.backup.orders import Asking, Stage
 from crawlerproject.stores.crawl_dir import CrawlDir, holds_database, refuse_half_restored, take_lock
@@ -209,7 +209,7 @@ def _finish(crawl: CrawlDir, unfinished: CrawlDir, target: Path, found: list[Fol
         folders = [unfinished, *(path for path in unfinished.rglob("*") if path.is_dir())]
         for path in unfinished.rglob("*"):
             if path.is_file():
-                _sync(path)
+                sync_file(path)
         for folder in folders:
             sync_folder(folder)
         write_manifest(unfinished, crawl, found)
@@ -217,11 +217,3 @@ def _finish(crawl: CrawlDir, unfinished: CrawlDir, target: Path, found: list[Fol
             target.rmdir()
         unfinished.rename(target)
         sync_folder(target.absolute().parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

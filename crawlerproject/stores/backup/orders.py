@@ -6,7 +6,6 @@ as the command lives: an order without it is nobody's any more.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -18,7 +17,7 @@ import orjson
 
 from crawlerproject.errors import OperatorError
 from crawlerproject.stores.atomic_files import SECRET_FILE, write_whole
-from crawlerproject.stores.crawl_dir import CrawlDir, lock_now, read_facts
+from crawlerproject.stores.crawl_dir import CrawlDir, is_locked, lock_now, read_facts
 
 _ORDER, _ANSWER, _LOCK = "backup.json", "backup-answer.json", "backup.lock"
 _SECRET_FOLDER = 0o700
@@ -58,7 +57,7 @@ class OrdersHere:
         """The order of a command that lives; what a dead one has left is removed."""
         if not self._order.exists():
             return None
-        if not _is_locked(self._folder):
+        if not is_locked(self._folder.control / _LOCK):
             self._order.unlink(missing_ok=True)
             remove_checkpoint(self._folder)
             return None
@@ -131,17 +130,3 @@ def _lock(folder: CrawlDir) -> int:
         os.close(descriptor)
         raise OperatorError(f"Another backup of {folder} is being made; wait for it, then try again.") from None
     return descriptor
-
-
-def _is_locked(folder: CrawlDir) -> bool:
-    try:
-        descriptor = os.open(folder.control / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

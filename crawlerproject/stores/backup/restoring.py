@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from crawlerproject.errors import OperatorError
+from crawlerproject.rules.archive.uploads import Stage
 from crawlerproject.rules.readable import counted, moment
 from crawlerproject.stores.archive.archive import parquet_of
 from crawlerproject.stores.archive.recovery import move_aside, recover
@@ -80,6 +81,11 @@ def refuse_unfit(folder: CrawlDir, then: FolderThen) -> None:
             f"{wanted.filename} is not in {folder.warc} with its first {wanted.length:,} bytes, which the backup "
             f"counts; copy the archive there first, or have scrapy recover make the frontier from the archive there is."
         )
+    if then.closed and len(gone := _gone(folder, then)) == len(then.closed):
+        raise OperatorError(
+            f"None of the {counted(len(gone), 'WARC file')} that the backup counts, such as {gone[0]}, is in "
+            f"{folder.warc}; copy the archive there first."
+        )
     if sent := _sent_since(folder, then):
         raise OperatorError(
             f"{counted(len(sent), 'WARC file')} of {folder}, such as {sent[0]}, went to another place since the backup "
@@ -107,7 +113,7 @@ def cut_back(folder: CrawlDir, then: FolderThen, say: Say) -> None:
         say(f"{counted(len(later), 'WARC file')} begun after the backup are kept in {folder.torn}")
     for message in recovery.messages:
         say(message)
-    if gone := [name for name in then.closed if not (folder.warc / name).exists()]:
+    if gone := _gone(folder, then):
         say(f"{counted(len(gone), 'WARC file')} that the backup knows are not in {folder.warc}, such as {gone[0]}")
 
 
@@ -117,13 +123,26 @@ def _length(folder: CrawlDir, wanted: OpenFile) -> int:
     return max((path.stat().st_size for path in paths if path.exists()), default=-1)
 
 
+def _gone(folder: CrawlDir, then: FolderThen) -> list[str]:
+    """The files of then that are neither here nor at another place."""
+    missing = [name for name in then.closed if not (folder.warc / name).exists()]
+    sent = _sent(folder) if missing else set()
+    return [name for name in missing if name not in sent]
+
+
 def _sent_since(folder: CrawlDir, then: FolderThen) -> list[str]:
+    return sorted(_sent(folder) - {*then.closed})
+
+
+def _sent(folder: CrawlDir) -> set[str]:
+    """The WARC files that are, or may be, at another place."""
     if not folder.upload_journal.exists():
-        return []
+        return set()
     from crawlerproject.stores.uploads.journal import Journal  # no other crawl's folder needs it
 
-    known = {f"{folder.warc.name}/{name}" for name in then.closed}
-    return [name for name, _ in Journal(folder) if name.startswith(f"{folder.warc.name}/") and name not in known]
+    place = f"{folder.warc.name}/"
+    sent = (name for name, known in Journal(folder) if known.stage is not Stage.LOCAL)
+    return {name.removeprefix(place) for name in sent if name.startswith(place)}
 
 
 def _put_small(source: CrawlDir, folder: CrawlDir) -> None:

@@ -11,13 +11,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
 from crawlerproject.stores.backup.contents import Backup, read_backup
 from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.uploads.journal import Journal
 from tests.commands.crawled import scrapy
 from tests.commands.running import Done
 from tests.crawls.fleet.local_fleets import children_of
@@ -196,6 +199,18 @@ def test_what_cannot_be_is_one_sentence(story: Story, tmp_path: Path) -> None:
     assert "made by a newer version" in refused("restore", str(newer), folder=tmp_path / "none")
     assert "copy the archive there first" in refused("restore", str(kept), folder=tmp_path / "bare")
     assert not CrawlDir(tmp_path / "bare").has_frontier()
+
+
+def test_what_another_place_has_since_is_not_archived_twice(story: Story, tmp_path: Path) -> None:
+    """A file that was begun after the backup and sent away cannot be taken back: the restore is refused."""
+    crawl = CrawlDir(tmp_path / "crawl")
+    shutil.copytree(story.folders["a new folder"], crawl)
+    with closing(Journal(crawl)) as journal:
+        journal.open("file:///archive")
+        journal.set("warc/later.warc.gz", Upload(Stage.CONFIRMED, Here(1, 1), Measured(1, "", "", "")))
+
+    assert "such as later.warc.gz, went to another place" in refused("restore", str(story.backup.folder), folder=crawl)
+    assert not crawl.restoring.exists()
 
 
 def test_a_restore_that_was_interrupted_is_done_again(story: Story, tmp_path: Path) -> None:
