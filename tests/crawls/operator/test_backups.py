@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import pytest
 
+from crawlerproject.errors import OperatorError
 from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
 from crawlerproject.stores.backup.contents import Backup, read_backup
-from crawlerproject.stores.crawl_dir import CrawlDir
+from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.uploads.journal import Journal
 from tests.commands.crawled import scrapy
 from tests.commands.running import Done
@@ -218,8 +219,8 @@ def test_a_restore_that_was_interrupted_is_done_again(story: Story, tmp_path: Pa
     crawl = CrawlDir(tmp_path / "crawl")
     shutil.copytree(story.folders["a new folder"], crawl)
     crawl.restoring.write_text(json.dumps({"from": str(story.backup.folder)}))
-    with crawling(story.web, settings={"CRAWL_DIR": str(crawl)}) as process:
-        assert process.wait(timeout=_SECONDS) == 2
+    with pytest.raises(OperatorError, match="is not yet whole"):
+        take_lock(crawl)
     assert "is not yet whole" in refused("backup", str(tmp_path / "b"), folder=crawl)
 
     again = scrapy("state", "restore", str(story.backup.folder), folder=crawl)
