@@ -23,6 +23,7 @@ from benchmarks.real_pages.peers import stock_scrapy, wget
 from benchmarks.real_pages.site import install, nginx
 from benchmarks.side_by_side.cases import Case, all_cases
 from benchmarks.side_by_side.profile import table as profile_table
+from crawlerproject import native
 from tests.web.running import PROJECT, Spent, crawl_command, many_files, measured
 
 PACE_SECONDS = 0.02  # per host and address: the processor, not politeness, is the limit
@@ -135,6 +136,7 @@ def table(runs: list[Run], cases: dict[str, str]) -> str:
             ratio = "" if name == OURS else spread
             lines.append(f"{name:18} {pages:6.0f} {cpu:11.2f} {rate:8.0f} {peak:8.0f} {written:11.1f}{ratio}")
         lines.append("")
+    lines += [f"page reader of {OURS}: {native.choice().said}", ""]  # in Python a page costs twice as much
     return "\n".join(lines)
 
 

@@ -113,7 +113,7 @@ class RobotsResponses:
             if not outcome.usable and self._politeness.robots_failed_elsewhere(host, now, self._rng).give_up:
                 self._hosts.give_up(host)
                 logger.warning(
-                    "%s is left alone until the next start: nobody answers for its robots.txt", name,
+                    "%s is left alone until the next start: its robots.txt gets no answer", name,
                     extra={"host": name},
                 )  # fmt: skip
             self._wake(host)
