@@ -64,6 +64,7 @@ _ABOVE_ZERO = frozenset(
 )
 _WORDS: dict[str, tuple[str, ...]] = {
     "NATIVE_READER": native.WANTED,
+    "LOG_LINES": ("text", "json"),
     "REQUISITES": REQUISITES,
     "REQUISITES_PRIORITY": ("among", "after"),
     "RENDER_SANDBOX": sandbox.WANTED,
