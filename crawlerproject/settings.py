@@ -252,7 +252,7 @@ RETRY_ENABLED = False
 METAREFRESH_ENABLED = False
 REFERER_ENABLED = False
 HTTPERROR_ALLOW_ALL = True
-# Both execute Python for anybody who reaches the port.
+# Both execute any Python that is sent to their port.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 DOWNLOADER_STATS = False

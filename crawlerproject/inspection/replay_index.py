@@ -3,8 +3,8 @@
 Of files at another place the indexes are copied, and the WARC files are named as what stands between gives them.
 
 Invariant: a WARC file is in the list of paths before the first line of the index names it, and the lines of a file
-that is being written are replaced by those of its finished index in one rename. So whoever looks at any moment finds
-each capture once, and its file.
+that is being written are replaced by those of its finished index in one rename. So a reader finds each capture
+once at any moment, and its file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 
-_ANYBODY = 0o644
+_FILE_MODE = 0o644  # as files have by default
 
 
 class _Journal:
@@ -111,11 +111,11 @@ class ReplayIndex:
             lines.add(f"{name}\t{places}\n".encode())
         content = b"".join(sorted(lines))
         if not self.paths.exists() or self.paths.read_bytes() != content:
-            write_whole(self.paths, content, _ANYBODY)
+            write_whole(self.paths, content, _FILE_MODE)
 
     def _link(self, stem: str, index: Path) -> None:
         if self._distant(index) is not None:
-            write_whole(self._place(stem), index.read_bytes(), _ANYBODY)
+            write_whole(self._place(stem), index.read_bytes(), _FILE_MODE)
         else:
             link = self.indexes / f"{stem}.link"
             link.unlink(missing_ok=True)
@@ -128,7 +128,7 @@ class ReplayIndex:
         journal = self._journals.setdefault(stem, _Journal(path, f"{stem}{WARC_SUFFIX}"))
         with suppress(FileNotFoundError):  # its index is there at the next look
             if journal.grown():
-                write_whole(self._place(stem), journal.lines(), _ANYBODY)
+                write_whole(self._place(stem), journal.lines(), _FILE_MODE)
 
     def _forget(self, stem: str) -> None:
         self._place(stem).unlink(missing_ok=True)

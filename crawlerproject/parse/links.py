@@ -91,7 +91,7 @@ NO_REQUISITES = RequisitesWanted()
 
 
 def required(row: QueuedPage, requisites: Iterable[Requisite], wanted: RequisitesWanted) -> list[DiscoveredUrl]:
-    """What a page, or one of its style sheets or frames, needs: of the page's depth, whoever's host it is on."""
+    """What a page, or one of its style sheets or frames, needs: of the page's depth, on any host."""
     depth, host, url, hops = row.depth, row.host, row.url, hops_to(row, HOP_EMBED)
     found: list[DiscoveredUrl] = []
     for address, frame in requisites:

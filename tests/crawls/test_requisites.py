@@ -21,14 +21,13 @@ from crawlerproject.stores.logs.request_log import read_log
 from tests.documents.pdfs import pdf, shown, stream
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.web import zygote
+from tests.web.running import one_pace
 
 PACE_SECONDS = 0.02
 SETTINGS = {
     "REQUISITES": "page",
     "DOCUMENT_LINKS": "True",
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
 }
 FONT = b"wOF2" + bytes(range(200))
 CDN, FRAME = "cdn.test", "frame.test"
