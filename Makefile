@@ -5,6 +5,7 @@
 # make bench   other crawlers and this one on the same pages (ARGS="--write" puts the result into docs/)
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
+# make audit   known weaknesses of the pinned packages, where the data can be reached; says so where not
 # They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
 
 VENV := .venv
@@ -33,7 +34,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock
+.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock audit
 .DEFAULT_GOAL := help
 
 help:
@@ -104,6 +105,9 @@ lock: $(READY)
 	@build/lock/bin/uv pip compile -q requirements.txt --universal --generate-hashes --no-header --no-annotate \
 		-o requirements.lock >/dev/null
 	@$(PY) scripts/supply_chain.py
+
+audit: | $(READY)
+	@$(PY) scripts/audit.py
 
 # The page reader in C, where there is a compiler; it looks for itself whether it was built of other sources.
 native: | $(READY)
