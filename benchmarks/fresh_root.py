@@ -161,13 +161,13 @@ def crawl(place: Place, web: RunningWeb, until: int | None) -> int:
 
 def checked(place: Place, web: RunningWeb) -> list[str]:
     """What is wrong with the crawl, by its own commands and by the servers' log."""
-    folder = f"CRAWL_DIR={place.inside(place.home / 'crawl')}"
+    folder = place.inside(place.home / "crawl")
     faults = []
-    for command in ("verify", "audit", "status"):
-        done = place.run(place.program("polite-crawler"), command, "-s", folder, check=False)
-        print(f"  {command}: {(done.stdout.strip().splitlines() or [''])[-1]}")
+    for command in (("verify", folder), ("audit", folder), ("status", "-s", f"CRAWL_DIR={folder}")):
+        done = place.run(place.program("polite-crawler"), *command, check=False)
+        print(f"  {command[0]}: {(done.stdout.strip().splitlines() or [''])[-1]}")
         if done.returncode:
-            faults.append(f"{command} ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}")
+            faults.append(f"{command[0]} ended with {done.returncode}: {done.stdout[-500:]}{done.stderr[-500:]}")
     return faults + judge_folder(web.folder, place.home / "crawl", host_seconds=0.25, ip_seconds=0.5).faults
 
 
