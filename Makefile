@@ -6,6 +6,7 @@
 # make deploy  hands the crawler to the scrapyd that scrapy.cfg names (TARGET=local)
 # make alerts  the alert rules, checked and tested by Debian's promtool
 # make lock    hashes, licences and the bill of materials again, after a change of requirements.txt
+# make audit   known weaknesses of the pinned packages, where the data can be reached; says so where not
 # They make what is missing first: .venv, the pinned packages, Debian's packages that tests need.
 
 VENV := .venv
@@ -34,7 +35,7 @@ ARGS ?=
 TARGET ?= local
 export SEEDS WORKERS # through the environment: URLs hold characters that a shell would read
 
-.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock alerts
+.PHONY: help crawl test hunt check format deploy packages browser bench native fuzz lock alerts audit
 .DEFAULT_GOAL := help
 
 help:
@@ -115,6 +116,9 @@ build/prometheus/usr/bin/promtool:
 
 alerts: $(DEV_READY) build/prometheus/usr/bin/promtool
 	@$(PY) -m pytest -q -n 0 tests/deploy/test_alerts.py
+
+audit: | $(READY)
+	@$(PY) scripts/audit.py
 
 # The page reader in C, where there is a compiler; it looks for itself whether it was built of other sources.
 native: | $(READY)
