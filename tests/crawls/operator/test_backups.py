@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlerproject.errors import OperatorError
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.rules.archive.uploads import Here, Measured, Stage, Upload
+from crawlerproject.stores.backup import restoring
 from crawlerproject.stores.backup.contents import Backup, read_backup
 from crawlerproject.stores.crawl_dir import CrawlDir, take_lock
 from crawlerproject.stores.uploads.journal import Journal
@@ -30,8 +31,8 @@ from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.web.waiting import wait_until
 from tests.web.zygote import Process
 
-PAGES = 30
-AT_BACKUP, AT_KILL = 12, 24
+PAGES = 20
+AT_BACKUP, AT_KILL = 8, 16
 """Pages of each site that are answered before; the next one's answer waits."""
 SITES = ("one.test", "two.test")
 # So small that there are several files; and so seldom a commit that the archive is ahead of the frontier.
@@ -117,6 +118,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         seeds = ",".join(gate.seeds)
         with crawling(web, "-a", f"seeds={seeds}", "-a", "scope=host", settings=SETTINGS) as process:
             reached(web, AT_BACKUP)
+            wait_until(old.closed_warcs, "a file is full", seconds=_SECONDS)
             said = scrapy("state", "backup", str(target), folder=old)
             assert said.returncode == 0, said.stdout + said.stderr
             for part in (old.warc, old.index, old.log):  # as rsync would, while the crawl goes on
@@ -158,7 +160,8 @@ def test_what_came_later_is_kept_aside(story: Story) -> None:
 
     assert story.at_kill > story.at_backup
     assert len(list(folder.torn.iterdir())) >= story.at_kill - story.at_backup
-    assert "begun after the backup are kept" in story.put_back["its own folder"].stderr
+    # One that was still open at the kill is named as begun after the last commit.
+    assert "begun after the" in story.put_back["its own folder"].stderr
     assert len(list(folder.glob("frontier.damaged-*"))) == 1
 
 
@@ -214,11 +217,16 @@ def test_what_another_place_has_since_is_not_archived_twice(story: Story, tmp_pa
     assert not crawl.restoring.exists()
 
 
-def test_a_restore_that_was_interrupted_is_done_again(story: Story, tmp_path: Path) -> None:
-    """Until then nothing else may write into the folder."""
-    crawl = CrawlDir(tmp_path / "crawl")
+@pytest.mark.parametrize("step", ["recover", "_put_small", "finish", "put_in_place"])
+def test_a_restore_that_was_interrupted_is_done_again(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Wherever it ended: until it is done nothing else may write into the folder."""
+    crawl, then = CrawlDir(tmp_path / "crawl"), story.backup.folders[0]
     shutil.copytree(story.folders["a new folder"], crawl)
-    crawl.restoring.write_text(json.dumps({"from": str(story.backup.folder)}))
+    with monkeypatch.context() as broken:
+        broken.setattr(restoring, step, _no_more)
+        assert "the power goes" in refused("restore", str(story.backup.folder), folder=crawl)
     with pytest.raises(OperatorError, match="is not yet whole"):
         take_lock(crawl)
     assert "is not yet whole" in refused("backup", str(tmp_path / "b"), folder=crawl)
@@ -227,7 +235,12 @@ def test_a_restore_that_was_interrupted_is_done_again(story: Story, tmp_path: Pa
 
     assert again.returncode == 0, again.stderr
     assert not crawl.restoring.exists()
+    assert {path.name for path in crawl.closed_warcs()} == {*then.closed}
     assert scrapy("verify", str(crawl)).returncode == 0
+
+
+def _no_more(*given: object) -> None:
+    raise StorageError("the power goes")
 
 
 def test_a_kill_leaves_no_backup(tmp_path: Path) -> None:
