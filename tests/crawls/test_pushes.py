@@ -164,7 +164,7 @@ def in_redis(given: Started, state_url: str) -> Iterator[Said]:
         fleet.start("w1")
         wait_until(lambda: _LISTENS in of_first(), seconds=DEADLINE_SECONDS)
         fleet.start("w2")
-        # At work: a signal that comes while Scrapy starts its engine ends the process at once.
+        # Both at work: hubs reach the first of two, which has not all hosts.
         wait_until(lambda: all(held(fleet).get(name) for name in names), seconds=DEADLINE_SECONDS)
         said.fleet = fleet
         yield said

@@ -171,7 +171,8 @@ def test_three_machines_share_a_crawl(tmp_path: Path) -> None:
     assert ended.returncode == 0, said
     machines = ("first", "second", "third")
     folders = [folder / name / "crawl" / name for name in machines]
-    verdict = judge_folder(folder / "web", None, workers=folders, host_seconds=0.25, ip_seconds=0.5)
+    # Not by our log: what the lost machine was asking for has no line there, and is asked for again.
+    verdict = judge_folder(folder / "web", None, workers=folders, host_seconds=0.25, ip_seconds=0.5, log=False)
     logs = {name: next((folder / name / "logs").rglob("*.log")).read_text() for name in machines}
 
     assert verdict.faults == []
