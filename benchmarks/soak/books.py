@@ -1,4 +1,4 @@
-"""What a soak remembers on disk, so that the same command goes on after any end: its plan, rounds, events and samples."""
+"""What a soak remembers on disk, so that the same command goes on: plan, rounds, events, samples."""
 
 from __future__ import annotations
 

@@ -294,9 +294,9 @@ def commands(crawl: Path) -> Judged:
     for name in ("audit", "verify"):
         command = [sys.executable, "-m", "scrapy", name, str(crawl)]
         asked = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = (asked.stdout + asked.stderr).strip().splitlines()
+        said = asked.stdout.strip().splitlines()
         if asked.returncode:
-            judged.faults.append(f"scrapy {name}: {' | '.join(said[-_SHOWN:])[:2000]}")
+            judged.faults.append(f"scrapy {name}: {' | '.join([*said[-_SHOWN:], asked.stderr])[-2000:]}")
         judged.facts.append(f"scrapy {name}: {said[-1] if said else ''}")
     for path in [*crawl.glob("worker-[0-9]*.log"), crawl.with_suffix(".log")]:
         text = path.read_text(errors="replace")

@@ -25,8 +25,12 @@ _END_SECONDS = 120.0  # for a fleet that was asked to stop
 SETTINGS = {
     **dict.fromkeys(("PACE_MIN_SECONDS", "PACE_START_SECONDS", "PACE_IP_SECONDS"), f"{PACE_SECONDS:g}"),
     # What rests for a minute or an hour rests for seconds here.
-    **{"BACKOFF_START_SECONDS": "1", "BACKOFF_MAX_SECONDS": "4", "FRONTIER_MAX_REST_SECONDS": "10"},
-    **{"HOST_MAX_FAILURES": "5", "FETCH_TIMEOUT_SECONDS": "20", "FETCH_SLOW_GRACE_SECONDS": "2"},
+    "BACKOFF_START_SECONDS": "1",
+    "BACKOFF_MAX_SECONDS": "4",
+    "FRONTIER_MAX_REST_SECONDS": "10",
+    "HOST_MAX_FAILURES": "5",
+    "FETCH_TIMEOUT_SECONDS": "20",
+    "FETCH_SLOW_GRACE_SECONDS": "2",
     "COMMIT_SECONDS": "1",  # the default
     "FLEET_PARTITIONS": "256",
     "WARC_MAX_BYTES": "50000000",  # so that files are closed all the time

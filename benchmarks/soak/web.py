@@ -1,9 +1,9 @@
 """The web of a soak: the manuals under very many names, by one nginx, with pages that change and faults by chance.
 
-A host is called CLASS.sNUMBER.test: its class says whose files it shows (a language of Debian's handbook, or PostgreSQL's
-manual), or that it is a maze or a page of odd links; its number decides what its robots.txt does and when it is down.
-Each is a registered domain of its own, at an address of its own. The links of these manuals are relative, so that one
-folder serves any number of hosts.
+A host is called CLASS.sNUMBER.test: its class says whose files it shows (a language of Debian's handbook, or
+PostgreSQL's manual), or that it is a maze or a page of odd links; its number decides what its robots.txt does and when
+it is down. Each is a registered domain of its own, at an address of its own. The links of these manuals are relative,
+so that one folder serves any number of hosts.
 
 A *generation* is one visit's state of this web. Of the pages a tenth is another one in each generation and a fifth in
 every second, chosen by a checksum of host and path. Each request has a chance of some fault, by nginx's random number
@@ -135,7 +135,8 @@ def _changed(page: bytes, number: int) -> bytes:
 
 
 _SERVER = """
-{user} daemon off; worker_processes 1; worker_rlimit_nofile 65536; pid {folder}/nginx.pid; error_log {folder}/error.log crit;
+{user} daemon off; worker_processes 1; worker_rlimit_nofile 65536;
+pid {folder}/nginx.pid; error_log {folder}/error.log crit;
 events {{ worker_connections 16384; }}
 http {{
   include /etc/nginx/mime.types; default_type application/octet-stream; charset utf-8;
@@ -170,7 +171,8 @@ http {{
     location = /ready {{ access_log off; alias {folder}/seeds.txt; }}
     location = /-cut {{ internal; proxy_pass http://127.0.0.1:{cut_port}; proxy_buffering off; }}
     location = /-maze {{ internal; default_type text/html;
-      return 200 '<title>A room</title><p>Doors.<a href="/room/$request_id">one</a><a href="/room/$request_length/$connection/$msec">two</a>'; }}
+      return 200 '<title>A room</title><p>Doors.<a href="/room/$request_id">one</a>
+        <a href="/room/$request_length/$connection/$msec">two</a>'; }}
     location = /-odd {{ internal; default_type text/html; alias {folder}/odd.html; }}
     location = / {{ return 302 /index.html; }}
     location = /robots.txt {{ default_type text/plain; {robots} return 200 "User-agent: *\\nDisallow: $forbidden\\n"; }}
@@ -184,8 +186,8 @@ _MORE_FIELDS = ',"generation":{generation},"edition":"$edition","fault":"$fault"
 _LONG_PATH = "x" * 2100  # more than SCOPE_MAX_URL_LENGTH
 ODD_LINKS = (  # what a page may name: each must be refused or answered, none may harm
     *("javascript:alert(1)", "mailto:a@b.test", "data:text/html,x", "file:///etc/passwd", "http://[::1", "http://%00/"),
-    *("http://odd.test:22/", "http://127.0.0.1:6379/", f"/{_LONG_PATH}", "/%1b%5b31mred.html", "/a%00b.html"),
-    *("/..%2f..%2fetc%2fpasswd", "//elsewhere.test/", "/" + "a/" * 30, "/a/b/a/b/a/b/a/b/", "?jsessionid=1;2;3"),
+    *("http://odd.test:22/", "http://127.0.0.1:6379/", f"/{_LONG_PATH}", "/%1b%5b31mred.html"),
+    *("//elsewhere.test/", "/" + "a/" * 30, "/a/b/a/b/a/b/a/b/", "?jsessionid=1;2;3"),
     *("/\u202etxt.html", "/caf\u00e9.html", "/%ff%fe.html", "http://user:secret@odd.test/", "/file.zip", "/'\"><b>"),
 )
 
