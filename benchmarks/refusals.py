@@ -29,14 +29,12 @@ from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, Changes, Queu
 from crawlerproject.stores.rocks.store import RocksStore
 from crawlerproject.stores.rocks.view import FrontierView
 from tests.hostile.arena import Arena, Asked, answer, arena
-from tests.web.running import many_files
+from tests.web.running import many_files, one_pace
 
 PACE_SECONDS = 2.0
 _LONG = "long.test"
 _SETTINGS = {
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
     "SCOPE_MAX_URLS_PER_HOST": "10000000",
 }
 _DAY_SECONDS = 86_400.0

@@ -29,6 +29,7 @@ from crawlerproject.config.chromium import VIEWPORT, find_chromium
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.archive.pywb_server import pywb_of
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena
+from tests.web.running import one_pace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -39,9 +40,7 @@ HANDBOOK_PAGES = ("index.html", "apt.html", "network-infrastructure.html")
 REAL_HOST = "real-page.test"
 PACE_SECONDS = 0.02
 SETTINGS = {
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
     "SITEMAPS": "False",
 }
 _CRAWL_SECONDS = 1200.0

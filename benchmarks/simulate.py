@@ -37,7 +37,7 @@ _HOST_SECONDS = 5.0  # a page a host, at best
 
 
 class Clock:
-    """The time of everybody."""
+    """The time of all workers."""
 
     now = 1_000_000.0
 
@@ -127,7 +127,7 @@ class Crowd:
         return gone
 
     async def beat(self) -> None:
-        """Everybody's turn, then the time of the next."""
+        """Every worker's turn, then the time of the next."""
         nothing: Any = Nothing()
         for fleet in list(self.workers.values()):
             self.clock.now += _BEAT_SECONDS / len(self.workers)

@@ -14,6 +14,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +23,13 @@ import orjson
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.uploads.journal import Journal
 from tests.stores.uploads.folders import archived, crawl_folder, local, nothing_lost
-from tests.stores.uploads.s3_servers import BUCKET, KEYS, Answer, Asked, Cut, Fault, Proxy, S3Server, proxied, s3_server
+from tests.stores.uploads.s3_servers import BUCKET, KEYS, Answer, Asked, Cut, Fault, Proxy, proxied, s3_server
 
 _FILES = 3
 _FILE_BYTES = 17_000_000  # three parts
 _REQUESTS = 20
 """Of a run, after which it is killed at the latest; all of it takes some eighty."""
+_SENDS = ("PUT", "POST", "PATCH")
 _WAYS = {"keep_local": False, "read_back": False, "bytes_per_second": 0}
 
 
@@ -39,6 +41,28 @@ class Outcome(NamedTuple):
     wanted_bytes: int
     sent_bytes: int
     problems: list[str]
+
+
+class Place(NamedTuple):
+    """A server, and an archive's place there."""
+
+    port: int
+    url: str
+    environment: Callable[[int], dict[str, str]]  # of a process that asks it through this port
+    there: Callable[[], dict[str, bytes]]  # what is below the place
+    unfinished: Callable[[], list[str]]  # files of which only parts lie there
+
+
+def in_s3() -> Place:
+    """moto's server."""
+    server = s3_server()
+    return Place(
+        server.port,
+        f"s3://{BUCKET}/kills",
+        lambda port: KEYS | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"},
+        lambda: server.under("kills"),
+        lambda: server.unfinished("kills"),
+    )
 
 
 class _Killing(Fault):
@@ -64,33 +88,32 @@ class _Killing(Fault):
         raise Cut
 
 
-def run(rounds: int, seed: int, place: Path, *, files: int = _FILES) -> Outcome:
-    """As many kills, then one run to the end."""
-    chance = random.Random(seed)
-    folder = crawl_folder(place / "made")
+def run(rounds: int, seed: int, home: Path, *, files: int = _FILES, place: Place | None = None) -> Outcome:
+    """As many kills, then one run to the end; ``home`` is for the crawl's folder."""
+    chance, place = random.Random(seed), place or in_s3()
+    folder = crawl_folder(home / "made")
     wanted, killed, starts = _closed(folder, files, chance), 0, 0
     problems: list[str] = []
-    server = s3_server()
-    with proxied(server) as proxy:
+    with proxied(place.port) as proxy:
         while killed < rounds:
             starts += 1
             proxy.fault = Fault()
-            process = _started(folder, proxy)
+            process = _started(folder, place, proxy)
             proxy.fault = _Killing(process, chance.randint(2, _REQUESTS), seen=chance.random() < 0.5)
             if process.wait() == 0:  # everything was there before its turn came: the crawl has closed more files
                 wanted |= _closed(folder, files, chance)
                 continue
             killed += 1
             try:
-                nothing_lost(wanted, folder, server.under("kills"))
+                nothing_lost(wanted, folder, place.there())
             except AssertionError as lost:
                 problems.append(f"after kill {killed}: {str(lost).splitlines()[0]} is lost")
         proxy.fault = Fault()
         starts += 1
-        if status := _started(folder, proxy).wait():
+        if status := _started(folder, place, proxy).wait():
             problems.append(f"the last run ended with status {status}")
-        problems += _left(wanted, folder, server)
-        sent = sum(len(asked.body) for asked in proxy.asked if asked.method == "PUT")
+        problems += _left(wanted, folder, place)
+        sent = sum(len(asked.body) for asked in proxy.asked if asked.method in _SENDS)
     return Outcome(killed, starts, sum(map(len, wanted.values())), sent, problems)
 
 
@@ -103,11 +126,11 @@ def _closed(folder: CrawlDir, files: int, chance: random.Random) -> dict[str, by
     return local(folder)
 
 
-def _started(folder: CrawlDir, proxy: Proxy) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "crawlerproject.stores.uploads.worker", str(folder), f"s3://{BUCKET}/kills"]
+def _started(folder: CrawlDir, place: Place, proxy: Proxy) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "crawlerproject.stores.uploads.worker", str(folder), place.url]
     process = subprocess.Popen(
         [*command, orjson.dumps(_WAYS).decode()],
-        env={**os.environ, **KEYS, "AWS_ENDPOINT_URL": proxy.url},
+        env={**os.environ, **place.environment(proxy.port)},
         stdin=subprocess.PIPE,
     )
     assert process.stdin is not None
@@ -116,10 +139,10 @@ def _started(folder: CrawlDir, proxy: Proxy) -> subprocess.Popen[bytes]:
     return process
 
 
-def _left(wanted: dict[str, bytes], folder: CrawlDir, server: S3Server) -> list[str]:
-    there = server.under("kills")
+def _left(wanted: dict[str, bytes], folder: CrawlDir, place: Place) -> list[str]:
+    there = place.there()
     problems = [] if archived(there) == wanted else ["what is there is not what was here"]
-    if server.unfinished("kills"):
+    if place.unfinished():
         problems.append("parts of files are left there")
     packs = [name for name in there if name.startswith("log/robots-")]
     if len(packs) != 1:
@@ -138,7 +161,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = run(given.rounds, given.seed, Path(folder))
+        return say(run(given.rounds, given.seed, Path(folder)))
+
+
+def say(found: Outcome) -> int:
+    """Print what came of it; 1 when something was lost or doubled."""
     print(
         f"{found.kills} kills in {found.starts} starts; {found.wanted_bytes:,} bytes to send, {found.sent_bytes:,} sent"
     )

@@ -219,7 +219,7 @@ class Ending:
 
     @property
     def requisites(self) -> Sequence[DiscoveredUrl]:
-        """What the page needs to be seen: no links of its, so that nobody but the crawl chooses among them."""
+        """What the page needs to be seen: not among its links, so that the crawl alone chooses among them."""
         return self.outcome.requisites
 
     @property

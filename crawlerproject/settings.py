@@ -50,6 +50,8 @@ OURS = {
     "REQUISITES_PRIORITY": "among",
     "REQUISITES_MAX_PER_PAGE": 500,
     "REQUISITES_MAX_PER_HOST": 20_000,
+    # Links within PDFs and the like.
+    "DOCUMENT_LINKS": False,
     # Fetching.
     "FETCH_MAX_BYTES": 5 * 1024 * 1024,
     "FETCH_TIMEOUT_SECONDS": 30,
@@ -250,7 +252,7 @@ RETRY_ENABLED = False
 METAREFRESH_ENABLED = False
 REFERER_ENABLED = False
 HTTPERROR_ALLOW_ALL = True
-# Both execute Python for anybody who reaches the port.
+# Both execute any Python that is sent to their port.
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 DOWNLOADER_STATS = False

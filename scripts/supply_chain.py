@@ -107,12 +107,12 @@ def licence(name: str, installed: Distribution) -> str:
         return expressions[0]
     said = {kind.rpartition(" :: ")[2] for kind in kinds if kind.startswith("License ::")}
     said |= {field for field in fields if field in SPDX}
-    told = {SPDX[one] for one in said if one in SPDX}
+    found = {SPDX[one] for one in said if one in SPDX}
     if name in READ:
         return READ[name]
-    if len(told) != 1:
+    if len(found) != 1:
         raise SystemExit(f"{name} does not say one licence ({said or fields}); read it and put it into READ.")
-    return told.pop()
+    return found.pop()
 
 
 def page(made: list[Component]) -> str:

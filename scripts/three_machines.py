@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class Crawl:
-    """One crawl of all machines: what every worker is told, and what they have told Redis."""
+    """One crawl of all machines: the settings of every worker, and what Redis has of them."""
 
     def __init__(self, folder: Path, state_url: str, web: Path) -> None:
         self.folder = folder

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import logging
 import os
 from collections.abc import Iterator
@@ -29,15 +31,30 @@ LONGEST = (
     "test_addon", "crawls/archive/test_other_tools", "crawls/fleet/test_fleet", "commands/test_report",
     "test_package", "rules/test_linear_patterns", "batch/test_steps",
 )  # fmt: skip
+_CRAWLS = ("crawls/", "hostile/", "commands/", "addon/", "recovery/")
+# Shares of the suite: the longest were two fifths of it, by the clock.
+_BEGIN = {"longest": 0.0, "crawls": 0.4, "computing": 0.0}
+_END = {"longest": 0.4, "crawls": 0.9, "computing": 1.0}
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What is collected stays: to look for garbage in it takes seconds, in each worker and again in its tests."""
     gc.disable()
+    _import_share(session.config)
     yield
     gc.freeze()
     gc.enable()
+
+
+def _import_share(config: pytest.Config) -> None:
+    """Of several workers each begins with other files: what one has compiled, with its asserts, the others read."""
+    number, workers = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    if config.args != config.getini("testpaths") or not number:
+        return
+    for path in sorted(TESTS.rglob("test_*.py"))[int(number.removeprefix("gw")) :: int(workers)]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # said when it is collected
+            importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_unconfigure() -> None:
@@ -46,15 +63,25 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, then other crawls, then what takes milliseconds."""
-    items.sort(key=_rank)
+    """Crawls, the longest first, and evenly among them what computes, of which some is left for the end.
+
+    Crawls side by side leave the processor idle, and what computes side by side waits for it.
+    """
+    kinds: dict[str, list[Path]] = {"longest": [], "crawls": [], "computing": []}
+    for path in dict.fromkeys(item.path for item in items):
+        name = _name(path)
+        kinds["longest" if name in LONGEST else "crawls" if name.startswith(_CRAWLS) else "computing"].append(path)
+    kinds["longest"].sort(key=lambda path: LONGEST.index(_name(path)))
+    places = {
+        path: _BEGIN[kind] + (_END[kind] - _BEGIN[kind]) * (number + 0.5) / len(files)
+        for kind, files in kinds.items()
+        for number, path in enumerate(files)
+    }
+    items.sort(key=lambda item: places[item.path])
 
 
-def _rank(item: pytest.Item) -> int:
-    path = item.path.relative_to(TESTS).with_suffix("").as_posix()
-    if path in LONGEST:
-        return LONGEST.index(path)
-    return len(LONGEST) + (not path.startswith(("crawls/", "hostile/", "commands/", "addon/", "recovery/")))
+def _name(path: Path) -> str:
+    return path.relative_to(TESTS).with_suffix("").as_posix()
 
 
 @pytest.fixture(autouse=True, scope="module")

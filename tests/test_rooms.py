@@ -18,6 +18,8 @@ MAY_IMPORT = {
     "native": ("native",),
     "rules": ("rules", "native", "reasons"),
     "runtime": ("runtime",),
+    # The work of a process that has nothing, and what runs it.
+    "documents": ("documents", "rules"),
     "stores": ("stores", "rules", "runtime", "errors", "reasons", "wire"),
     "config": ("config", "stores", "rules", "settings", "errors"),
     "fetch": ("fetch", "config", "rules", "runtime", "errors", "reasons", "wire"),
@@ -28,7 +30,7 @@ MAY_IMPORT = {
     # Partly work of another process, which must start soon: no store that opens a database.
     "reading": (
         *("reading", "native", "parse", "frontier.discovered", "frontier.lease", "rules", "runtime.stats"),
-        *("stores.protocols", "items", "reasons", "wire"),
+        *("documents", "stores.protocols", "items", "reasons", "wire"),
     ),
     # What every request of the engine's passes, and what it is known by: below the crawl, which hands requests out.
     "middlewares": (
@@ -62,7 +64,7 @@ MAY_IMPORT = {
         *("inspection", "reports", "frontier", "fetch", "config", "settings"),
         *("stores", "rules", "terminal", "errors", "reasons", "wire"),
     ),
-    "batch": ("batch", "fetch", "stores", "rules", "errors", "reasons", "wire", "__version__"),
+    "batch": ("batch", "documents", "fetch", "stores", "rules", "errors", "reasons", "wire", "__version__"),
     "commands": (
         *("commands", "inspection", "reports", "batch", "addon", "fleet", "frontier", "fetch", "config", "settings"),
         *(

@@ -95,10 +95,10 @@ def jobs(crawl: CrawlDir) -> Iterator[Line]:
     cost, printed = measured([sys.executable, "-m", "benchmarks.engines.spark_tasks", str(crawl), MASTER], ROOT)
     for line in printed.splitlines():
         if line.startswith("{"):
-            told = json.loads(line)
-            if not told["right"]:
-                raise SystemExit(f"{told['asked']} is not what the local engine has")
-            yield Line(f"Spark, {told['asked']}", told["rows"], None, "as `scrapy process`, or DuckDB, has it")
+            found = json.loads(line)
+            if not found["right"]:
+                raise SystemExit(f"{found['asked']} is not what the local engine has")
+            yield Line(f"Spark, {found['asked']}", found["rows"], None, "as `scrapy process`, or DuckDB, has it")
     yield Line("Spark, all seven in one session", 0, cost, "")
 
 

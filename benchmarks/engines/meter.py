@@ -1,4 +1,4 @@
-"""What a command costs with all that it starts: Spark's JVM is nobody's child in the end, but stays in the session."""
+"""What a command costs with all that it starts: Spark's JVM loses its parent in the end, but stays in the session."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from crawlerproject.batch.pdf_texts import PdfTexts
 from crawlerproject.batch.warc_extract import Wanted, Writers
+from crawlerproject.documents.texts import DocumentTexts
 from crawlerproject.rules.archive.warc_members import Flaw
 from crawlerproject.stores.archive.warc_reader import members
 from crawlerproject.stores.crawl_dir import WARC_SUFFIX
@@ -54,9 +54,9 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
     for path in targets:
         path.parent.mkdir(parents=True, exist_ok=True)
     flaw = ""
-    pdfs = PdfTexts()
+    documents = DocumentTexts()
     try:
-        with Writers(parts, wanted, warc.name, pdfs) as writers:
+        with Writers(parts, wanted, warc.name, documents) as writers:
             for member in members(warc, progress=progress):
                 if isinstance(member, Flaw):
                     flaw = f"{warc.name} is damaged at byte {member.offset} ({member.what}); the rest is left out"
@@ -66,10 +66,10 @@ def process_warc(warc: Path, out: Path, wanted: Wanted, progress: Callable[[int]
             _sync(part)
             part.rename(target)
     finally:
-        pdfs.close()
+        documents.close()
         for part in parts:
             part.unlink(missing_ok=True)
-    return Outcome(flaw, tuple(f"{warc.name}: {note}" for note in pdfs.notes()))
+    return Outcome(flaw, tuple(f"{warc.name}: {note}" for note in documents.notes()))
 
 
 def is_done(warc: Path, out: Path, wanted: Wanted) -> bool:

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawlerproject.batch.languages import language_of, language_of_header
-from crawlerproject.batch.pdf_texts import PdfTexts, is_pdf
 from crawlerproject.batch.wet_wat import WatWriter, WetWriter
+from crawlerproject.documents.kinds import kind_of
+from crawlerproject.documents.texts import DocumentTexts
 from crawlerproject.fetch.decoding import decode
 from crawlerproject.rules.archive.warc_members import Member
 from crawlerproject.rules.page.extract import PageText, read_page
@@ -68,7 +69,7 @@ class Wanted:
 class Writers:
     """Takes records, writes rows; a page's row waits for its metadata record, which follows it."""
 
-    def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str, pdfs: PdfTexts) -> None:
+    def __init__(self, parts: list[Path], wanted: Wanted, warc_name: str, documents: DocumentTexts) -> None:
         pages, links, *more = parts
         self._pages = _Rows(pages, PAGE_SCHEMA)
         self._links = _Rows(links, _LINK_SCHEMA)
@@ -76,7 +77,7 @@ class Writers:
         self._wat = WatWriter(more.pop(0), warc_name) if wanted.wat else None
         self._name = warc_name
         self._main = wanted.main
-        self._pdfs = pdfs
+        self._documents = documents
         self._row: dict[str, Any] | None = None
         self._row_id = ""
 
@@ -104,7 +105,7 @@ class Writers:
         head = Head(member.block)
         page = html = self._read_html(head, member)
         if page is None:
-            page = self._read_pdf(head, member)
+            page = self._read_document(head, member)
         if page is None:
             return
         text = page.text
@@ -117,7 +118,7 @@ class Writers:
             "mime": head.mime,
             "title": page.title,
             "text": text,
-            "language": language_of(text) or language_of_header(head.content_language),
+            "language": language_of(text) or language_of_header(head.content_language or page.language),
             "words": count_words(text),
             "canonical": page.canonical or None,
             "digest": member.field("warc-payload-digest").removeprefix("sha1:"),
@@ -141,9 +142,10 @@ class Writers:
         url = member.field("warc-target-uri")
         return read_page(body, url=url, content_type=head.content_type or None, structured=True)
 
-    def _read_pdf(self, head: Head, member: Member) -> PageText | None:
+    def _read_document(self, head: Head, member: Member) -> PageText | None:
         body = body_of(head, member)
-        return self._pdfs.read(body, member.field("warc-target-uri")) if is_pdf(head.mime, body) else None
+        kind = kind_of(head.mime, body)
+        return None if kind is None else self._documents.read(kind, body, member.field("warc-target-uri"))
 
     def _end_row(self) -> None:
         if self._row is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 from typing import Any, cast
 
@@ -36,6 +37,7 @@ _EXIT_REFUSED = 2
 # A crawl that stopped because of errors, not because it was done (sysexits.h: EX_SOFTWARE).
 _EXIT_STOPPED_BY_ERRORS = 70
 _ERROR_REASONS = frozenset({"errors_in_a_row", "commit_failed", "loading_failed", "frontier_damaged"})
+_LOOK_SECONDS = 0.01  # between a crawl's opening and its first request anyway
 # A worker ended in good order since its supervisor died: the same command continues (sysexits.h: EX_TEMPFAIL).
 _EXIT_UNSUPERVISED = 75
 
@@ -92,6 +94,19 @@ class _Crawler(Crawler):
         except (OperatorError, StorageError) as error:
             self.refused = True
             logger.error(_REFUSED, error)
+
+    async def stop_async(self) -> None:
+        """As Scrapy's; asked for while the crawl opens (a signal), once it has opened.
+
+        Scrapy's ends the process at once then: nothing is closed, and a fleet waits for the worker's leases.
+        """
+        while self.crawling and self._engine is not None and self._opens(self._engine):
+            await asyncio.sleep(_LOOK_SECONDS)
+        await super().stop_async()
+
+    @staticmethod
+    def _opens(engine: ExecutionEngine) -> bool:
+        return engine.spider is not None and not engine.running
 
     def _create_engine(self) -> ExecutionEngine:
         return _Engine(self, lambda _: self.stop_async())

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from scrapy import Spider
 from scrapy.commands import BaseRunSpiderCommand
@@ -12,8 +15,10 @@ from scrapy.spiderloader import get_spider_loader
 
 from crawlerproject.config.crawl_dir import whole_crawl
 from crawlerproject.errors import OperatorError
+from crawlerproject.reparse.captures import closed_indexes
 from crawlerproject.reparse.handler import UNREADABLE
 from crawlerproject.reparse.offline import OfflineCrawler
+from crawlerproject.reparse.parts import PART_CAPTURES, held, planned
 from crawlerproject.reparse.scheduler import LEFT_OUT, SETTING
 from crawlerproject.rules.printable import printable_line
 from crawlerproject.settings import given
@@ -32,9 +37,10 @@ class Command(BaseRunSpiderCommand):
         super().__init__()
         guard_streams()
         self._folders: list[CrawlDir] = []
+        self._held = ExitStack()  # until the process ends
 
     def syntax(self) -> str:
-        return "SPIDER [CRAWL_DIR] [--all] [--callback NAME] [-a NAME=VALUE] [-o FILE]"
+        return "SPIDER [CRAWL_DIR] [--all] [--callback NAME] [-a NAME=VALUE] [-o FILE] [--out FOLDER]"
 
     def short_desc(self) -> str:
         return "Run a spider over archived pages: items without a new crawl"
@@ -44,13 +50,23 @@ class Command(BaseRunSpiderCommand):
             "Give what a crawl has archived (default: CRAWL_DIR) to a spider: the latest good capture of each URL, or "
             "--all. It is read by --callback, or extract of a WebSpider, the rules of a CrawlSpider, or parse; items "
             "go through the project's pipelines and feeds as in a crawl. Requests that the spider yields are left out "
-            "and counted: nothing is fetched. It may be run beside the crawl, and again at any time. Exit status 1 "
+            "and counted: nothing is fetched. It may be run beside the crawl, and again at any time. With --out the "
+            "items of the closed WARC files go into a folder, as JSON lines in parts: the same command goes on where "
+            "one was stopped or killed, and each item is there once. Exit status 1 "
             "when a page could not be read. Example: scrapy reparse titles crawls/titles -O titles.jsonl"
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--all", action="store_true", help="every capture of a URL, not only the latest")
+        parser.add_argument("--out", type=Path, metavar="FOLDER", help="items in parts, so that it can be resumed")
+        parser.add_argument(
+            "--part-captures",
+            type=int,
+            default=PART_CAPTURES,
+            metavar="N",
+            help=f"of a part (default: {PART_CAPTURES})",
+        )
         parser.add_argument("--callback", default="", metavar="NAME", help="the spider's method that reads the pages")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -61,7 +77,8 @@ class Command(BaseRunSpiderCommand):
             self._check(args, opts)
         except OperatorError as error:
             raise UsageError(printable_line(str(error)), print_help=False) from None
-        asked = {"folders": [str(folder) for folder in self._folders], "every": opts.all, "callback": opts.callback}
+        asked: dict[str, Any] = {"every": opts.all, "callback": opts.callback, "out": str(opts.out or "")}
+        asked["folders"] = [str(folder) for folder in self._folders]
         self.settings.set(SETTING, json.dumps(asked), priority="cmdline")
         quiet_scrapy(self.settings)
 
@@ -109,3 +126,15 @@ class Command(BaseRunSpiderCommand):
         self._folders = folders_of(crawl)
         if not any(folder.has_archive() for folder in self._folders):
             raise OperatorError(f"{crawl} holds no crawl: there is no WARC file in {crawl.warc}.")
+        if opts.out:
+            self._plan(args[0], opts)
+
+    def _plan(self, spider: str, opts: argparse.Namespace) -> None:
+        if opts.part_captures < 1:
+            raise OperatorError(f"--part-captures is {opts.part_captures}; give 1 or more.")
+        asked = {"spider": spider, "arguments": opts.spargs, "every": opts.all, "callback": opts.callback}
+        indexes = closed_indexes(self._folders)
+        plan = planned(opts.out, asked, indexes, opts.part_captures)
+        self._held.enter_context(held(opts.out))
+        if later := len(indexes) - len(plan.indexes):
+            say(f"{later:,} WARC files were closed since this run began and are left out.", error=True)

@@ -8,18 +8,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from crawlerproject.commands.base import named_archives, named_crawl
-from crawlerproject.errors import OperatorError
+from crawlerproject.commands.base import named_archives
+from crawlerproject.errors import OperatorError, StorageError
 from crawlerproject.inspection.operator_command import OperatorCommand
 from crawlerproject.inspection.pywb import ADDRESS, COLLECTION, find_wayback, port_of, wayback
 from crawlerproject.inspection.replay_index import ReplayIndex
 from crawlerproject.stores.crawl_dir import CrawlDir
-from crawlerproject.stores.crawl_folders import folders_of
+from crawlerproject.stores.crawl_folders import Archives, archives_of
 from crawlerproject.terminal import say
 
 _PORT = 8080  # pywb's own
@@ -36,7 +36,8 @@ class Command(OperatorCommand):
         "Serve what a crawl has archived (default: CRAWL_DIR) on loopback with pywb, also while the crawl runs: what "
         "it commits can be seen a second or two later. Prints the address; Ctrl-C ends it. Nothing in the crawl's "
         "folder is changed, and nothing is asked of the web. pywb is looked for in REPLAY_COMMAND, .venv-tools and the "
-        "PATH. Example: scrapy replay crawls/web --port 8080"
+        "PATH. What was uploaded is read from there, by ranges: FOLDER may be the address. "
+        "Example: scrapy replay crawls/web --port 8080"
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -45,19 +46,22 @@ class Command(OperatorCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve until a signal comes, or pywb ends."""
-        named_archives(args, self.settings)
-        crawl = named_crawl(args, self.settings)
+        archives = named_archives(args, self.settings)
         program = find_wayback(str(self.settings.get("REPLAY_COMMAND") or ""))
         port = port_of(opts.port)
         try:
-            with _interruptible(), tempfile.TemporaryDirectory(prefix="replay-") as folder:
-                index = ReplayIndex(Path(folder))
-                for name in index.refresh(folders_of(crawl)):
+            with (
+                _interruptible(),
+                tempfile.TemporaryDirectory(prefix="replay-") as folder,
+                _distant_files(archives) as distant,
+            ):
+                index = ReplayIndex(Path(folder), distant)
+                for name in index.refresh(archives.folders, archives.elsewhere):
                     say(f"{name} has no index and is left out; scrapy index makes it", error=True)
                 with wayback(program, index, Path(folder), port) as process:
-                    say(f"http://{ADDRESS}:{port}/{COLLECTION}/ shows {crawl}; Ctrl-C ends it.")
+                    say(f"http://{ADDRESS}:{port}/{COLLECTION}/ shows {archives.crawl}; Ctrl-C ends it.")
                     sys.stdout.flush()
-                    _follow(crawl, index, process)
+                    _follow(archives.crawl, index, process)
         except KeyboardInterrupt:
             return
         raise OperatorError(f"pywb ended by itself (exit status {process.returncode}).")
@@ -71,9 +75,23 @@ def _follow(crawl: CrawlDir, index: ReplayIndex, process: subprocess.Popen[bytes
             process.wait(rest)
             return
         began = time.monotonic()
-        with suppress(OperatorError):  # of a fleet's plan that is just being written
-            index.refresh(folders_of(crawl))
+        with suppress(OperatorError, StorageError):  # a fleet's plan is just being written; the other side is away
+            archives = archives_of(crawl)
+            index.refresh(archives.folders, archives.elsewhere)
         rest = max(_LOOK_SECONDS, _REST * (time.monotonic() - began))
+
+
+@contextmanager
+def _distant_files(archives: Archives) -> Iterator[Callable[[Path], str | None]]:
+    """What gives pywb the files that are at another place, while the block runs."""
+    if archives.crawl.is_here and not any(folder.upload.is_dir() for folder in archives.folders):
+        yield lambda path: None
+        return
+    from crawlerproject.inspection.range_server import ranges_served  # a crawl that is all here does without
+    from crawlerproject.stores.uploads.distant import DistantPath
+
+    with ranges_served() as server:
+        yield lambda path: server.address(path) if isinstance(path, DistantPath) else None
 
 
 @contextmanager

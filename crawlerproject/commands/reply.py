@@ -52,7 +52,7 @@ def message(crawl: CrawlView, story: HostStory, *, listed: bool) -> Iterator[str
     if not story.reached:
         yield (
             f"We looked through our request log of the last {crawl.settings['LOG_KEEP_DAYS']} days: {who.token} "
-            f"has not asked {story.host} for anything. Somebody else may use our name. If you send us some lines of "
+            f"has not asked {story.host} for anything. Another program may use our name. If you send us some lines of "
             "your log (address, time, User-Agent), we shall look again."
         )
     else:

@@ -28,7 +28,7 @@ _SILENT_SECONDS = 60.0
 class Command(InspectCommand):
     """Works while the crawl runs, and after."""
 
-    arguments = "[--json | --metrics]"
+    arguments = "[--json | --metrics | --alive]"
     summary = "How the crawl stands, what it is bound by, and an honest ETA"
 
     example = "scrapy status"
@@ -36,11 +36,19 @@ class Command(InspectCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--metrics", action="store_true", help="of all workers, as Prometheus reads them")
+        parser.add_argument(
+            "--alive", action="store_true", help="only whether it is at work: exit status 0, or 1; reads no frontier"
+        )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
             raise OperatorError("scrapy status takes no argument; -s CRAWL_DIR=DIR names another crawl.")
         crawl = self.look()
+        if opts.alive:
+            ill = ailment(crawl)
+            say(f"{crawl.folder} {ill or 'is at work'}")
+            self.exitcode = 1 if ill else 0
+            return
         with crawl.store() as store:
             ahead = outlook(host_rows(store.hosts(), crawl.now, crawl.leases()))
             if crawl.running:
@@ -56,6 +64,15 @@ class Command(InspectCommand):
             say(*worker_metrics(facts).splitlines())
         else:
             say(*status_lines(crawl, ahead, facts))
+
+
+def ailment(crawl: CrawlView) -> str:
+    """Why a supervisor should look after the crawl; "" for one that is at work, paused ones included."""
+    if not crawl.running:
+        return "is not at work"
+    statuses = [worker.status for worker in crawl.workers if worker.running] or [crawl.status]
+    silent_seconds = max(crawl.now - float(status.get("time", crawl.now)) for status in statuses)
+    return f"has said nothing for {human_seconds(silent_seconds)}" if silent_seconds > _SILENT_SECONDS else ""
 
 
 def status_facts(crawl: CrawlView, ahead: Outlook) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """A leased page's way through Scrapy's engine in one asyncio task, where nothing but ours stands on that way.
 
 Scrapy's own way takes a request through five tasks, eight Deferreds, four signals and six generators: 1.0 of the 7.3
-million instructions of a small page (benchmarks/check.py). Where the chain has a middleware of the project, somebody
-listens to the downloader, or a slot delays, requests go Scrapy's way; so do errors, and whatever a spider extracts. The
-engine counts each request as it does its own: it waits for it, is full with it, and ends after it.
+million instructions of a small page (benchmarks/check.py). Where the chain has a middleware of the project, the
+downloader's signals have listeners, or a slot delays, requests go Scrapy's way; so do errors, and what a spider
+extracts. The engine counts each request as it does its own: it waits for it, is full with it, and ends after it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class FastPath:
         return cls(crawler, engine, triage[0]) if len(triage) == 1 and not theirs else None
 
     def takes(self, request: Request) -> bool:
-        """Whether this request goes here: a page's or a robots.txt's, and nobody listens to the downloader."""
+        """Whether this request goes here: a page's or a robots.txt's, and the downloader's signals have no listener."""
         lease = lease_in(request)
         if lease is None or lease.is_render or lease.is_hub or lease.embed is not None:
             return False
@@ -190,7 +190,7 @@ def _only_counted(crawler: Crawler) -> Callable[..., None] | None:
 
 
 def _heard(crawler: Crawler, names: Iterable[object]) -> bool:
-    """Whether somebody listens to one of these signals, or to all, of this crawler or of any."""
+    """Whether one of these signals, or all, of this crawler or of any, have a listener."""
     for sender in (crawler.signals.sender, dispatcher.Any):
         listeners = dispatcher.connections.get(id(sender))
         if listeners and (dispatcher.Any in listeners or any(name in listeners for name in names)):

@@ -104,12 +104,10 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     per_host = limits_of(resumed.arguments.limits, per_host=True)
     holds = Holds(per_host, host_limits(resumed.patterns.seeds), run.pauses.hosts)
     hosts = parts.hosts_of(settings, store, parts.Began(run.now(), clean), member.ownership, holds)
-    frontier = parts.frontier_of(settings, hosts, gates, whole_crawl(settings, spider.name).ranked_linked)
+    frontier = parts.frontier_of(settings, hosts, gates, crawl.ranked_linked)
     learned = parts.learned_of(settings, store, frontier, traps, totals)
     learned.duplicates.others = member.texts(run)
-    if (sums := member.sums(run)) is not None:
-        limits.share(sums, lambda: frontier.state.leased - frontier.renders.in_flight)
-        share_renders(frontier.renders, sums)
+    _share_sums(member, run, limits, frontier)
     records = WarcPipeline(archive, frontier, learned.duplicates)
     troubles = Troubles(resumed.hosts)
     session = Session(
@@ -129,3 +127,11 @@ def assembled(settings: BaseSettings, folder: CrawlDir, spider: Any, run: Run, m
     # From here on a start that does not find "1" again follows a crash.
     store.apply(Changes(facts=[(CLEAN_FACT, b"0")]))
     return session
+
+
+def _share_sums(member: Membership, run: Run, limits: CrawlLimits, frontier: Frontier) -> None:
+    """Limits and budgets of a fleet's member are those of all together."""
+    sums = member.sums(run)
+    if sums is not None:
+        limits.share(sums, lambda: frontier.state.leased - frontier.renders.in_flight)
+        share_renders(frontier.renders, sums)

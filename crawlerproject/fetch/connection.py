@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """asyncio: the connection is gone, ``exc`` says when it was reset.
 
-        Over TLS an end that was not announced came without close_notify, from anybody on the way: a body read until
+        Over TLS an end that was not announced came without close_notify, from any host on the way: a body read until
         close cannot be known to be whole (RFC 9112 section 9.8).
         """
         self._hung_up(exc, whole=exc is None and not self.endpoint.tls)

@@ -13,7 +13,7 @@ from pycares import AAAARecordData, ARecordData
 
 _TRIES = 2  # c-ares doubles the wait of each, so that the first gets a third of the time
 # c-ares waits five times as long as its servers took of late, 250 ms at least (1.34, ares_metrics.c): after many quick
-# answers its two tries are over in 0.75 s, and a server that is busy for a second would be asked by nobody any more.
+# answers its two tries are over in 0.75 s, and a server that is busy for a second would not be asked again.
 _AGAIN_SECONDS = 0.5  # doubled each time
 _NO_SUCH_NAME = frozenset((ARES_ENOTFOUND, ARES_EBADNAME, ARES_ENONAME))
 

@@ -7,6 +7,7 @@ own time: a silent second try would break the pace. It is rare, since we hang up
 from __future__ import annotations
 
 import asyncio
+import ssl
 from time import monotonic
 from typing import NamedTuple
 
@@ -58,14 +59,11 @@ class Pool:
         deadline = started + (timeout_seconds or self._limits.timeout_seconds)
         wire = Wire(request_bytes, ip=endpoint.ip, port=endpoint.port, started_at=stamp())
         connection = self._take(endpoint, started)
+        wire.reused = connection is not None
         if connection is None:
-            context = self._certificates.context(endpoint.host, endpoint.port) if endpoint.tls else None
-            connection = await connect(endpoint, deadline, self._limits, context)
+            connection = await connect(endpoint, deadline, self._limits, self._context(endpoint))
             wire.connect_seconds = monotonic() - started
-        else:
-            wire.reused = True
         wire.unverified = endpoint.tls and self._certificates.allows(endpoint.host, endpoint.port)
-        wire.protocols, wire.cipher = connection.protocols, connection.cipher
         reader = ResponseReader(method, self._limits.max_bytes)
         self._busy.add(connection)
         reusable = False
@@ -98,6 +96,9 @@ class Pool:
     def idle_connections(self) -> int:
         """How many connections wait for a next request."""
         return len(self._idle)
+
+    def _context(self, endpoint: Endpoint) -> ssl.SSLContext | None:
+        return self._certificates.context(endpoint.host, endpoint.port) if endpoint.tls else None
 
     def _take(self, endpoint: Endpoint, now: float) -> Connection | None:
         connection = self._idle.pop(endpoint, None)
@@ -135,11 +136,12 @@ class Pool:
 
 
 def _ended(now: float, deadline: float) -> float:
-    """When an exchange was over. A process that stood still hears of its deadline late, and others went by it."""
+    """When an exchange was over. In a process that stood still the deadline's timer rings late."""
     return now if now < deadline + _STOOD_STILL_SECONDS else deadline
 
 
 def _fill(wire: Wire, reader: ResponseReader, connection: Connection, seconds: float) -> None:
+    wire.protocols, wire.cipher = connection.protocols, connection.cipher
     wire.ended_at = wire.started_at + seconds
     if connection.first_byte_at:
         wire.ttfb_seconds = connection.first_byte_at - connection.sent_at

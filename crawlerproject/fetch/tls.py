@@ -25,7 +25,7 @@ _CERTIFICATE_KINDS = {  # OpenSSL's X509_V_ERR_* (x509_vfy.h) to the word an ope
 }
 
 # The same on every Python: 3.13 also asks for RFC 5280 to the letter (VERIFY_X509_STRICT), which no browser does: pages
-# would be lost that everybody reads. An authority that the operator names need not be a root.
+# would be lost that every browser shows. An authority that the operator names need not be a root.
 _VERIFY_FLAGS = ssl.VERIFY_X509_TRUSTED_FIRST | ssl.VERIFY_X509_PARTIAL_CHAIN
 
 # A name or an IP address, with a port or without; no pattern, no scheme.

@@ -37,7 +37,7 @@ def in_redis(fleet: Fleet, *, hold_seconds: float, rest_seconds: float) -> Reser
     def ask(leases: Sequence[Lease], rested: Sequence[Mark]) -> list[float]:
         # What the end of a request will ask about its hosts needs no answer from Redis then.
         hosts = {host for lease in leases for host in (lease.row.host, _asked_for(lease))}
-        again = [(lease.row.key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
+        again = [(lease.row.page_key, lease.row.host) for lease in leases if lease.row.flags & FLAG_RECRAWL]
         store.at_hand(hosts, again)
         return fleet.fleet.addresses([(lease.address, lease.mark) for lease in leases], rested, hold_ms, rest_ms)
 

@@ -115,6 +115,8 @@ class Gates:
 
     def refusal_known(self, found: DiscoveredUrl, now: float) -> Reason | None:
         """Why a page that was fetched before may not be queued again; scope and traps were asked the first time."""
+        if found.flags & FLAG_REQUISITE:
+            return self._requisite_refusal(found.address, found, now)
         if bad_port(found.address.host):
             return Reason.BAD_PORT
         if self._left_out(found.address, found.flags):
@@ -127,8 +129,8 @@ class Gates:
             return Reason.NEVERCRAWL
         if bad_port(row.host):
             return Reason.BAD_PORT  # queued by a version that asked there
-        if row.flags & FLAG_REQUISITE:
-            return self._requisite_refusal(row, row, now)
+        if row.flags & FLAG_REQUISITE:  # a known one has met its host's budgets when it was chosen
+            return self._requisite_refusal(row, row, now, elsewhere=bool(row.flags & FLAG_RECRAWL))
         if row.flags & FLAG_HUB and not self._hubs:
             return Reason.SCOPE  # left over from a run that did
         if self._left_out(row, row.flags):

@@ -93,8 +93,8 @@ class KnownSeeds:
 
 
 def _one_scope(kept: list[bytes]) -> bytes:
-    told = [orjson.loads(one) for one in kept]
-    return orjson.dumps((told[0][0], sorted({host for _, hosts in told for host in hosts})))
+    scopes = [orjson.loads(one) for one in kept]
+    return orjson.dumps((scopes[0][0], sorted({host for _, hosts in scopes for host in hosts})))
 
 
 def _one_list_of_marks(kept: list[bytes]) -> bytes:

@@ -21,6 +21,7 @@ from crawlerproject.rules.url.priority import REQUISITE_PLACES
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.protocols import (
     APART,
+    FLAG_RECRAWL,
     FLAG_RENDER,
     FLAG_REQUISITE,
     FLAG_ROBOTS,
@@ -146,7 +147,7 @@ class LeaseIssuer:
                 if renders.closed:
                     down.keep(row)
                 busy = True
-            elif row.flags & APART and self._is_known(row):
+            elif row.flags & APART and not row.flags & FLAG_RECRAWL and self._is_known(row):
                 down.leave_plain(row)
             elif (refusal := self._gates.refusal_again(row, now)) is not None:
                 down.refuse(row, refusal, now)

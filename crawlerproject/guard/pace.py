@@ -118,7 +118,7 @@ class PaceGuard:
         if ticket is None:
             return
         wire, now = exchange_of(request).wire, self.clock()
-        # The wire's own end: we hear of it later, by the loop's lag.
+        # The wire's own end: this runs later, by the loop's lag.
         end = now - min(max(self._stamp() - wire.ended_at, 0.0), _MAX_LAG_SECONDS) if wire and wire.ended_at else now
         clock = self.names.leave(ticket.name, end, ticket.delay_seconds, now)
         if (host := ticket.host) is not None:

@@ -1,1 +1,1 @@
-"""How the operator's own command or URL hears of a crawl: the word that is sent, and its delivery."""
+"""Events of a crawl for the operator's own command or URL: what is sent, and its delivery."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def tell_refused(settings: BaseSettings, folder: Path, sentence: str) -> None:
-    """Deliver it once, before the command ends; a hook that is itself what is wrong hears nothing."""
+    """Deliver it once, before the command ends; a hook that is itself what is wrong gets nothing."""
     try:
         hook = hook_of(settings["HOOK_COMMAND"], settings["HOOK_URL"], settings.getfloat("HOOK_TIMEOUT_SECONDS"))
     except ValueError:

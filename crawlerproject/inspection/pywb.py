@@ -70,14 +70,15 @@ def wayback(program: str, index: ReplayIndex, folder: Path, port: int) -> Iterat
     (folder / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")  # JSON is YAML
     log = folder / "pywb.txt"
     with (
-        log.open("wb") as told,
+        log.open("wb") as errors,
         subprocess.Popen(
             [program, "--bind", ADDRESS, "--port", str(port)],
             cwd=folder,
+            env={**os.environ, "NO_PROXY": ADDRESS, "no_proxy": ADDRESS},  # files elsewhere come by loopback
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=told,
-            start_new_session=True,  # Ctrl-C is for us, and we end it
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C is for this process, which ends it
         ) as process,
     ):
         try:

@@ -1,14 +1,16 @@
 """The index of an archive as pywb reads it, in a folder of its own: closed files, and the one that is still written.
 
+Of files at another place the indexes are copied, and the WARC files are named as what stands between gives them.
+
 Invariant: a WARC file is in the list of paths before the first line of the index names it, and the lines of a file
-that is being written are replaced by those of its finished index in one rename. So whoever looks at any moment finds
-each capture once, and its file.
+that is being written are replaced by those of its finished index in one rename. So a reader finds each capture
+once at any moment, and its file.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from crawlerproject.stores.atomic_files import write_whole
 from crawlerproject.stores.crawl_dir import OPEN_SUFFIX, WARC_SUFFIX, CrawlDir
 from crawlerproject.stores.index.cdxj import JOURNAL_SUFFIX
 
-_ANYBODY = 0o644
+_FILE_MODE = 0o644  # as files have by default
 
 
 class _Journal:
@@ -52,10 +54,16 @@ class _Journal:
         return b"".join(sorted(set(self._lines.values())))
 
 
+def _all_here(path: Path) -> None:
+    """No file is at another place."""
+
+
 class ReplayIndex:
     """``indexes`` holds one CDXJ file a WARC file, ``paths`` a line a WARC file: its name, then where it may be."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, distant: Callable[[Path], str | None] = _all_here) -> None:
+        """``distant``: the address of a WARC file at another place, None of one that is here."""
+        self._distant = distant
         self.indexes = folder / "indexes"
         self.paths = folder / "paths"
         self.indexes.mkdir()
@@ -63,12 +71,17 @@ class ReplayIndex:
         self._linked: dict[str, Path] = {}
         self._changes = 0
 
-    def refresh(self, folders: Sequence[CrawlDir]) -> tuple[str, ...]:
-        """Take in what has changed in the folders of one crawl; the closed WARC files that have no index."""
+    def refresh(self, folders: Sequence[CrawlDir], elsewhere: Sequence[Path] = ()) -> tuple[str, ...]:
+        """Take in what has changed in the folders of one crawl; the closed WARC files that have no index.
+
+        ``elsewhere`` are files that were removed from these folders.
+        """
         # Journals first: one that is closed meanwhile is then found among the closed ones.
         journals = {_stem(path, JOURNAL_SUFFIX): path for path in _all(folders, JOURNAL_SUFFIX)}
-        closed = {_stem(path, CDXJ_SUFFIX): path for path in _all(folders, CDXJ_SUFFIX)}
+        indexes = [path for path in elsewhere if path.name.endswith(CDXJ_SUFFIX)]
+        closed = {_stem(path, CDXJ_SUFFIX): path for path in (*indexes, *_all(folders, CDXJ_SUFFIX))}
         warcs = [path for folder in folders for path in (*folder.closed_warcs(), *folder.open_warcs())]
+        warcs += [path for path in elsewhere if path.name.endswith(WARC_SUFFIX)]
         self._list_paths(warcs)
         for stem, index in closed.items():
             if self._linked.get(stem) != index:
@@ -94,16 +107,20 @@ class ReplayIndex:
         for warc in warcs:
             whole = str(warc.resolve()).removesuffix(OPEN_SUFFIX)
             name = warc.name.removesuffix(OPEN_SUFFIX)
-            lines.add(f"{name}\t{whole}\t{whole}{OPEN_SUFFIX}\n".encode())
+            places = self._distant(warc) or f"{whole}\t{whole}{OPEN_SUFFIX}"
+            lines.add(f"{name}\t{places}\n".encode())
         content = b"".join(sorted(lines))
         if not self.paths.exists() or self.paths.read_bytes() != content:
-            write_whole(self.paths, content, _ANYBODY)
+            write_whole(self.paths, content, _FILE_MODE)
 
     def _link(self, stem: str, index: Path) -> None:
-        link = self.indexes / f"{stem}.link"
-        link.unlink(missing_ok=True)
-        link.symlink_to(index.resolve())
-        link.replace(self._place(stem))
+        if self._distant(index) is not None:
+            write_whole(self._place(stem), index.read_bytes(), _FILE_MODE)
+        else:
+            link = self.indexes / f"{stem}.link"
+            link.unlink(missing_ok=True)
+            link.symlink_to(index.resolve())
+            link.replace(self._place(stem))
         self._linked[stem] = index
         self._journals.pop(stem, None)
 
@@ -111,7 +128,7 @@ class ReplayIndex:
         journal = self._journals.setdefault(stem, _Journal(path, f"{stem}{WARC_SUFFIX}"))
         with suppress(FileNotFoundError):  # its index is there at the next look
             if journal.grown():
-                write_whole(self._place(stem), journal.lines(), _ANYBODY)
+                write_whole(self._place(stem), journal.lines(), _FILE_MODE)
 
     def _forget(self, stem: str) -> None:
         self._place(stem).unlink(missing_ok=True)

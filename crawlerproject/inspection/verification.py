@@ -79,7 +79,7 @@ def _digest(record: PageRecord) -> str:
 
 
 class Verification:
-    """One look at a crawl, in all of its folders; ``progress`` hears of the bytes of WARC files read."""
+    """One look at a crawl, in all of its folders; ``progress`` gets the bytes of WARC files read."""
 
     def __init__(self, crawl: CrawlDir, progress: Progress) -> None:
         self.found = Findings()

@@ -57,12 +57,15 @@ def _named_by(row: QueuedPage, target: Address) -> tuple[int, str]:
 
 def linked(row: QueuedPage, facts: PageFacts) -> list[DiscoveredUrl]:
     """The links of a page; none if the page asks for nofollow."""
+    return [] if facts.nofollow else followed(row, facts.links)
+
+
+def followed(row: QueuedPage, links: Iterable[tuple[Address, str]]) -> list[DiscoveredUrl]:
+    """Links of a page, each with the last letter of its discovery path."""
     found: list[DiscoveredUrl] = []
-    if facts.nofollow:
-        return found
     depth, host, url = row.depth + 1, row.host, row.url
     ways: dict[str, tuple[str, int]] = {}  # computed once for hundreds of links
-    for address, kind in facts.links:
+    for address, kind in links:
         way = ways.get(kind)
         if way is None:
             way = ways[kind] = hops_to(row, kind), priority(depth, kind)
@@ -88,7 +91,7 @@ NO_REQUISITES = RequisitesWanted()
 
 
 def required(row: QueuedPage, requisites: Iterable[Requisite], wanted: RequisitesWanted) -> list[DiscoveredUrl]:
-    """What a page, or one of its style sheets or frames, needs: of the page's depth, whoever's host it is on."""
+    """What a page, or one of its style sheets or frames, needs: of the page's depth, on any host."""
     depth, host, url, hops = row.depth, row.host, row.url, hops_to(row, HOP_EMBED)
     found: list[DiscoveredUrl] = []
     for address, frame in requisites:

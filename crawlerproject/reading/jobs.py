@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
+from crawlerproject.documents.kinds import kind_of
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted, hops_to, linked, required
+from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted, followed, hops_to, linked, required
 from crawlerproject.parse.lists import Listed, entries_of_feed, entries_of_sitemap
 from crawlerproject.rules.feeds.feeds import Feed, read_feed
 from crawlerproject.rules.page.document import looks_whole
 from crawlerproject.rules.page.encoding import in_utf8
 from crawlerproject.rules.page.links import HOP_LINK
+from crawlerproject.rules.page.meta_robots import page_robots
 from crawlerproject.rules.page.page import MAX_HTML_BYTES, PageFacts, read_html
 from crawlerproject.rules.page.style_sheets import sheet_text
 from crawlerproject.rules.rendering.triage import PLAIN, Triage, judge
 from crawlerproject.rules.traps.text_marks import text_marks
-from crawlerproject.rules.url.urls import Address, Base
+from crawlerproject.rules.url.urls import Address, Base, parse
 from crawlerproject.stores.protocols import QueuedPage
+
+if TYPE_CHECKING:
+    from crawlerproject.documents.texts import DocumentTexts
 
 PARTS = ("found", "changed", "requisites")
 """Of a ``ReadPage``, what may be long: sent in parts."""
@@ -35,6 +41,7 @@ class Kind(StrEnum):
     FEED = "feed"
     SHEET = "sheet"  # a style sheet that a page needs
     FRAME = "frame"  # HTML within a page: what it needs itself, and nothing else
+    DOCUMENT = "document"  # PDF and the like, for its links
 
 
 class Job(NamedTuple):
@@ -126,6 +133,28 @@ def _sheet(job: Job, body: bytes) -> ReadPage:
     return ReadPage(requisites=required(job.row, found, job.requisites))
 
 
+def _document(job: Job, body: bytes) -> ReadPage:
+    """The links of a document, read by a process without anything of ours, which this one starts."""
+    if page_robots((), job.x_robots, job.token).nofollow:
+        return ReadPage()
+    mime = (job.content_type or "").partition(";")[0].strip().lower()
+    documents, kind = _documents(), kind_of(mime, body)
+    found = documents.read(kind, body, job.url) if kind is not None else None
+    if found is None:
+        (why,) = documents.failed or ("no document",)
+        documents.failed.clear()
+        return ReadPage(unread=f"its links could not be read: {why}")
+    links = [(parse(link.target), HOP_LINK) for link in found.links]
+    return ReadPage(found=followed(job.row, links), links=len(links))
+
+
+@cache
+def _documents() -> DocumentTexts:
+    from crawlerproject.documents.texts import DocumentTexts
+
+    return DocumentTexts()
+
+
 def _sitemap(job: Job, body: bytes) -> ReadPage:
     return _listed(entries_of_sitemap(job.row, body))
 
@@ -141,4 +170,11 @@ def _listed(listed: Listed) -> ReadPage:
     return ReadPage(found=listed.found, changed=listed.changed, foreign=listed.foreign, flaw=listed.flaw)
 
 
-READERS = {Kind.HTML: _html, Kind.SITEMAP: _sitemap, Kind.FEED: _feed, Kind.SHEET: _sheet, Kind.FRAME: _frame}
+READERS = {
+    Kind.HTML: _html,
+    Kind.SITEMAP: _sitemap,
+    Kind.FEED: _feed,
+    Kind.SHEET: _sheet,
+    Kind.FRAME: _frame,
+    Kind.DOCUMENT: _document,
+}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crawlerproject import native
+from crawlerproject.documents.kinds import kind_of
 from crawlerproject.parse.links import NO_REQUISITES, RequisitesWanted
 from crawlerproject.parse.response_page import REDIRECTS, header
 from crawlerproject.reading.jobs import READERS, Job, Kind, ReadPage, needed, read_facts
@@ -61,6 +62,16 @@ class Unmarked:
         return nullcontext()
 
 
+class Wanted(NamedTuple):
+    """What is read beside pages and lists: REQUISITES* and DOCUMENT_LINKS."""
+
+    requisites: RequisitesWanted = NO_REQUISITES
+    documents: bool = False  # the links of PDFs and the like are followed
+
+
+PAGES_ALONE = Wanted()
+
+
 class PageReader:
     """Reads a response in place if that is quick, else in a reading process.
 
@@ -68,14 +79,12 @@ class PageReader:
     before is never read in place.
     """
 
-    def __init__(
-        self, processes: Reader, marks: Marks, token: str, stats: Stats, requisites: RequisitesWanted = NO_REQUISITES
-    ) -> None:
+    def __init__(self, processes: Reader, marks: Marks, token: str, stats: Stats, wanted: Wanted = PAGES_ALONE) -> None:
         self._processes = processes
         self._marks = marks
         self._token = token
         self._stats = stats
-        self._requisites = requisites
+        self._wanted = wanted
 
     def read(self, lease: Lease, response: Response) -> ReadPage | Awaitable[ReadPage]:
         """Read the response to a lease; the result is awaitable if another process reads it.
@@ -95,8 +104,11 @@ class PageReader:
         body, row, page = response.body, lease.row, ReadPage()
         content_type = header(response.headers, b"Content-Type") or None
         kind = _kind(lease, content_type, body) if response.status == 200 else None
+        if kind is None and self._wanted.documents and response.status == 200:
+            kind = _kind_of_document(lease, content_type, body)
         if kind is not None:
-            wanted = self._requisites.of(row) if self._requisites.most else NO_REQUISITES
+            requisites = self._wanted.requisites
+            wanted = requisites.of(row) if requisites.most else NO_REQUISITES
             job = Job(kind, row, response.url, content_type, _x_robots(response), self._token, wanted)
             suspect = bool(self._marks.suspects) and row.key in self._marks.suspects
             light = None if suspect else _read_light(job, body)
@@ -135,7 +147,8 @@ def page_reader_of(settings: BaseSettings, marks: Marks, stats: Stats) -> PageRe
     processes = Reader(
         seconds=settings.getfloat("READ_TIMEOUT_SECONDS"), memory_bytes=settings.getint("READ_MAX_MEMORY_BYTES")
     )
-    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats, requisites_wanted(settings))
+    wanted = Wanted(requisites_wanted(settings), settings.getbool("DOCUMENT_LINKS"))
+    return PageReader(processes, marks, settings["CRAWLER_NAME"], stats, wanted)
 
 
 def requisites_wanted(settings: BaseSettings) -> RequisitesWanted:
@@ -154,6 +167,14 @@ def _kind(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
     if not lease.is_render and is_feed(content_type or "", body):
         return Kind.FEED
     return Kind.HTML if is_html(content_type, body) else None
+
+
+def _kind_of_document(lease: Lease, content_type: str | None, body: bytes) -> Kind | None:
+    """Of a page that is neither HTML nor a list."""
+    if lease.is_render or lease.row.flags & (FLAG_SITEMAP | FLAG_REQUISITE):
+        return None
+    mime = (content_type or "").partition(";")[0].strip().lower()
+    return None if kind_of(mime, body) is None else Kind.DOCUMENT
 
 
 def _kind_of_requisite(flags: int, content_type: str | None, body: bytes) -> Kind | None:
@@ -181,7 +202,7 @@ def _read_light(job: Job, body: bytes) -> ReadPage | None:
 
 def _is_quick(kind: Kind, body: bytes) -> bool:
     """Whether anything but a page is read in place."""
-    if kind is Kind.FRAME:
+    if kind in (Kind.FRAME, Kind.DOCUMENT):
         return False
     if kind is Kind.SHEET:
         return len(body) <= LIGHT_CSS_CHARACTERS or not asks(body.decode("latin-1"))

@@ -26,7 +26,7 @@ from crawlerproject.frontier.workbench import Stage
 from crawlerproject.pipelines.warc import remember
 from crawlerproject.reading.page_reader import Unmarked, page_reader_of
 from crawlerproject.recovery.pages import Answers, Unreadable
-from crawlerproject.rules.revisits.history import History
+from crawlerproject.rules.revisits.history import REQUISITE, History
 from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.priority import priority
 from crawlerproject.rules.url.urls import UrlRefused, parse
@@ -296,8 +296,9 @@ class Replay:
         """A row for a page that is not queued: what named it is unknown, or it is a revisit."""
         record = self.store.page(address.key)
         embedded = is_embedded(attempt.hops)
-        if record is not None and not embedded:
-            found, kept = again(DueRevisit(0.0, address.key, record, History.unpack(record.history)), self._now)
+        history = History.unpack(record.history) if record is not None else History()
+        if record is not None and embedded == (history.kind == REQUISITE):
+            found, kept = again(DueRevisit(0.0, address.key, record, history), self._now)
             return self._queued(found, [(address.key, kept)])
         hops, via, depth = attempt.hops, attempt.via, attempt.depth
         if not hops.strip("R"):

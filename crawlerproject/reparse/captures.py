@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -33,14 +34,16 @@ class Chosen(NamedTuple):
     rendered: dict[str, Any] | None  # the line of the request log that names what a browser made of it
 
 
-def chosen(folders: Sequence[CrawlDir], *, every: bool) -> Iterator[Chosen]:
+def chosen(folders: Sequence[CrawlDir], *, every: bool, indexes: Sequence[Path] | None = None) -> Iterator[Chosen]:
     """The captures of answers with status 200, and of pages that had not changed, robots.txt apart.
 
-    Of a URL the latest one, or ``every`` one. Without the request log pages that a browser made are read as they came.
+    Of a URL the latest one, or ``every`` one; of these ``indexes`` alone, where they are given: then they are the same
+    ones in the same order at any time. Without the request log pages that a browser made are read as they came.
     """
     renders = _renders(folders)
     with ExitStack() as stack:
-        for _, lines in groupby(_lines(folders, stack), key=lambda line: line.partition(b" ")[0]):
+        found = _lines(folders, stack) if indexes is None else _merged(indexes, stack)
+        for _, lines in groupby(found, key=lambda line: line.partition(b" ")[0]):
             of_url: dict[str, list[IndexedCapture]] = defaultdict(list)
             for line, _ in groupby(lines):  # a file that is closed meanwhile has its lines in both places
                 if (parsed := cdxj.parse(line)) is not None:
@@ -75,9 +78,16 @@ def _lines(folders: Sequence[CrawlDir], stack: ExitStack) -> Iterator[bytes]:
             continue
         latest = {row.start: row for row in found}  # an offset is used again after a cut
         sources.append(sorted(cdxj.line(row, filename) + b"\n" for row in latest.values()))
-    for folder in folders:
-        sources += [stack.enter_context(path.open("rb")) for path in sorted(folder.index.glob(f"*{CDXJ_SUFFIX}"))]
-    return heapq.merge(*sources)
+    return heapq.merge(*sources, _merged(closed_indexes(folders), stack))
+
+
+def closed_indexes(folders: Sequence[CrawlDir]) -> list[Path]:
+    """The indexes of closed WARC files, which never change."""
+    return [path for folder in folders for path in sorted(folder.index.glob(f"*{CDXJ_SUFFIX}"))]
+
+
+def _merged(indexes: Sequence[Path], stack: ExitStack) -> Iterator[bytes]:
+    return heapq.merge(*(stack.enter_context(path.open("rb")) for path in indexes))
 
 
 def _renders(folders: Sequence[CrawlDir]) -> dict[str, list[dict[str, Any]]]:

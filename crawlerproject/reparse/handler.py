@@ -43,7 +43,7 @@ class ArchiveHandler:
         return cls(crawler, [CrawlDir(folder) for folder in json.loads(crawler.settings[SETTING])["folders"]])
 
     async def download_request(self, request: Request) -> Response:
-        """Scrapy: the response. Raises IgnoreRequest for a request of somebody else's, and for a broken record."""
+        """Scrapy: the response. Raises IgnoreRequest for others than the scheduler's, and for a broken record."""
         chosen = request.chosen if isinstance(request, ArchivedRequest) else None
         if chosen is None:
             self._count(LEFT_OUT)

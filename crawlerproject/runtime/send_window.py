@@ -19,7 +19,7 @@ _LONGEST_SECONDS = 0.1
 
 
 class SendWindow:
-    """Asked before each request, and told of each that is sent. ``now`` is seconds."""
+    """``open`` before each request, ``sent`` after it. ``now`` is seconds."""
 
     def __init__(self) -> None:
         self._most = float(LEAST)

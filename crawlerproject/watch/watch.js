@@ -302,7 +302,7 @@ function hostView(name, found) {
   pauses(by("pauses"), found.requests);
 }
 
-// Requests that reached the host, each with the pause before it; what never did disturbed nobody.
+// Requests that reached the host, each with the pause before it; the others disturbed no server.
 function paused(requested) {
   let before = null;
   return requested.map((row) => {

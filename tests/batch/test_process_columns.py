@@ -13,8 +13,8 @@ from crawlerproject.batch.languages import language_of_header
 from crawlerproject.batch.process import process_warc
 from crawlerproject.batch.warc_extract import Wanted
 from crawlerproject.rules.archive.warc_records import Context
-from tests.batch.pdfs import pdf, shown, stream
 from tests.commands.running import archive_of, scrapy
+from tests.documents.pdfs import pdf, shown, stream
 from tests.warc_samples import exchange
 
 ARTICLE = "Dies ist ein langer deutscher Satz über nichts, mit Kommas, und mit einem Ende. " * 20

@@ -51,12 +51,12 @@ def scrapy(*arguments: str, encoding: str = "utf-8") -> Done:
     raise AssertionError("a command of Scrapy's ends the process")
 
 
-def archive_of(folder: Path, clock: Callable[[], float] = lambda: STARTED_AT) -> Archive:
-    """An archive in ``folder`` that is still written."""
+def archive_of(folder: Path, clock: Callable[[], float] = lambda: STARTED_AT, *, max_bytes: int = 10**9) -> Archive:
+    """An archive in ``folder`` that is still written, in files of so many bytes."""
     return Archive(
         CrawlDir(folder),
         None,
-        WarcSeries("crawl", "host.test", 10**9, [("software", "crawlerproject/1.0"), ("isPartOf", "small")]),
+        WarcSeries("crawl", "host.test", max_bytes, [("software", "crawlerproject/1.0"), ("isPartOf", "small")]),
         keep_days=31,
         clock=clock,
     )

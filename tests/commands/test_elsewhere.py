@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +14,13 @@ import pytest
 
 from crawlerproject.batch.process import outputs, process_warc
 from crawlerproject.batch.warc_extract import Wanted
+from crawlerproject.inspection.range_server import ranges_served
 from crawlerproject.stores.archive.warc_reader import next_member
 from crawlerproject.stores.crawl_dir import CrawlDir
 from crawlerproject.stores.uploads import distant
 from crawlerproject.stores.uploads.distant import DistantPath, distant_crawl
 from tests.commands.running import Done, crawl, scrapy
+from tests.crawls.archive.pywb_server import ask, pywb_of
 from tests.stores.uploads.s3_servers import BUCKET, KEYS, SECRET, SERVER, Proxy, S3Server, error, proxied, s3_server
 
 pytestmark = pytest.mark.skipif(not SERVER.exists(), reason="make test makes .venv-tools")
@@ -42,7 +46,7 @@ def placed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
     folder = CrawlDir(place / "crawl")
     shutil.copytree(before, folder)
     server = s3_server()
-    with proxied(server) as proxy, pytest.MonkeyPatch.context() as patch:
+    with proxied(server.port) as proxy, pytest.MonkeyPatch.context() as patch:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": proxy.url}.items():
             patch.setenv(name, value)
         distant._files.cache_clear()
@@ -152,3 +156,42 @@ def test_a_good_record_behind_damage_is_found(placed: Placed) -> None:
     (here,) = placed.before.closed_warcs()
     there = DistantPath(placed.url) / "warc" / here.name
     assert next_member(there, 1) == next_member(here, 1)
+
+
+def test_replay_shows_what_is_there(placed: Placed, tmp_path: Path) -> None:
+    """Of the place alone, and of the folder whose files went there: by a real pywb, which asks a server of ours.
+
+    The records come in ranges; the WARC file never comes whole.
+    """
+    for name, where in (("there", placed.url), ("left", str(placed.folder))):
+        told = tmp_path / name
+        told.mkdir()
+        placed.proxy.asked.clear()
+        with pywb_of(where, told) as server:
+            status, body = ask(server, f"/crawl/20261121id_/{placed.urls[4]}")
+            assert (status, b"<p>4</p>" in body) == ("200", True)
+            assert ask(server, "/crawl/20261121id_/http://nowhere.example.com/")[0] == "404"
+        assert {asked.method for asked in placed.proxy.asked} <= {"GET", "HEAD"}
+
+
+def test_what_serves_ranges_gives_nothing_else(placed: Placed) -> None:
+    """Only under its own address, only what was named, as much as was asked for."""
+    (warc,) = placed.before.closed_warcs()
+    whole = warc.read_bytes()
+    with ranges_served() as files:
+        url = files.address(DistantPath(placed.url) / "warc" / warc.name)
+        home = url.rpartition("/")[0]
+        assert _asked(url, "bytes=10-19") == (206, whole[10:20])
+        assert _asked(url, "bytes=10-") == (206, whole[10:])
+        assert _asked(url, f"bytes={len(whole)}-") == (416, b"")
+        assert _asked(f"{home}/other.warc.gz") == (404, b"")
+        assert _asked(f"{home}x/{warc.name}") == (404, b"")
+        assert _asked(files.address(DistantPath(placed.url) / "warc" / "gone.warc.gz")) == (404, b"")
+
+
+def _asked(url: str, wanted: str = "bytes=0-") -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"Range": wanted}), timeout=60) as found:
+            return found.status, found.read()
+    except urllib.error.HTTPError as refused:
+        return refused.code, b""

@@ -26,6 +26,7 @@ from crawlerproject.inspection.crawl_view import CrawlView
 from crawlerproject.inspection.url_state import State, UrlState
 from crawlerproject.stores.logs.request_log import read_log
 from tests.commands.crawled import ask, scrapy
+from tests.commands.running import Done
 from tests.web.running import PROJECT, RunningWeb, crawl_command, small_settings, start, synthetic_web
 
 DEADLINE_SECONDS = 60.0
@@ -43,6 +44,7 @@ class Crawled(NamedTuple):
     waiting: UrlState
     status: dict[str, Any]
     text: str  # of ``scrapy status``, while it ran
+    alive: Done  # ``scrapy status --alive``, while it ran
     output: str
 
 
@@ -83,10 +85,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         try:
             leased, waiting = seen(crawl_dir, State.LEASED), seen(crawl_dir, State.WAITING)
             status, text = ask(crawl_dir, "status"), scrapy("status", folder=crawl_dir).stdout
+            alive = scrapy("status", "--alive", folder=crawl_dir)
             assert process.wait(DEADLINE_SECONDS) == 0
         finally:
             process.kill()
-        yield Crawled(web, crawl_dir, leased, waiting, status, text, (folder / "crawl.log").read_text())
+        yield Crawled(web, crawl_dir, leased, waiting, status, text, alive, (folder / "crawl.log").read_text())
 
 
 def test_looking_on_does_not_disturb_the_crawl(crawled: Crawled) -> None:
@@ -112,6 +115,14 @@ def test_status_while_it_runs(crawled: Crawled) -> None:
     assert status["bound_by"] in ("politeness", "network", "cpu", "rests")
     assert status["politeness_ceiling_per_second"] >= 0
     assert set(status["hosts"]) <= {"in-flight", "free", "waiting", "resting", "parked", "done"}
+
+
+def test_alive_is_an_exit_status(crawled: Crawled) -> None:
+    """For what watches over processes: 0 while it runs, 1 afterwards; one line says which."""
+    after = scrapy("status", "--alive", folder=crawled.folder)
+
+    assert (crawled.alive.returncode, crawled.alive.stdout) == (0, f"{crawled.folder} is at work\n")
+    assert (after.returncode, after.stdout) == (1, f"{crawled.folder} is not at work\n")
 
 
 def test_which_reader_is_in_use(crawled: Crawled) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from crawlerproject.errors import OperatorError
 from crawlerproject.reasons import Reason
+from crawlerproject.reparse.parts import held, planned
 from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_records import NOT_MODIFIED, Context, Original
@@ -24,6 +27,9 @@ from tests.web.running import PROJECT
 
 DAY_SECONDS = 86_400
 SPIDERS = """
+import os
+import signal
+
 import scrapy
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
@@ -46,6 +52,17 @@ class Plain(scrapy.Spider):
 
     def broken(self, response):
         raise RuntimeError("no")
+
+
+class Mortal(Plain):
+    name = "mortal"
+    read = 0
+
+    def parse(self, response):
+        yield item(response)
+        self.read += 1
+        if str(self.read) == os.environ.get("DIE_AT"):
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Ruled(CrawlSpider):
@@ -225,3 +242,59 @@ def test_what_is_asked_for_wrongly_is_one_sentence(tmp_path: Path) -> None:
     for sentence, arguments in wrong.items():
         done = in_this_process("reparse", *arguments)
         assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+def in_parts(home: Path, out: Path, die_at: int = 0) -> subprocess.CompletedProcess[str]:
+    """A run of two captures a part, which dies when it has read so many."""
+    command = [sys.executable, "-m", "scrapy", "reparse", "mortal", str(home / "crawl"), "--part-captures", "2"]
+    theirs = "settings_of_theirs"  # a command that ran in this process may have named ours
+    environment = zygote.direct(PYTHONPATH=str(PROJECT), DIE_AT=str(die_at), SCRAPY_SETTINGS_MODULE=theirs)
+    return zygote.run(
+        [*command, "--out", str(out), "-a", "elsewhere=http://nowhere.test/"], cwd=home, env=environment, timeout=60
+    )
+
+
+def kept(out: Path) -> list[str]:
+    """The URLs of the items, part by part."""
+    found = [json.loads(line) for part in sorted(out.glob("items-*")) for line in part.read_text().splitlines()]
+    assert all(item["piped"] for item in found)
+    return [item["url"].removeprefix("http://") for item in found]
+
+
+def test_a_run_that_is_killed_goes_on(home: Path, tmp_path: Path) -> None:
+    """At the part in which it died: each item is there once. Of files that are still open nothing is read."""
+    out = tmp_path / "items"
+    assert in_parts(home, out, die_at=1).returncode == -signal.SIGKILL
+    assert kept(out) == []
+    assert in_parts(home, out, die_at=3).returncode == -signal.SIGKILL
+    assert len(kept(out)) == 2
+    done = in_parts(home, out)
+
+    assert done.returncode == 0, done.stderr
+    assert "2 pages read, 2 items" in done.stderr
+    assert sorted(kept(out)) == ["a.test/picture", "a.test/twice", "b.test/gzip", "b.test/l"]
+    assert sorted(path.name for path in out.iterdir()) == ["items-000000.jsonl", "items-000001.jsonl", "plan.json"]
+
+
+def test_the_items_of_one_run_are_not_mixed_with_others(home: Path, tmp_path: Path) -> None:
+    """Of another spider or callback, of an archive that has changed, of a folder that holds something else."""
+    out, index, later = tmp_path / "items", tmp_path / "x.cdxj", tmp_path / "y.cdxj"
+    index.write_text("1")
+    later.write_text("2")
+    plan = planned(out, {"spider": "a"}, [index], 5)
+
+    assert planned(out, {"spider": "a"}, [index, later], 9) == plan
+    with pytest.raises(OperatorError, match="another spider"):
+        planned(out, {"spider": "b"}, [index], 5)
+    index.write_text("12")
+    with pytest.raises(OperatorError, match="has changed"):
+        planned(out, {"spider": "a"}, [index], 5)
+    with pytest.raises(OperatorError, match="holds other files"):
+        planned(tmp_path, {"spider": "a"}, [], 5)
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    """The second one is refused while the first one lives."""
+    planned(tmp_path / "items", {}, [], 5)
+    with held(tmp_path / "items"), pytest.raises(OperatorError, match="another process"), held(tmp_path / "items"):
+        pass

@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from crawlerproject.commands.status import _worker, worker_facts
+from crawlerproject.commands.status import _worker, ailment, worker_facts
 from crawlerproject.reports.metrics import worker_metrics
 from crawlerproject.stores.redis.view import ActiveWorker
 
@@ -52,6 +52,17 @@ def test_each_worker_is_a_line() -> None:
         "m4: on four, silent for 5 min 0 s; after its lease others have its partitions",
         "m5: 1 partitions, on another machine, 0 pages, 0.0 pages/s, reported 2.0 s ago",
     ]
+
+
+def test_a_silent_worker_is_an_ailment() -> None:
+    """Of those that run; one that has ended says nothing any more, and one that has just begun nothing yet."""
+
+    def look(*workers: tuple[bool, dict[str, float]]) -> Any:
+        told = [SimpleNamespace(running=running, status=status) for running, status in workers]
+        return SimpleNamespace(running=True, workers=told, status={}, now=1000.0)
+
+    assert ailment(look((True, {"time": 941.0}), (False, {"time": 1.0}), (True, {}))) == ""
+    assert ailment(look((True, {"time": 999.0}), (True, {"time": 900.0}))) == "has said nothing for 1 min 40 s"
 
 
 def test_metrics_are_those_of_all_workers() -> None:

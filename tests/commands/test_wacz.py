@@ -13,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
+from crawlerproject.rules.archive.rendered_records import Render
 from crawlerproject.rules.archive.warc_records import Context
 from tests.commands.running import archive, archive_of, scrapy, write
 from tests.warc_samples import STARTED_AT, exchange
@@ -132,6 +133,31 @@ def test_seeds_are_listed_apart_with_titles_and_text(tmp_path: Path) -> None:
     assert {(page["url"], page["title"], page["text"]) for page in others} == {
         ("http://L.test/", "Found by L", "All about http://L.test/"),
         ("http://LLR.test/", "Found by LLR", "All about http://LLR.test/"),
+    }
+
+
+def test_a_rendered_page_is_listed_as_its_scripts_left_it(tmp_path: Path) -> None:
+    """Though the browser's work stands in a later WARC file. One that scripts leave without a title keeps its own."""
+    clock = iter(STARTED_AT + 60 * minute for minute in range(100))
+    made = archive_of(tmp_path / "crawl", lambda: next(clock), max_bytes=1)  # a file each
+    html = {"apart": b"<title>plain</title><p>words", "untitled": b"<title>kept</title><p>words"}
+    for name, plain in html.items():
+        url = f"http://{name}.test/"
+        written = made.write(exchange(plain), Context(url, sample=plain))
+        shown = b"<title>by a script</title><p>more words" if name == "apart" else b"<p>more words"
+        made.write_render(Render(url, written.record_id, shown, STARTED_AT, STARTED_AT + 1, []))
+    made.close()
+    target = tmp_path / "x.wacz"
+
+    done = scrapy("wacz", str(tmp_path / "crawl"), "-o", str(target), "--text")
+
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(target) as packed:
+        check_hashes(packed)
+        _, *pages = listed(packed, "pages")
+    assert {(page["url"], page["title"], page["text"]) for page in pages} == {
+        ("http://apart.test/", "by a script", "more words"),
+        ("http://untitled.test/", "kept", "more words"),
     }
 
 

@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,7 @@ WORKERS = {0: 2, 6: 2, 24: 2, 33: 2}
 #: Days on which a fleet without a server has two workers; on others ``scrapy crawl`` goes on with what they left.
 LOCAL_FLEETS = (6, 33)
 #: How politely it is crawled is judged elsewhere.
-QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02"}
+QUICK = {"PACE_IP_SECONDS": "0", "PACE_MIN_SECONDS": "0.02", "PACE_START_SECONDS": "0.02", "REQUISITES": "page"}
 
 
 class Visit(NamedTuple):
@@ -293,6 +294,23 @@ def test_entries_of_feeds_are_crawled_as_they_come(month: Month) -> None:
         new = {number for day, number in entries if day == 3} - first
         assert len(first) == 2
         assert new
+
+
+def test_what_a_page_needs_is_visited_again_as_pages_are(month: Month) -> None:
+    """Though the page is as it was: its sheet, the picture that this names now, and a stranger's, once a day."""
+    for day in month.days:
+        asked = Counter(v.url for v in month.on(day, "styled.test"))
+        papers = [url for url in asked if url.startswith("styled.test/paper-")]
+        assert asked["styled.test/style.css"] == 1
+        assert len(papers) >= 1
+        assert set(asked.values()) == {1}
+        assert [(v.status, v.conditional) for v in month.on(day, "cdn.test")] == (
+            [(304, True)] if day not in (0, CHECK_DAY) else [(200, False)]
+        )
+    pictures = {v.url for v in month.visits if v.url.startswith("styled.test/paper-")}
+    assert len(pictures) == len(month.days)
+    hops = {(row["url"].rpartition("/")[2], row["hop"]) for folder in month.folders for row in read_log(folder / "log")}
+    assert {("style.css", "E"), ("logo.png", "E")} <= hops
 
 
 def test_a_budget_is_kept_and_nothing_is_lost(month: Month) -> None:

@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.web.judge import Visit, read_visits
 from tests.web.profiles.exclusion import BELOW, HOP_PAGES, LATE, LATE_PAGES, STAYS_PAGES
-from tests.web.running import HASTE, crawl_command, finish, start, synthetic_web
+from tests.web.running import HASTE, crawl_command, finish, one_pace, start, synthetic_web
 from tests.web.waiting import wait_until
 
 PACE_SECONDS = 0.1
@@ -22,9 +22,7 @@ SLACK_SECONDS = 1.5
 SETTINGS = {
     **HASTE,
     "PACE_PRESET": "fixed5",
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
     "PACE_IP_SECONDS": str(PACE_SECONDS),
     "NEVERCRAWL_RELOAD_SECONDS": str(RELOAD_SECONDS),
 }

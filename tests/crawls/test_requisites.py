@@ -1,4 +1,7 @@
-"""A crawl with REQUISITES=page: each page can be looked at afterwards, and the crawl has no page more for it."""
+"""A crawl with REQUISITES=page: each page can be looked at afterwards, and the crawl has no page more for it.
+
+And with DOCUMENT_LINKS: what PDFs link to is crawled.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,16 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlerproject.stores.logs.request_log import read_log
+from tests.documents.pdfs import pdf, shown, stream
 from tests.hostile.arena import Arena, Asked, answer, arena, page
 from tests.web import zygote
+from tests.web.running import one_pace
 
 PACE_SECONDS = 0.02
 SETTINGS = {
     "REQUISITES": "page",
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    "DOCUMENT_LINKS": "True",
+    **one_pace(PACE_SECONDS),
 }
 FONT = b"wOF2" + bytes(range(200))
 CDN, FRAME = "cdn.test", "frame.test"
@@ -40,7 +44,8 @@ FRONT = """<!doctype html><title>Front</title>
 <video poster="/poster.jpg"></video><a href="/second">second</a><a href="/gallery">gallery</a>"""
 SECOND = """<!doctype html><title>Second</title><link rel="stylesheet" href="/css/style.css"><body>
 <p>Another page with the same sheet, and an image that is there as often as it is shown.</p>
-<img src="/small.png"><img src="/copy.png">"""
+<img src="/small.png"><img src="/copy.png">
+<a href="/paper.pdf">paper</a><a href="/mine.pdf">mine</a><a href="/broken.pdf">broken</a>"""
 FRAMED = """<!doctype html><body><img src="/in-frame.png"><a href="/not-followed">a link of the frame</a>"""
 
 
@@ -75,6 +80,12 @@ def site(web: Arena) -> str:
             return answer(SECOND)
         if path == "/gallery":
             return page(text="a gallery of many pictures, each of them shown on a page of its own")
+        if path.endswith(".pdf"):
+            robots = {"X_Robots_Tag": "nofollow"} if path == "/mine.pdf" else {}
+            body = b"%PDF-1.4 no more" if path == "/broken.pdf" else _paper(web.url(SITE, f"/of{path}.html"))
+            return answer(body, mime="application/pdf", **robots)
+        if path == "/of/paper.pdf.html":
+            return page(text="what a paper speaks of, at some length and in words of its own")
         if path in sheets:
             return answer(sheets[path], mime="text/css")
         if path == "/moved.png":
@@ -84,6 +95,11 @@ def site(web: Arena) -> str:
         return answer(FONT if path == "/font.woff2" else _picture(path), mime="image/png")
 
     return web.site(SITE, make)
+
+
+def _paper(link: str) -> bytes:
+    """A PDF with one link."""
+    return pdf([stream(shown("A paper"))], "Paper", [(link, (0, 0, 9, 9))])
 
 
 def _picture(path: str) -> bytes:
@@ -108,7 +124,7 @@ def _picture_of(asked: Asked) -> bytes | None:
 
 def test_all_that_the_pages_need_is_asked_for_once(crawled: Crawled) -> None:
     """Sheets, what they import, fonts, images of every attribute, of any host; nothing that is forbidden or foreign."""
-    pages = {"/", "/second", "/gallery"}
+    pages = {"/", "/second", "/gallery", "/paper.pdf", "/mine.pdf", "/broken.pdf", "/of/paper.pdf.html"}
     needed = {
         "/css/style.css", "/css/more.css", "/font.woff2", "/paper.png", "/icon.png", "/app.js", "/background.gif",
         "/small.png", "/large.png", "/late.jpg", "/wide.webp", "/narrow.webp", "/moved.png", "/there.png",
@@ -181,10 +197,19 @@ def test_the_same_bytes_are_archived_once(crawled: Crawled) -> None:
 
 
 def test_they_count_as_no_pages(crawled: Crawled) -> None:
-    """Three pages, whatever they need."""
+    """Four pages and three documents, whatever they need."""
     status = json.loads((crawled.folder / "status.json").read_text())
 
-    assert status["totals"]["pages"] == 3
+    assert status["totals"]["pages"] == 7
+
+
+def test_links_of_documents_are_followed(crawled: Crawled) -> None:
+    """As those of a page; not where the document says nofollow. One that is broken says so in the log."""
+    found = crawled.line("/of/paper.pdf.html")
+
+    assert (found["hop"], found["via"]) == ("LLL", crawled.web.url(SITE, "/paper.pdf"))
+    assert crawled.line("/broken.pdf")["error"] == "its links could not be read: broken"
+    assert not crawled.line("/mine.pdf")["error"]
 
 
 def test_a_frontier_that_is_made_again_knows_them(crawled: Crawled, tmp_path: Path) -> None:

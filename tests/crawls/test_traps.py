@@ -18,16 +18,14 @@ from crawlerproject.rules.traps.template_yield import CUT_COSTS_PAGES, FIRST_PAG
 from tests.web import zygote
 from tests.web.judge import Visit, read_visits
 from tests.web.profiles.traps import ARTICLES, NEWS, STEADY_PAGES
-from tests.web.running import HASTE, RunningWeb, crawl_command, measured, synthetic_web
+from tests.web.running import HASTE, RunningWeb, crawl_command, measured, one_pace, synthetic_web
 from tests.web.waiting import busyness
 
 PACE_SECONDS = 0.03
 SETTINGS = {
     **HASTE,
     "PACE_PRESET": "mirror",
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
     "PACE_IP_SECONDS": str(PACE_SECONDS),
     "FETCH_SLOW_GRACE_SECONDS": "0.5",  # after which a tarpit's answer is cut
     "FETCH_MIN_BYTES_PER_SECOND": "10000",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.web.ports import free_port
-from tests.web.running import HASTE, Spent, crawl_command, finish, start
+from tests.web.running import HASTE, Spent, crawl_command, finish, one_pace, start
 from tests.web.threads import listening
 from tests.web.waiting import busyness, wait_until
 
@@ -28,9 +28,7 @@ MOST_LATE_SECONDS = 2.0
 SETTINGS = {
     **HASTE,
     "PACE_PRESET": "mirror",
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
     "PACE_IP_SECONDS": "0",
     "NEVERCRAWL_FILE": "",
 }

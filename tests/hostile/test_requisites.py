@@ -14,6 +14,7 @@ from crawlerproject.rules.page.links import MAX_EMBED_HOPS
 from crawlerproject.rules.traps.template_yield import FIRST_PAGES
 from tests.hostile.arena import Arena, Asked, Crawled, Make, answer, arena, page
 from tests.web import zygote
+from tests.web.running import one_pace
 
 PACE_SECONDS = 0.005
 MOST = 30
@@ -23,9 +24,7 @@ ARTICLES = 12
 SETTINGS = {
     "REQUISITES": "page",
     "REQUISITES_MAX_PER_PAGE": str(MOST),
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
 }
 PNG = b"\x89PNG one picture for all"
 

@@ -9,15 +9,14 @@ import pytest
 
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
 from tests.web import zygote
+from tests.web.running import one_pace
 
 ARTICLES = 80
 AHEAD = 12  # articles that each one links to
 PACE_SECONDS = 0.005
 SETTINGS = {
     # Fast enough for some hundreds of pages of one host.
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
     "SCOPE_MAX_URLS_PER_HOST": str(ARTICLES + 10),
     "HOST_MAX_FAILURES": "2",
 }

@@ -20,7 +20,8 @@ def main() -> None:
     if faster:
         _hasten(float(faster) / 1e6)
     real = time.time
-    time.time = lambda: real() + ahead_seconds  # before anything of ours is imported
+    time.time = lambda: real() + ahead_seconds  # before anything of ours is imported, but for what the zygote has
+    _set_crawls()
     if place == "store":
         _set_store(ahead_seconds)
     elif place == "workers":
@@ -37,6 +38,14 @@ def _hasten(share: float) -> None:
     time.time = lambda: wall() + share * (steady() - began)
     time.monotonic = lambda: steady() + share * (steady() - began)
     time.clock_gettime = lambda which: boot(which) + share * (steady() - began)
+
+
+def _set_crawls() -> None:
+    """The crawl's own clock, as it is set when it is imported."""
+    from crawlerproject.runtime import clock
+
+    clock._EPOCH = time.time() - time.monotonic()
+    clock.CRAWL.follow(clock._EPOCH)
 
 
 def _set_store(ahead_seconds: float) -> None:

@@ -1,9 +1,9 @@
 """Scrapy's command line as a process that need not import libraries again: forked off one that has.
 
-Half of what the suite spent was the import of Scrapy, Twisted and numpy, some hundred milliseconds for each of several
-hundred processes. ``Process`` and ``run`` are for them what ``subprocess`` has. What is forked has its own arguments,
-environment, folder and files, and imports the crawler itself anew. Outside pytest nothing is forked: benchmarks pay for
-their start.
+Most of what the suite spent was the import of Scrapy, Twisted, numpy and the crawler itself: more than a second for
+each of several hundred processes. ``Process`` and ``run`` are for them what ``subprocess`` has. What is forked has its
+own arguments, environment, folder and files; what the crawler does as it is imported is done again, or it is imported
+anew. Outside pytest nothing is forked: benchmarks pay for their start.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import IO, NoReturn, Self
 
@@ -42,10 +44,15 @@ LIBRARIES = (
         "scrapy.utils.defer",
         "scrapy.extensions.corestats",
     ),
+    *("scrapy.logformatter", "scrapy.responsetypes", "scrapy.statscollectors", "scrapy.spidermiddlewares.base"),
     *("numpy", "aiodns", "uvloop", "rocksdict", "selectolax.lexbor", "ada_url", "can_ada", "orjson", "protego"),
     *("isal.igzip", "xxhash", "simhash", "brotli", "tomlkit", "cryptography.x509", "numpy.typing", "mmap"),
 )
 FORKED = ("scrapy", "tests.web.later")  # modules that are run so
+# What is made as these are imported is made for each process.
+_MADE_ANEW = ("crawlerproject.commands.fleet",)
+# Of the environment, what the crawler reads as it is imported, beside the operator's settings.
+_PROXIES = "_proxy"
 # Of the environment, what the interpreter reads as it starts; the others are read anew.
 _INTERPRETERS = ("PYTHON", "LC_", "LANG")
 _READ_ANEW = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
@@ -220,10 +227,21 @@ def _zygote() -> socket.socket:
     with theirs:
         number = theirs.fileno()
         command = [sys.executable, "-m", __name__, str(number)]
-        process = subprocess.Popen(command, cwd=PROJECT, env=_ENVIRONMENT, pass_fds=[number])
+        process = subprocess.Popen(command, cwd=PROJECT, env=_without_settings(), pass_fds=[number])
     atexit.register(process.wait)
     atexit.register(ours.close)
     return ours
+
+
+def _without_settings() -> dict[str, str]:
+    """The environment in which no operator has set anything for all crawls."""
+    kept = {name: value for name, value in _ENVIRONMENT.items() if not _is_read(name)}
+    return kept | {"XDG_CONFIG_HOME": os.devnull}
+
+
+def _is_read(name: str) -> bool:
+    """Whether the crawler reads this variable as it is imported."""
+    return name.startswith("POLITE_") or name.lower().endswith(_PROXIES)
 
 
 # --- The zygote ----------------------------------------------------------------------------------
@@ -283,8 +301,11 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(environment)
     sys.path[:1] = [str(asked["cwd"]), *_python_path(environment)]
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "crawlerproject")]:
-        del sys.modules[name]
+    _forget("tests")
+    if not _hastens(arguments) and _is_ours():
+        _renew()
+    else:
+        _forget("crawlerproject")
     sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())  # type: ignore[union-attr]
     sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     random.seed()
@@ -293,21 +314,75 @@ def _become(asked: dict[str, object], fds: list[int]) -> NoReturn:
     sys.exit()
 
 
+def _forget(package: str) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+
+
+def _hastens(arguments: list[str]) -> bool:
+    """Whether ``tests.web.later`` puts functions into the module ``time`` that others have taken from it by then."""
+    return arguments[0] == "tests.web.later" and "+" in arguments[1]
+
+
+def _is_ours() -> bool:
+    """Whether a start would import the very modules that are here, and find the same settings and proxies."""
+    found = PathFinder.find_spec("crawlerproject")
+    if found is None or found.origin != str(PROJECT / "crawlerproject" / "__init__.py"):
+        return False
+    from crawlerproject.stores.operator_files.user_settings import read_user_settings
+
+    given = read_user_settings(os.environ)
+    return not (given.file or given.environment or given.problem or any(map(_is_read, os.environ)))
+
+
+def _renew() -> None:
+    """Do what a start does as it imports the crawler, where that depends on the moment and the environment."""
+    import crawlerproject
+    from crawlerproject import settings
+    from crawlerproject.runtime import clock
+    from crawlerproject.stores.operator_files.user_settings import read_user_settings
+
+    importlib.reload(crawlerproject)  # it sets a variable of the environment
+    settings._USER = read_user_settings(os.environ)
+    clock._EPOCH = time.time() - time.monotonic()
+    clock.CRAWL.follow(clock._EPOCH)
+    for name in _MADE_ANEW:
+        del sys.modules[name]
+
+
 def _import_libraries() -> None:
     import crawlerproject  # what it sets in the environment counts for numpy
 
     del crawlerproject
     for name in LIBRARIES:
         importlib.import_module(name)
-    import scrapy.commands
+    _import_all("scrapy.commands")
 
-    for module in pkgutil.iter_modules(scrapy.commands.__path__):
-        importlib.import_module(f"scrapy.commands.{module.name}")
-    gc.collect()
-    gc.freeze()  # a child's collector need not touch what all share
+
+def _import_crawler() -> None:
+    """What ``scrapy crawl`` imports: the commands, the spider, and the components that the settings name."""
+    from crawlerproject import settings
+
+    _import_all("crawlerproject.commands")
+    importlib.import_module("crawlerproject.spiders.web")
+    for value in vars(settings).values():
+        named = [*value, *value.values()] if isinstance(value, dict) else [value]
+        for path in named:
+            if isinstance(path, str) and path.startswith("crawlerproject."):
+                importlib.import_module(path.rpartition(".")[0])
+    assert "twisted.internet.reactor" not in sys.modules  # each process installs its own
+    assert threading.active_count() == 1  # a fork has no other
+
+
+def _import_all(package: str) -> None:
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
 
 
 if __name__ == "__main__":
     _import_libraries()
+    _import_crawler()
+    gc.collect()
+    gc.freeze()  # a child's collector need not touch what all share
     with socket.socket(fileno=int(sys.argv[1])) as _asked:
         _serve(_asked)

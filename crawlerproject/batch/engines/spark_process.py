@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.5
 def process_on_spark(
     spark: SparkSession, warcs: list[Path], out: Path, wanted: Wanted, done: Callable[[int], None]
 ) -> list[Outcome]:
-    """As ``process_all``: every WARC whose files are not all there yet; ``done`` hears of whole files."""
+    """As ``process_all``: every WARC whose files are not all there yet; ``done`` gets the count of whole files."""
     waiting = remaining(warcs, out, wanted, done)
     if not waiting:
         return []

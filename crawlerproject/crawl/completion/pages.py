@@ -15,7 +15,7 @@ from crawlerproject.rules.archive.log_line import Attempt
 from crawlerproject.rules.page.page import HTML_TYPES
 from crawlerproject.rules.politeness.backoff import retry_after_seconds
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
-from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
+from crawlerproject.stores.protocols import FLAG_FRAME, FLAG_RECRAWL, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
     from crawlerproject.crawl.progress.troubles import Troubles
@@ -136,17 +136,16 @@ class PageCompletion:
         learned.learn(visit, now)
 
     def _end_requisite(self, lease: Lease, visit: Visit, consequences: FetchOutcome, now: float) -> None:
-        """No page: it is not visited again, and says nothing of its host's pages."""
-        record = PageRecord(
-            lease.row.url, visit.reason, visit.status or 0, now, visit.digest, visit.etag, visit.last_modified
-        )
+        """No page: it says nothing of its host's pages. A document is not visited again but as a page."""
+        record = self._learned.revisits.learn(visit, now)
+        if consequences.apart:
+            record = record._replace(history=b"")
         self._frontier.finish(lease, consequences, record, b"", now)
         if visit.status == 200 and not consequences.apart:  # a link to it is no news from now on
             self._frontier.state.recent.add([lease.row.page_key])
-        frame = bool(lease.row.flags & FLAG_FRAME)
-        self._learned.traps.requisites.learn(
-            visit, wanted=visit.reason in _WANTED and (frame or not consequences.apart)
-        )
+        if not lease.row.flags & FLAG_RECRAWL:  # else the same bytes as before are no sign of a trap
+            wanted = bool(lease.row.flags & FLAG_FRAME) or not consequences.apart
+            self._learned.traps.requisites.learn(visit, wanted=visit.reason in _WANTED and wanted)
         self._learned.certificates.learn(visit, now)
 
     def _count(self, lease: Lease, outcome: Fetch) -> None:
@@ -174,7 +173,8 @@ class PageCompletion:
 
 def _is_document(lease: Lease, outcome: Fetch) -> bool:
     """Whether a requisite turned out to be HTML: a page that links lead to all the same, if any do."""
-    return bool(lease.row.flags & FLAG_REQUISITE) and outcome.status == 200 and outcome.headers.mime in HTML_TYPES
+    first = lease.row.flags & (FLAG_REQUISITE | FLAG_RECRAWL) == FLAG_REQUISITE
+    return first and outcome.status == 200 and outcome.headers.mime in HTML_TYPES
 
 
 def _visit(ending: Ending, outcome: Fetch, digest: bytes) -> Visit:

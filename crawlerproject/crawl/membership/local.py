@@ -105,7 +105,7 @@ class Local:
                 self._mailbox.hosts.send_to(partition, each)
 
     async def turn(self, frontier: Frontier, learned: Kept, run: Run, idle: Callable[[], bool]) -> bool:
-        """As for ``Solo``; what is durable now is sent, and the supervisor hears how it stands."""
+        """As for ``Solo``; what is durable now is sent, and the supervisor gets a report."""
         mailbox, exchange = self._mailbox, self._mailbox.exchange
         mailbox.synced()
         moved, exchange.moved = exchange.moved, False
@@ -167,7 +167,7 @@ class Local:
         )
 
     def changed(self, pages: Iterable[tuple[Address, float]], frontier: Frontier, now: float) -> int:
-        """As for ``Solo`` of its own pages; of others their workers hear with the next commit."""
+        """As for ``Solo`` of its own pages; those of others reach their workers with the next commit."""
         hosts = self._mailbox.hosts
         own: list[tuple[Address, float]] = []
         others: defaultdict[str, list[tuple[Address, float]]] = defaultdict(list)

@@ -139,7 +139,7 @@ class Mailbox:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _talk(self, receiver: _Receiver, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Send and hear until the connection is broken."""
+        """Send and read until the connection is broken."""
         hearing = asyncio.create_task(self._hear(receiver, reader))
 
         def ended(_: object) -> None:

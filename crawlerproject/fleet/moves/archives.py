@@ -39,5 +39,5 @@ def close_archive(folder: CrawlDir, say: Callable[[str], None]) -> None:
         store.sync()
     for message in messages:
         say(f"{folder.name}: {message}")
-    if folder.reading_mark.exists():  # the page over which a process died is held against it, whoever comes to it
+    if folder.reading_mark.exists():  # the page over which a process died is held against it, in every worker
         Poison(folder, now).close()

@@ -8,13 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawlerproject.frontier.discovered import DiscoveredUrl
-from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, History, HostHistory
+from crawlerproject.rules.page.links import HOP_EMBED
+from crawlerproject.rules.revisits.history import FEED, PAGE, REQUISITE, SITEMAP, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS, is_due
 from crawlerproject.rules.revisits.scale import TIERS, longest_wait_days
 from crawlerproject.rules.url.hosts import host_key
-from crawlerproject.rules.url.priority import SEED
+from crawlerproject.rules.url.priority import SEED, of_requisite
 from crawlerproject.rules.url.urls import parse
-from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_SITEMAP, PageRecord
+from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_REQUISITE, FLAG_SITEMAP, FLAG_STRANGER, PageRecord
 
 if TYPE_CHECKING:
     from crawlerproject.stores.index.ranks import Ranks
@@ -27,6 +28,9 @@ _CONDITIONAL_COST = 0.7
 _DEPTH_FACTOR = 0.8
 # Feeds and sitemaps report others' changes: they are visited as often as what matters most.
 _LISTS_IMPORTANCE = 3.0
+# A page that shows an old picture has its text: a requisite weighs as little as a page five links from a seed, and may
+# wait for the longest tier (ours).
+_REQUISITES_IMPORTANCE = 0.3
 # What counts as recent for them, of what counts for pages: six hours where that is two days.
 _LISTS_RECENT_SHARE = 1 / 8
 # Pages that were answered with an error or a redirect are looked at when their tier's time is over, after the others.
@@ -56,10 +60,14 @@ class Importance(NamedTuple):
 def again(page: DueRevisit, now: float) -> tuple[DiscoveredUrl, PageRecord]:
     """The page on its way into its queue, and its record, which says that it waits there."""
     history = page.history
-    priority = SEED if history.announced else _PRIORITY
-    flags = FLAG_RECRAWL | (FLAG_SITEMAP if history.kind == SITEMAP else 0)
-    depth, hops = (0, "M" * history.depth) if history.kind == SITEMAP else (history.depth, "")
-    found = DiscoveredUrl(parse(page.record.url), depth, hops, "", priority, flags, history.origin)
+    kind, depth, origin = history.kind, history.depth, history.origin
+    priority, flags, hops = SEED if history.announced else _PRIORITY, FLAG_RECRAWL, ""
+    if kind == SITEMAP:
+        flags, depth, hops = flags | FLAG_SITEMAP, 0, "M" * depth
+    elif kind == REQUISITE:
+        flags |= FLAG_REQUISITE | (FLAG_STRANGER if origin else 0)
+        priority, depth, hops = of_requisite(among=True, is_strangers=bool(origin)), 0, HOP_EMBED * depth
+    found = DiscoveredUrl(parse(page.record.url), depth, hops, "", priority, flags, origin)
     return found, page.record._replace(history=history._replace(queued_at=now).pack())
 
 
@@ -67,6 +75,8 @@ def by_depth(url: str, history: History) -> Importance:
     """Importance before a rank is known: seeds first, then by links from them."""
     if history.kind in (FEED, SITEMAP):
         return Importance(_LISTS_IMPORTANCE, TIERS[0][1])
+    if history.kind == REQUISITE:
+        return Importance(_REQUISITES_IMPORTANCE, TIERS[-1][1])
     return Importance(_DEPTH_FACTOR**history.depth, TIERS[min(history.depth, len(TIERS) - 1)][1])
 
 
@@ -74,7 +84,7 @@ def by_rank(ranks: Ranks) -> Callable[[str, History], Importance]:
     """Importance by what ``scrapy rank`` found; pages that it has not seen count by their depth."""
 
     def importance(url: str, history: History) -> Importance:
-        rank = None if history.kind in (FEED, SITEMAP) else ranks.of(url)
+        rank = ranks.of(url) if history.kind == PAGE else None
         if rank is None:
             return by_depth(url, history)
         return Importance(rank.weight, longest_wait_days(rank.less_important))
@@ -154,7 +164,7 @@ def _candidates(
         if not history.visits or history.queued_at:
             continue
         recent = 0.0 if history.announced else recent_seconds
-        if history.kind != PAGE:
+        if history.kind in (FEED, SITEMAP):
             recent *= _LISTS_RECENT_SHARE
         if is_due(max(record.fetched_at, history.seen_at), history.fresh_until, now, recent):
             yield key, record, history, host_of(host_key(record.url))

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import random
 
+from crawlerproject.frontier.discovered import inventor
 from crawlerproject.frontier.learned.host_facts import HostFacts
 from crawlerproject.frontier.learned.learner import Visit
-from crawlerproject.rules.revisits.history import FEED, PAGE, SITEMAP, Found, History, HostHistory, next_visit
+from crawlerproject.rules.page.links import HOP_EMBED
+from crawlerproject.rules.revisits.history import (
+    FEED,
+    PAGE,
+    REQUISITE,
+    SITEMAP,
+    Found,
+    History,
+    HostHistory,
+    next_visit,
+)
 from crawlerproject.rules.revisits.refetch import Answer, Change, Known, change, fresh_until, learned, validators
 from crawlerproject.stores.host_facts import HostFact
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RECRAWL, FLAG_SITEMAP, FrontierStore, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import (
+    FLAG_HUB,
+    FLAG_RECRAWL,
+    FLAG_REQUISITE,
+    FLAG_SITEMAP,
+    FrontierStore,
+    PageRecord,
+    QueuedPage,
+)
 
 # Hosts whose history is in memory between two visits to them; 200 bytes each.
 _HOSTS_KEPT = 20_000
@@ -47,10 +66,7 @@ class Revisits(HostFacts[HostHistory]):
             return self._again(visit, record, old, fresh, now)
         if status != 200:
             return record
-        kind = SITEMAP if row.flags & FLAG_SITEMAP else FEED if visit.is_feed else PAGE
-        origin = row.note if kind == SITEMAP else ""
-        depth = row.hops.count("M") if kind == SITEMAP else row.depth
-        first = History(kind, depth, 1, now, fresh, fingerprint=visit.fingerprint or 0, origin=origin)
+        first = _first(visit)._replace(visits=1, seen_at=now, fresh_until=fresh, fingerprint=visit.fingerprint or 0)
         return record._replace(history=first.pack())
 
     def _again(self, visit: Visit, record: PageRecord, old: PageRecord, fresh: float, now: float) -> PageRecord:
@@ -77,4 +93,15 @@ class Revisits(HostFacts[HostHistory]):
         return record._replace(history=history.pack())
 
     def _record(self, row: QueuedPage) -> PageRecord | None:
-        return self._pages.page(row.key, row.host) if row.flags & FLAG_RECRAWL else None
+        return self._pages.page(row.page_key, row.host) if row.flags & FLAG_RECRAWL else None
+
+
+def _first(visit: Visit) -> History:
+    """What is to be remembered of where a page was found."""
+    row = visit.row
+    if row.flags & FLAG_REQUISITE:
+        origin = inventor(row.host, row.via, row.flags, row.note)
+        return History(REQUISITE, row.hops.count(HOP_EMBED), origin=origin)
+    if row.flags & FLAG_SITEMAP:
+        return History(SITEMAP, row.hops.count("M"), origin=row.note)
+    return History(FEED if visit.is_feed else PAGE, row.depth)

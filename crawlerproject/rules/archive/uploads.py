@@ -101,7 +101,7 @@ def next_step(known: Upload | None, here: Here | None, *, removable: bool) -> St
 
 
 def _without_file(known: Upload | None) -> Step:
-    """Somebody has removed it: what is there may still be confirmed, and nothing can be sent."""
+    """It was removed by hand: what is there may still be confirmed, and nothing can be sent."""
     if known is None or known.stage in (Stage.CONFIRMED, Stage.REMOVED):
         return Step.NOTHING
     return Step.CONFIRM if known.stage is Stage.UPLOADED else Step.FORGET

@@ -147,8 +147,8 @@ def capture(
     peer = f"{common}WARC-IP-Address: {_plain_ip(exchange.ip)}\r\n" if exchange.ip else common
     identified = payload_type(context.sample) if exchange.body else None
     request = _request(ids, peer, exchange.request_bytes)
-    told = _transport_fields(exchange) + _payload_fields(exchange, payload.digest, identified, payload.original)
-    response = _response(ids, peer + _concurrent(ids) + told, head, exchange.body, revisit=payload.original is not None)
+    more = _transport_fields(exchange) + _payload_fields(exchange, payload.digest, identified, payload.original)
+    response = _response(ids, peer + _concurrent(ids) + more, head, exchange.body, revisit=payload.original is not None)
     metadata = _metadata(ids, common, _metadata_block(exchange, context))
     info = CaptureInfo(
         url,

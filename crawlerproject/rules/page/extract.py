@@ -49,6 +49,7 @@ class PageText(NamedTuple):
     links: list[LinkText]
     canonical: str
     structured: str = ""  # JSON, as rules/page/structured.py has it; "" where it was not asked for, or there is none
+    language: str = ""  # of a document: as it names it itself
 
 
 _NOTHING = PageText("", "", [], "")

@@ -11,7 +11,7 @@ from crawlerproject.rules.revisits.scale import NEAR_WEIGHT, RATE_COUNT
 if TYPE_CHECKING:
     from crawlerproject.rules.revisits.change_rate import Belief
 
-PAGE, FEED, SITEMAP = 0, 1, 2
+PAGE, FEED, SITEMAP, REQUISITE = 0, 1, 2, 3
 
 _PAGE = struct.Struct("<BBBHdddffQ")
 _FORMAT = 1
@@ -28,7 +28,9 @@ class History(NamedTuple):
     """Of one page. Epoch seconds; 0 for never."""
 
     kind: int = PAGE
-    depth: int = 0  # links from a seed, at most 255; of a sitemap: how many files lead to it, itself included
+    # Links from a seed, at most 255; of a sitemap: how many files lead to it, itself included; of a requisite: how many
+    # embeddings do.
+    depth: int = 0
     visits: int = 0  # that showed something of the content
     seen_at: float = 0.0  # last of them
     fresh_until: float = 0.0
@@ -37,7 +39,7 @@ class History(NamedTuple):
     announced: float = 0.0  # 1 when a sitemap, feed or push said that it changed since
     fingerprint: int = 0  # SimHash of the text last archived; 0 when there is none
     belief: bytes = b""  # packed; empty before the second visit
-    origin: str = ""  # of a sitemap: whose robots.txt names it
+    origin: str = ""  # of a sitemap: whose robots.txt names it; of a requisite: the other domain that did
 
     def pack(self) -> bytes:
         """As the store keeps it."""
@@ -140,6 +142,8 @@ def next_visit(history: History, host: HostHistory, found: Found) -> tuple[Histo
         announced=0.0,
         belief=packed(belief),
     )
+    if history.kind == REQUISITE:  # how often a site's pictures change says nothing of its pages
+        return later, host
     return later, _with_page(host, old if history.belief else None, belief, history.announced, change)
 
 

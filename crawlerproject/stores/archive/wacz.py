@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from itertools import chain, islice
+from os import SEEK_END
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
@@ -31,7 +32,7 @@ from crawlerproject.stores.crawl_dir import WARC_SUFFIX, CrawlDir
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 1024
 """Lines of the index in one gzip member, as py-wacz has them: a reader unpacks so many to find one."""
-_COPIED_BYTES = 1 << 20
+_AFTER_ID = b"\t"
 # A field that says nothing (Android's, of alignment to one byte), in both of an entry's heads. A reader that finds none
 # in the zip's directory may take it that the entry's own head has none either (wabac.js 2.27, ziprangereader.ts); there
 # the sizes of more than 32 bits stand, whether they are needed or not.
@@ -49,6 +50,8 @@ class WaczPage(NamedTuple):
     title: str
     text: str  # "" where it is not wanted
     seed: bool
+    record_id: str = ""  # of the answer in its WARC file
+    rendered: bool = False  # no page of its own: title and text of that answer's as its scripts left them
 
 
 class Packing(NamedTuple):
@@ -117,16 +120,19 @@ class WaczWriter:
     def add_pages(self, warcs: Sequence[Path]) -> int:
         """Add the lists of pages: every HTML answer with status 200; how many."""
         count = seeds = 0
-        with TemporaryFile() as of_seeds, TemporaryFile() as of_others:
-            for warc in warcs:
-                for page in self._packing.pages_of(warc):
-                    (of_seeds if page.seed else of_others).write(self._line(page))
-                    count += 1
-                    seeds += page.seed
+        with TemporaryFile() as of_seeds, TemporaryFile() as of_others, TemporaryFile() as of_renders:
+            renders = _Renders(of_renders)
+            for page in chain.from_iterable(map(self._packing.pages_of, warcs)):
+                if page.rendered:
+                    renders.add(page)
+                    continue
+                (of_seeds if page.seed else of_others).write(page.record_id.encode() + _AFTER_ID + self._line(page))
+                count += 1
+                seeds += page.seed
             first, second = (of_seeds, of_others) if seeds else (of_others, of_seeds)
-            self._add_list("pages", "Seeds" if seeds else "All pages", first)
+            self._add_list("pages", "Seeds" if seeds else "All pages", renders.shown(first))
             if seeds < count and seeds:
-                self._add_list("extraPages", "Other pages", second)
+                self._add_list("extraPages", "Other pages", renders.shown(second))
         return count
 
     def _line(self, page: WaczPage) -> bytes:
@@ -141,11 +147,9 @@ class WaczWriter:
             line["seed"] = True
         return json.dumps(line).encode() + b"\n"
 
-    def _add_list(self, name: str, title: str, lines: IO[bytes]) -> None:
+    def _add_list(self, name: str, title: str, lines: Iterable[bytes]) -> None:
         about = {"format": _PAGES_FORMAT, "id": name, "title": title, "hasText": self._packing.has_text}
-        lines.seek(0)
-        chunks = chain([json.dumps(about).encode() + b"\n"], iter(lambda: lines.read(_COPIED_BYTES), b""))
-        self.add(f"pages/{name}.jsonl", chunks, packed=True)
+        self.add(f"pages/{name}.jsonl", chain([json.dumps(about).encode() + b"\n"], lines), packed=True)
 
     def finish(self, title: str) -> None:
         """Add what lists and seals the rest."""
@@ -163,6 +167,33 @@ class WaczWriter:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
                 self._packing.progress(len(chunk))
+
+
+class _Renders:
+    """Titles and texts of pages as their scripts left them, in a file until the lists of pages are made."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._places: dict[bytes, tuple[int, int]] = {}
+
+    def add(self, page: WaczPage) -> None:
+        """The last one of a page counts."""
+        said = json.dumps({"title": page.title, "text": page.text}).encode()
+        self._places[page.record_id.encode()] = self._file.seek(0, SEEK_END), len(said)
+        self._file.write(said)
+
+    def shown(self, lines: IO[bytes]) -> Iterator[bytes]:
+        """The lines of a list, each behind the id of its record until here, as a reader of the page sees it."""
+        lines.seek(0)
+        for known in lines:
+            record_id, _, line = known.partition(_AFTER_ID)
+            place = self._places.get(record_id)
+            yield line if place is None else self._changed(line, *place)
+
+    def _changed(self, line: bytes, start: int, length: int) -> bytes:
+        self._file.seek(start)
+        said, page = json.loads(self._file.read(length)), json.loads(line)
+        return json.dumps({name: said.get(name) or value for name, value in page.items()}).encode() + b"\n"
 
 
 def parts_of(warcs: Sequence[Path], most_bytes: int) -> list[list[Path]]:

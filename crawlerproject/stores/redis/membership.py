@@ -108,7 +108,7 @@ class RedisFleet:
         return Epoch(seconds + micros / 1e6 - asked - doubt_seconds, doubt_seconds)
 
     def report(self, incarnation: str, report: Report, partitions: int) -> FleetStatus | None:
-        """Report, and hear how the others are; None when another goes by this name now."""
+        """Report, and return how the others are; None when another goes by this name now."""
         return self._report(incarnation, (), report, partitions)
 
     def _report(self, incarnation: str, earlier: Sequence[str], report: Report, partitions: int) -> FleetStatus | None:

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class Ways(NamedTuple):
-    """How it is done. ``tick`` is called between steps, for whoever shows figures; ``sleep`` keeps the bound."""
+    """How it is done. ``tick`` is called between steps, where figures are shown; ``sleep`` keeps the bound."""
 
     keep_local: bool = True
     read_back: bool = False  # believe no digest that was not made of the bytes there

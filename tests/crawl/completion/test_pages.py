@@ -11,6 +11,7 @@ from crawlerproject.frontier.discovered import DiscoveredUrl
 from crawlerproject.frontier.subrequests import Subrequest
 from crawlerproject.items import AnswerHeaders, FetchedPage
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.revisits.history import REQUISITE, History
 from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.logs.request_log import read_log
@@ -192,7 +193,7 @@ def required(bench: Bench, url: str) -> int:
 
 
 def test_a_requisite_is_no_page(tmp_path: Path) -> None:
-    """Not counted as one, not visited again; a link to it is no news, from its end on and after a commit."""
+    """Not counted as one; a link to it is no news, from its end on and after a commit. A recrawl knows what it is."""
     bench, url = Bench(tmp_path, REQUISITES="page"), f"{HOST}/style.css"
     required(bench, url)
     lease = bench.page_lease()
@@ -202,7 +203,8 @@ def test_a_requisite_is_no_page(tmp_path: Path) -> None:
     bench.commit()
     record = bench.store.page(parse(url).key)
     assert record is not None
-    assert (record.reason, record.status, record.history) == (Reason.FETCHED, 200, b"")
+    assert (record.reason, record.status) == (Reason.FETCHED, 200)
+    assert History.unpack(record.history)[:3] == (REQUISITE, 1, 1)  # kind, embeddings, visits
     assert bench.run.tallies.pages == lease.host.pages == lease.host.known == 0
     assert bench.stats["requisites/fetched"] == 1
 
@@ -216,7 +218,9 @@ def test_a_requisite_that_is_a_document_may_still_be_a_page(tmp_path: Path) -> N
 
     key = parse(url).key
     assert bench.store.page(key) is None
-    assert bench.store.page(requisite_key(key)) is not None
+    apart = bench.store.page(requisite_key(key))
+    assert apart is not None
+    assert apart.history == b""  # as a requisite it is not visited again
     assert required(bench, url) == 0
     assert bench.add(url) == 1
 

@@ -20,7 +20,7 @@ _END_SECONDS = 30.0
 
 
 @contextlib.contextmanager
-def pywb_of(crawled: Path, folder: Path) -> Iterator[tuple[str, int]]:
+def pywb_of(crawled: Path | str, folder: Path) -> Iterator[tuple[str, int]]:
     """Where pywb listens; its collection is ``crawl``. What the command says goes into ``folder``; it ends well."""
     command = [sys.executable, "-m", "scrapy", "replay", str(crawled), "--port", "0"]
     log = folder / "replay.log"

@@ -38,7 +38,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     """Refused three times at first; WARC files are small, so that several are closed while it runs."""
     place = tmp_path_factory.mktemp("uploads")
     server = s3_server()
-    with proxied(server) as proxy, pytest.MonkeyPatch.context() as patch:
+    with proxied(server.port) as proxy, pytest.MonkeyPatch.context() as patch:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": proxy.url}.items():
             patch.setenv(name, value)
         proxy.fault = Once(lambda asked: True, lambda asked: error(503, "ServiceUnavailable"), times=_REFUSALS)

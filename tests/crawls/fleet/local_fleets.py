@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from crawlerproject.stores.fleet_plan import alone, shared_out
 from tests.crawls.fleet.fleets import SETTINGS
 from tests.web.running import RunningWeb, crawl_command, small_settings, start
 from tests.web.waiting import wait_until
@@ -30,6 +31,12 @@ def command_line(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return []
+
+
+def one_of_each(names: Iterable[str], partitions: int) -> tuple[str, ...]:
+    """The first of these hosts that is the first worker's of two, and the second's, by the plan of a new fleet."""
+    plan, listed = shared_out(alone(partitions), ("worker-1", "worker-2")), list(names)
+    return tuple(next(name for name in listed if plan.holder(name) == worker) for worker in plan.workers)
 
 
 class LocalFleetRun:

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from crawlerproject.stores.fleet_plan import alone, shared_out
 from crawlerproject.stores.logs.request_log import read_log
 from tests.crawls.fleet.fleets import PARTITIONS, workers
-from tests.crawls.fleet.local_fleets import local_fleet
+from tests.crawls.fleet.local_fleets import local_fleet, one_of_each
 from tests.stores.redis_servers import redis_server
 from tests.web import zygote
 from tests.web.judge import Visit, read_captures, read_visits
@@ -46,13 +45,6 @@ class Rendered(NamedTuple):
         return [row for row in read_log(folder / "log") if row["rendered"]]
 
 
-def one_of_each() -> tuple[str, ...]:
-    """A host of each of two workers, by the plan of a fleet on one machine."""
-    plan = shared_out(alone(PARTITIONS), ("worker-1", "worker-2"))
-    names = [f"app{number}.test" for number in range(_HOSTS)]
-    return tuple(next(name for name in names if plan.holder(name) == worker) for worker in plan.workers)
-
-
 def in_redis(web: RunningWeb, folder: Path) -> tuple[list[Path], str]:
     """Two workers, which share the hosts as they come; their folders, and what they said."""
     with redis_server(folder / "redis") as server, workers(web, folder / "crawl", server.url, _SETTINGS) as fleet:
@@ -76,7 +68,8 @@ _KINDS = {"redis": in_redis, "local": without_a_server}
 @pytest.fixture(scope="module", params=_KINDS)
 def rendered(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rendered]:
     """The crawl that all tests here look at."""
-    folder, hosts = tmp_path_factory.mktemp("rendered"), one_of_each()
+    folder = tmp_path_factory.mktemp("rendered")
+    hosts = one_of_each((f"app{number}.test" for number in range(_HOSTS)), PARTITIONS)
     with synthetic_web(folder / "web", "--profile", "many-apps", "--hosts", str(_HOSTS)) as web:
         seeds = [f"http://{host}:{web.port}{page}\n" for host in hosts for page in _PAGES]
         (web.folder / "seeds.txt").write_text("".join(seeds))

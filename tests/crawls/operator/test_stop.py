@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
+from crawlerproject.settings import EXTENSIONS
+from crawlerproject.stores.redis.view import RedisView
+from tests.crawls.operator.interrupting import InterruptedOpening
+from tests.crawls.operator.spoken_to import crawling, log_of
 from tests.crawls.test_small_web import PATIENCE
+from tests.hostile.arena import arena
+from tests.stores.redis_servers import redis_server
 from tests.web.judge import judge_folder
 from tests.web.running import RunningWeb, crawl_command, measured, read_pages, small_settings, synthetic_web
 from tests.web.waiting import wait_until
@@ -48,3 +55,18 @@ def test_interrupted_once_and_twice(tmp_path: Path) -> None:
         verdict = judge_folder(web.folder, crawl_dir, host_seconds=0.25, ip_seconds=0.5, log=False)
 
     assert verdict.faults == []
+
+
+def test_interrupted_while_it_opens(tmp_path: Path) -> None:
+    """The engine has not started yet: it ends in good order all the same, and a worker leaves its fleet."""
+    interrupted = f"{InterruptedOpening.__module__}.{InterruptedOpening.__name__}"
+    with redis_server(tmp_path / "redis") as server, arena(tmp_path) as web:
+        own = {"STATE_URL": server.url, "FLEET_WORKER": "w", "EXTENSIONS": json.dumps(EXTENSIONS | {interrupted: 1})}
+        with crawling(web, "-a", f"seeds={web.innocent()}", settings=own) as process:
+            status = process.wait(DEADLINE_SECONDS)
+        with RedisView(server.url, "web") as view:
+            left = view.workers()
+
+    assert status == 0, log_of(web)[-3000:]
+    assert left == []
+    assert "Spider closed (shutdown)" in log_of(web)

@@ -1,11 +1,11 @@
 """Which known pages are chosen: the table's refusals, the budget, and what is worth most."""
 
-from crawlerproject.frontier.learned.revisit_queue import RevisitPolicy, due
-from crawlerproject.rules.revisits.history import FEED, History, HostHistory
+from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, again, due
+from crawlerproject.rules.revisits.history import FEED, REQUISITE, History, HostHistory
 from crawlerproject.rules.revisits.refetch import DAY_SECONDS
-from crawlerproject.rules.url.priority import priority
+from crawlerproject.rules.url.priority import REQUISITE_PLACES, priority
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import PageRecord
+from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_REQUISITE, FLAG_STRANGER, PageRecord
 from tests.frontier.conftest import Bench
 
 NOW = 1_800_000_000.0
@@ -76,3 +76,15 @@ def test_a_rank_says_what_of_a_hosts_queue_comes_first() -> None:
 
     rows = bench.store.head("a.test", 10)
     assert [row.url.rpartition("/")[2] for row in rows] == ["best", "good", "plain", "unknown"]
+
+
+def test_a_requisite_waits_as_what_it_was() -> None:
+    """In the place of requisites, charged to the stranger who named it; never where none are wanted any more."""
+    history = History(REQUISITE, depth=2, visits=1, seen_at=NOW - 5 * DAY_SECONDS, origin="b.example")
+    record = page("sheet.css", 5)[1]._replace(history=history.pack())
+    found, kept = again(DueRevisit(1.0, b"", record, history), NOW)
+
+    assert found.flags == FLAG_RECRAWL | FLAG_REQUISITE | FLAG_STRANGER
+    assert (found.hops, found.note, found.depth, found.priority) == ("EE", "b.example", 0, REQUISITE_PLACES[1])
+    assert History.unpack(kept.history).queued_at == NOW
+    assert Bench(MemoryStore()).frontier.again([(found, kept)], NOW) == 0

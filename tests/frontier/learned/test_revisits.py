@@ -10,13 +10,16 @@ import pytest
 from crawlerproject.frontier.learned.learner import Visit
 from crawlerproject.frontier.learned.revisits import Revisits
 from crawlerproject.reasons import Reason
-from crawlerproject.rules.revisits.history import FEED, SITEMAP, History
+from crawlerproject.rules.revisits.history import FEED, REQUISITE, SITEMAP, History
+from crawlerproject.rules.traps.requisite_budgets import requisite_key
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
 from crawlerproject.stores.protocols import (
     FLAG_HUB,
     FLAG_RECRAWL,
+    FLAG_REQUISITE,
     FLAG_SITEMAP,
+    FLAG_STRANGER,
     Changes,
     PageRecord,
     QueuedPage,
@@ -119,3 +122,30 @@ def test_failures_and_hubs_begin_none() -> None:
     assert revisits(record=None).learn(Visit(row(0), Reason.DISCONNECTED), 200.0).history == b""
     hub = revisits(record=None).learn(Visit(row(FLAG_HUB), Reason.SUBSCRIBED, 202, b"d"), 200.0)
     assert (hub.history, hub.status, hub.digest) == (b"", 0, b"")
+
+
+def test_a_requisite_is_known_by_its_embeddings_and_by_the_stranger_who_named_it() -> None:
+    """Of the page's own domain nobody is named."""
+    learning = revisits(record=None)
+    own = row(FLAG_REQUISITE, "LLEE")._replace(via="http://a.example/")
+    other = row(FLAG_REQUISITE | FLAG_STRANGER, "LE")._replace(via="http://b.example/", note="")
+    first = [History.unpack(learning.learn(Visit(each, Reason.FETCHED, 200), 200.0).history) for each in (own, other)]
+
+    assert [(found.kind, found.depth, found.origin) for found in first] == [
+        (REQUISITE, 2, ""),
+        (REQUISITE, 1, "b.example"),
+    ]
+
+
+def test_what_requisites_do_says_nothing_of_how_pages_change() -> None:
+    """But their validators are the host's word."""
+    known = OLD._replace(history=History(REQUISITE, visits=1, seen_at=100.0).pack())
+    learning = revisits(record=known)
+    requisite = row(FLAG_RECRAWL | FLAG_REQUISITE)
+    requisite = requisite._replace(key=requisite_key(requisite.key))
+    for digest in (b"e" * 20, b"f" * 20):
+        record = learning.learn(Visit(requisite, Reason.FETCHED, 200, digest, etag='"v1"'), 200.0)
+
+    assert History.unpack(record.history).visits == 2
+    assert learning.of("a.example").pages == 0
+    assert learning.headers(requisite) == {}

@@ -10,12 +10,11 @@ import pytest
 
 from crawlerproject.rules.traps.template_yield import HOST_FIRST_PAGES, HOST_MOST_PAGES
 from tests.hostile.arena import Arena, Asked, arena, page
+from tests.web.running import one_pace
 
 PACE_SECONDS = 0.005
 SETTINGS = {
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
     "SCOPE_MAX_DEPTH": "1000000",  # these traps are to be found, not only cut off
 }
 ARTICLES = 60

@@ -8,12 +8,11 @@ from pathlib import Path
 from crawlerproject.rules.traps.template_yield import EARNED_LISTS, FIRST_LISTS, FIRST_PAGES
 from tests.hostile.arena import Arena, Asked, Crawled, answer, arena, page
 from tests.web import zygote
+from tests.web.running import one_pace
 
 PACE_SECONDS = 0.002
 SETTINGS = {
-    "PACE_MIN_SECONDS": str(PACE_SECONDS),
-    "PACE_MAX_SECONDS": str(PACE_SECONDS),
-    "PACE_START_SECONDS": str(PACE_SECONDS),
+    **one_pace(PACE_SECONDS),
 }
 HONEST = 200  # sitemaps with a new page each; a thousand of them are tests/frontier/test_lists.py's
 INVENTED = 998

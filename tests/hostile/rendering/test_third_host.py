@@ -14,6 +14,7 @@ from crawlerproject.stores.logs.request_log import read_log
 from tests.hostile.arena import SETTINGS, Arena, Asked, Crawled, answer, arena, page
 from tests.web import zygote
 from tests.web.profiles.apps import shell
+from tests.web.running import one_pace
 
 PACE_SECONDS = 0.8
 WAIT_SECONDS = 3.0
@@ -51,7 +52,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Arena, C
 
         seeds = [web.site("evil.test", evil), web.site("bad.test", evil), web.site("victim.test", victim)]
         web.site("closed.test", closed)
-        pace = dict.fromkeys(("PACE_MIN_SECONDS", "PACE_MAX_SECONDS", "PACE_START_SECONDS"), str(PACE_SECONDS))
+        pace = one_pace(PACE_SECONDS)
         settings = {**SETTINGS, **pace, "RENDER": "auto", "RENDER_WAIT_SECONDS": str(WAIT_SECONDS)}
         yield web, web.crawl(*seeds, web.innocent(pages=15), settings=settings)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crawlerproject.rules.robots.redirects import MOST_ASKED
 from tests.hostile.arena import Asked, answer, arena, page
+from tests.web.running import one_pace
 
 RULES = answer("User-agent: *\nDisallow: /admin\nDisallow: /page\n", mime="text/plain")
 NEVER = answer("User-agent: *\nDisallow: /\n", mime="text/plain")
@@ -75,7 +76,7 @@ def test_what_a_host_may_send_us_to_is_counted(tmp_path: Path) -> None:
 def test_a_farm_of_hosts_has_one_budget(tmp_path: Path) -> None:
     """Sixty hosts of one domain send us to sixty addresses of a victim that answers them all."""
     hosts = [f"h{number}.evil.co.uk" for number in range(FARM)]
-    pace = {"PACE_MIN_SECONDS": "0.01", "PACE_MAX_SECONDS": "0.01", "PACE_START_SECONDS": "0.01"}
+    pace = one_pace(0.01)
     with arena(tmp_path) as web:
         web.site("victim.co.uk", lambda asked: answer("", mime="text/plain"))
         targets = {

@@ -113,7 +113,7 @@ def s3_server() -> S3Server:
         stderr=subprocess.DEVNULL,
     )
     atexit.register(process.kill)
-    wait_until(lambda: _answers(port), "a server of S3", process=process)
+    wait_until(lambda: answers(port), "a server of S3", process=process)
     server = S3Server(port)
     server.files.call_s3("create_bucket", Bucket=BUCKET)
     return server
@@ -122,7 +122,7 @@ def s3_server() -> S3Server:
 class Proxy:
     """Between those who ask and the server; ``fault`` may be changed at any time."""
 
-    def __init__(self, server: S3Server, port: int) -> None:
+    def __init__(self, behind: int, port: int) -> None:
         self.fault = Fault()
         self.asked: list[Asked] = []
         self.url = f"http://127.0.0.1:{port}"
@@ -137,7 +137,7 @@ class Proxy:
                 asked = Asked(self.command, unquote(self.path), body)
                 proxy.asked.append(asked)
                 try:
-                    answer = proxy.passed(server, asked, dict(self.headers.items()))
+                    answer = proxy.passed(behind, asked, dict(self.headers.items()))
                 except Cut:
                     self.close_connection = True
                     self.connection.close()
@@ -160,12 +160,12 @@ class Proxy:
         self._server.daemon_threads = True
         Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def passed(self, server: S3Server, asked: Asked, headers: dict[str, str]) -> Answer:
+    def passed(self, behind: int, asked: Asked, headers: dict[str, str]) -> Answer:
         """The answer to a request, as the fault has it."""
         wanted = self.fault.before(asked)
         if isinstance(wanted, Answer):
             return wanted
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", behind, timeout=60)
         try:
             kept = {name: value for name, value in headers.items() if name.lower() not in _NOT_PASSED}
             connection.request(
@@ -192,16 +192,17 @@ _HOP_BY_HOP = ("connection", "content-length", "transfer-encoding")
 
 
 @contextmanager
-def proxied(server: S3Server) -> Iterator[Proxy]:
-    """A proxy before the server."""
-    proxy = Proxy(server, free_port())
+def proxied(behind: int) -> Iterator[Proxy]:
+    """A proxy before the server of that port."""
+    proxy = Proxy(behind, free_port())
     try:
         yield proxy
     finally:
         proxy.close()
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Whether something listens there."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
         return True
     return False

@@ -58,7 +58,7 @@ def server() -> S3Server:
 @pytest.fixture(scope="module")
 def between(server: S3Server) -> Iterator[tuple[Proxy, Any]]:
     """What stands before the server, and the client that asks it: keys and endpoint are of the environment."""
-    with proxied(server) as made, pytest.MonkeyPatch.context() as patch:
+    with proxied(server.port) as made, pytest.MonkeyPatch.context() as patch:
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": made.url}.items():
             patch.setenv(name, value)
         yield made, opening.filesystem("s3://any")

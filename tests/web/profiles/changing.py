@@ -50,6 +50,7 @@ def changing_world(port: int, now: Now) -> World:
         world.seeds.append(world.url(site.host))
     _mapped(world, now)
     _fed(world, now)
+    _styled(world, now)
     return world
 
 
@@ -82,12 +83,14 @@ def _unchanged(head: bytes, etag: str, since: float) -> bool:
     return False
 
 
-def _answer(body: bytes, etag: str, since: float, head: bytes, *, unchanged: bool) -> Answer:
+def _answer(
+    body: bytes, etag: str, since: float, head: bytes, *, unchanged: bool, kind: str = "text/html; charset=utf-8"
+) -> Answer:
     headers = [f"ETag: {etag}", f"Last-Modified: {formatdate(since, usegmt=True)}"]
     if unchanged:
         lines = ["HTTP/1.1 304 Not Modified", *headers]
         return Answer(304, ("\r\n".join(lines).encode() + b"\r\n\r\n",))
-    return answer(body, headers=headers)
+    return answer(body, headers=headers, kind=kind)
 
 
 def _honest(host: str, now: Now) -> Callable[[str, bytes], Answer | None]:
@@ -140,6 +143,31 @@ def _bare(host: str, now: Now) -> Callable[[str, bytes], Answer | None]:
         return None if found is None else answer(found[0])
 
     return dynamic
+
+
+def _styled(world: World, now: Now) -> None:
+    """A page that never changes; its sheet does each day, and names another picture then. One is a stranger's."""
+    site, cdn = world.site("styled.test"), world.site("cdn.test")
+    head = f'<link rel="stylesheet" href="/style.css"><link rel="icon" href="{world.url(cdn.host, "/logo.png")}">'
+    front = page_html("styled", head=head)
+    world.seeds.append(world.url(site.host))
+
+    def dynamic(path: str, head: bytes) -> Answer | None:
+        day = int(now() / DAY)
+        if path == "/":
+            version = (front, '"front"', 1_500_000_000.0)
+            return _answer(*version, head, unchanged=_unchanged(head, *version[1:]))
+        if path == "/style.css":
+            return answer(f"body {{ background: url(paper-{day}.png) }}".encode(), kind="text/css")
+        return answer(path.encode(), kind="image/png") if path.startswith("/paper-") else None
+
+    def picture(path: str, head: bytes) -> Answer | None:
+        made = (b"PNG", '"logo"', 1_500_000_000.0)
+        if path != "/logo.png":
+            return None
+        return _answer(*made, head, unchanged=_unchanged(head, *made[1:]), kind="image/png")
+
+    site.dynamic, cdn.dynamic = dynamic, picture
 
 
 def _mapped(world: World, now: Now) -> None:

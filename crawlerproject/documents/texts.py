@@ -1,4 +1,4 @@
-"""Text, title and links of PDFs, read by a process that may die: a document that kills it costs itself."""
+"""Runs the process that reads documents: one that kills it costs itself, and what is said of it is a sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crawlerproject.rules.url.hosts import host_key
 from crawlerproject.rules.url.scope import registered_domain
 from crawlerproject.rules.url.urls import Base
 
-# As pdf_reader.py has them, which is not imported here: that would bring the library into this process.
+# As process.py has them, which is for the other process.
 _SECONDS = 20.0
 # So many documents of a site may crash the reader or take too long; then its others are left out, unread: a site
 # cannot hold up the rest for longer than this many times the seconds above.
@@ -25,20 +25,13 @@ _LENGTH_BYTES = 4
 # A million characters and ten thousand links in JSON's longest form are 150 MB; an answer is never near that.
 _MAX_ANSWER_BYTES = 64 << 20
 
-_MIME = "application/pdf"
-_MARK, _MARK_WITHIN = b"%PDF-", 1024  # where readers look for it (PDF 1.7, Annex H 3.4.1)
-
+_LEFT_OUT = ("documents were left out", "document was left out")
 TOO_SLOW, CRASHED = "too slow", "crashed the reader"
 UNREAD = f"unread after {_PATIENCE} of their site's were too slow or crashed the reader"
 
 
-def is_pdf(mime: str, body: bytes) -> bool:
-    """Whether to read it as one: by its type, or by its mark when a server has another word for it."""
-    return bool(body) and (mime == _MIME or _MARK in body[:_MARK_WITHIN])
-
-
-class PdfTexts:
-    """Reads one PDF at a time; ``failed`` counts those that could not be read, ``first`` names one of each kind."""
+class DocumentTexts:
+    """Reads one at a time; ``failed`` counts those that could not be read, ``first`` names one of each kind."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
@@ -48,10 +41,10 @@ class PdfTexts:
         self.first: dict[str, str] = {}
         self._harm: Counter[str] = Counter()  # documents that cost us the process, by site
 
-    def read(self, body: bytes, url: str) -> PageText | None:
-        """What the document says; None when it could not be read, which is counted."""
+    def read(self, kind: str, body: bytes, url: str) -> PageText | None:
+        """What a document of this ``kind`` says; None when it could not be read, which is counted."""
         site = registered_domain(host_key(url))
-        answer = self._answer(body) if self._harm[site] < _PATIENCE else UNREAD
+        answer = self._answer(kind, body) if self._harm[site] < _PATIENCE else UNREAD
         if isinstance(answer, str) or "failed" in answer:
             why = answer if isinstance(answer, str) else str(answer["failed"])
             self._harm[site] += why in (TOO_SLOW, CRASHED)
@@ -63,12 +56,12 @@ class PdfTexts:
         for target, words in answer["links"]:
             if (address := base.join(target)) is not None:
                 links.append(LinkText(address.url, words, "", len(links)))
-        return PageText(answer["title"], answer["text"], links, "")
+        return PageText(answer["title"], answer["text"], links, "", language=answer["language"])
 
     def notes(self) -> list[str]:
         """A sentence a kind of failure."""
         return [
-            f"{count:,} {'PDF was' if count == 1 else 'PDFs were'} left out ({why}), the first is {self.first[why]}"
+            f"{count:,} {_LEFT_OUT[count == 1]} ({why}), the first is {self.first[why]}"
             for why, count in sorted(self.failed.items())
         ]
 
@@ -83,7 +76,7 @@ class PdfTexts:
             os.close(self._document)
             self._process = None
 
-    def _answer(self, body: bytes) -> dict[str, Any] | str:
+    def _answer(self, kind: str, body: bytes) -> dict[str, Any] | str:
         if self._process is None:
             self._start()
         process = self._process
@@ -92,7 +85,7 @@ class PdfTexts:
         os.ftruncate(self._document, 0)
         os.pwrite(self._document, body, 0)
         try:
-            process.stdin.write(b"%d\n" % len(body))
+            process.stdin.write(b"%b %d\n" % (kind.encode(), len(body)))
             process.stdin.flush()
             answer = self._received(process, time.monotonic() + self._seconds)
         except (EOFError, BrokenPipeError, ValueError):
@@ -107,7 +100,7 @@ class PdfTexts:
         self._document = os.memfd_create("document")
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "crawlerproject.batch.pdf_reader", str(self._document)],
+            [sys.executable, "-m", "crawlerproject.documents.process", str(self._document)],
             # Nothing of ours: proxies and Redis have their passwords in the environment.
             env={"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,

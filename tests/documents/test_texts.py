@@ -1,4 +1,4 @@
-"""PDFs: text, title and links of good ones; of hostile ones, nothing but their own loss."""
+"""The process that reads documents: text, title and links of good PDFs; of hostile ones, nothing but their loss."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from crawlerproject.batch.pdf_reader import MAX_CHARACTERS, MAX_LINKS, MAX_PAGES
-from crawlerproject.batch.pdf_texts import CRASHED, TOO_SLOW, UNREAD, PdfTexts, is_pdf
+from crawlerproject.documents.bounds import MAX_CHARACTERS, MAX_LINKS
+from crawlerproject.documents.kinds import PDF
+from crawlerproject.documents.pdf import MAX_PAGES
+from crawlerproject.documents.texts import CRASHED, TOO_SLOW, UNREAD, DocumentTexts
 from crawlerproject.rules.page.extract import LinkText
-from tests.batch.pdfs import pdf, shown, stream, whole
 from tests.commands.running import archive_of, scrapy, write
+from tests.documents.pdfs import pdf, shown, stream, whole
 from tests.warc_samples import exchange
 from tests.web.waiting import busyness
 
@@ -38,14 +40,14 @@ def bomb() -> bytes:
 
 
 @pytest.fixture
-def pdfs() -> Iterator[PdfTexts]:
+def pdfs() -> Iterator[DocumentTexts]:
     """The reader, ended on leaving."""
-    reader = PdfTexts()
+    reader = DocumentTexts()
     yield reader
     reader.close()
 
 
-def test_title_text_and_links(pdfs: PdfTexts) -> None:
+def test_title_text_and_links(pdfs: DocumentTexts) -> None:
     """Lines in order over all pages; links that can be clicked with their words, then those that stand in the text."""
     body = pdf(
         [stream(shown("See our (other) site\nor http://written.test/x for more")), stream(shown("Page two"), True)],
@@ -53,7 +55,7 @@ def test_title_text_and_links(pdfs: PdfTexts) -> None:
         [("http://linked.test/a#part", (72, 715, 140, 735)), ("/rel?x=1", (0, 0, 1, 1)), ("mailto:x@y", (0, 0, 1, 1))],
     )  # fmt: skip
 
-    page = pdfs.read(body, URL)
+    page = pdfs.read(PDF, body, URL)
 
     assert page is not None
     assert page.title == "Ein schöner Titel"
@@ -118,35 +120,37 @@ HOSTILE = [_cut, _noise, _loop, _deep, _laughs, _locked, _nothing]
 
 
 @pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__.strip("_"))
-def test_a_hostile_document_costs_itself(pdfs: PdfTexts, make: Callable[[], bytes]) -> None:
+def test_a_hostile_document_costs_itself(pdfs: DocumentTexts, make: Callable[[], bytes]) -> None:
     """Read or not, soon; the next one is read as if nothing had been."""
     began = time.monotonic()
-    page = pdfs.read(make(), URL)
+    page = pdfs.read(PDF, make(), URL)
 
     assert time.monotonic() - began < 25 * busyness()
     assert (page is None) == (pdfs.failed.total() == 1)
-    after = pdfs.read(GOOD, URL)
+    after = pdfs.read(PDF, GOOD, URL)
     assert after is not None
     assert after.text == "What is said on the first page.\nAnd on the second."
 
 
-def test_a_bomb_meets_the_bound_of_memory(pdfs: PdfTexts) -> None:
+def test_a_bomb_meets_the_bound_of_memory(pdfs: DocumentTexts) -> None:
     """Its process dies of it, ours does not grow; after three the rest of that site is not even tried."""
     assert len(bomb()) < 10_000
     before = _resident_bytes()
     for number in range(3):
-        assert pdfs.read(bomb(), f"http://www{number}.evil.example.com/{number}") is None
+        assert pdfs.read(PDF, bomb(), f"http://www{number}.evil.example.com/{number}") is None
     grown = _resident_bytes() - before
 
     began = time.monotonic()
-    unread = [pdfs.read(bomb(), f"http://www{number}.evil.example.com/x") for number in range(50)]
+    unread = [pdfs.read(PDF, bomb(), f"http://www{number}.evil.example.com/x") for number in range(50)]
 
     assert unread == [None] * 50
     assert time.monotonic() - began < 1 * busyness()
     assert grown < 50 << 20
     assert pdfs.failed == {CRASHED: 3, UNREAD: 50}
-    assert pdfs.read(GOOD, URL) is not None
-    assert pdfs.notes()[0] == "3 PDFs were left out (crashed the reader), the first is http://www0.evil.example.com/0"
+    assert pdfs.read(PDF, GOOD, URL) is not None
+    assert (
+        pdfs.notes()[0] == "3 documents were left out (crashed the reader), the first is http://www0.evil.example.com/0"
+    )
 
 
 def _resident_bytes() -> int:
@@ -155,17 +159,17 @@ def _resident_bytes() -> int:
 
 def test_what_takes_too_long_is_ended() -> None:
     """The deadline is one of the wall clock, and leaves no process behind."""
-    reader = PdfTexts(seconds=0.3)
+    reader = DocumentTexts(seconds=0.3)
     slow = pdf([stream(shown("word " * 2000), packed=True)] * MAX_PAGES)
     try:
-        assert reader.read(slow, URL) is None
+        assert reader.read(PDF, slow, URL) is None
         assert reader.failed == {TOO_SLOW: 1}
         assert reader._process is None
     finally:
         reader.close()
 
 
-def test_what_is_read_of_one_is_bounded(pdfs: PdfTexts) -> None:
+def test_what_is_read_of_one_is_bounded(pdfs: DocumentTexts) -> None:
     """Pages, characters and links."""
     pages = pdf([stream(shown(f"page {number}")) for number in range(MAX_PAGES + 50)])
     messages = pdf([stream(shown("\n".join(["a" * 1000] * 30)), packed=True)] * 60)
@@ -173,7 +177,7 @@ def test_what_is_read_of_one_is_bounded(pdfs: PdfTexts) -> None:
         [stream(shown("x"))], "t" * 5000, [(f"http://a.test/{number}", (0, 0, 1, 1)) for number in range(12_000)]
     )
 
-    read = [pdfs.read(body, URL) for body in (pages, messages, links)]
+    read = [pdfs.read(PDF, body, URL) for body in (pages, messages, links)]
 
     assert all(read), pdfs.failed
     assert len(read[0].text.split("\n")) == MAX_PAGES  # type: ignore[union-attr]
@@ -182,10 +186,10 @@ def test_what_is_read_of_one_is_bounded(pdfs: PdfTexts) -> None:
     assert len(read[2].title) == 1000  # type: ignore[union-attr]
 
 
-def test_the_reader_has_nothing_of_ours(pdfs: PdfTexts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reader_has_nothing_of_ours(pdfs: DocumentTexts, monkeypatch: pytest.MonkeyPatch) -> None:
     """No environment (it holds passwords), no file to write, no more memory than it was given."""
     monkeypatch.setenv("http_proxy", "http://me:hunter2@proxy.test")
-    assert pdfs.read(GOOD, URL) is not None
+    assert pdfs.read(PDF, GOOD, URL) is not None
 
     assert pdfs._process is not None
     home = Path(f"/proc/{pdfs._process.pid}")
@@ -195,19 +199,6 @@ def test_the_reader_has_nothing_of_ours(pdfs: PdfTexts, monkeypatch: pytest.Monk
     assert (limits["Max file size"], limits["Max core file size"]) == ("0", "0")
     assert int(limits["Max address space"]) == 1 << 30
     assert int(limits["Max open files"]) <= 32
-
-
-@pytest.mark.parametrize(
-    ("mime", "body", "one"),
-    [
-        ("application/pdf", b"\r\n%PDF-1.4", True), ("application/octet-stream", b"junk\n%PDF-1.4", True),
-        ("application/pdf", b"anything", True), ("", b"x" * 1024 + b"%PDF-", False), ("text/plain", b"a %PDF", False),
-        ("application/pdf", b"", False),
-    ],
-)  # fmt: skip
-def test_what_is_taken_for_one(mime: str, body: bytes, one: bool) -> None:
-    """What says so, or begins so."""
-    assert is_pdf(mime, body) is one
 
 
 def test_process_reads_them_beside_pages(tmp_path: Path) -> None:
@@ -225,8 +216,8 @@ def test_process_reads_them_beside_pages(tmp_path: Path) -> None:
     done = scrapy("process", str(folder), "--wet", "--wat", "--workers", "1")
 
     assert done.returncode == 0, done.stderr
-    assert "1 PDF was left out (broken), the first is http://a.test/broken.pdf" in done.stderr
-    assert "1 PDF was left out (crashed the reader), the first is http://a.test/bomb.pdf" in done.stderr
+    assert "1 document was left out (broken), the first is http://a.test/broken.pdf" in done.stderr
+    assert "1 document was left out (crashed the reader), the first is http://a.test/bomb.pdf" in done.stderr
     (pages,) = (folder / "processed" / "pages").iterdir()
     rows = {row["url"]: row for row in pq.read_table(pages).to_pylist()}
     assert set(rows) == {"http://a.test/", "http://a.test/good.pdf"}
