@@ -38,12 +38,13 @@ def trouble(fleet: LocalFleetRun, chance: random.Random, given: Trouble) -> list
         time.sleep(chance.uniform(1.0, 4.0))
         kind, name = chance.choice(kinds), chance.choice(fleet.names)
         with contextlib.suppress(AssertionError, ProcessLookupError, OSError):  # the crawl was over
-            _happen(fleet, kind, name, chance.uniform(0.5, given.longest))
+            happen(fleet, kind, name, chance.uniform(0.5, given.longest))
             done.append(f"{kind} ({name})" if "worker" in kind or "disk" in kind else kind)
     return done
 
 
-def _happen(fleet: LocalFleetRun, kind: str, name: str, seconds: float) -> None:
+def happen(fleet: LocalFleetRun, kind: str, name: str, seconds: float) -> None:
+    """One thing that goes wrong: to the worker ``name``, to the supervisor, or to all; what is only stopped goes on."""
     if kind == "kill worker":
         fleet.kill(name)
     elif kind == "stop supervisor":

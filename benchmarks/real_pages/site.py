@@ -157,18 +157,28 @@ def nginx(site: RealSite, *, certificate: Path | None = None) -> Iterator[None]:
     tls, more = ("", "")
     if certificate is not None:
         tls, more = "ssl", f"ssl_certificate {certificate}; ssl_certificate_key {certificate}; keepalive_timeout 0;"
-    # Started by root its workers would be another user, who sees nothing of a folder with mode 0700: all pages 403.
-    user = "" if os.geteuid() else "user root;"
-    given = {"folder": site.folder, "port": site.port, "user": user, "tls": tls, "more": more}
+    given = {"folder": site.folder, "port": site.port, "user": nginx_user(), "tls": tls, "more": more}
     config.write_text(_CONFIG.format(format=NGINX_FORMAT, **given))
-    binary = shutil.which("nginx") or str(PACKAGES["nginx-light"])
-    command = [binary, "-c", str(config), "-p", str(site.folder), "-e", str(site.folder / "error.log")]
-    with subprocess.Popen(command) as process:
+    with subprocess.Popen(nginx_command(config)) as process:
         try:
             _serving(site)
             yield
         finally:
             process.terminate()
+
+
+def nginx_user() -> str:
+    """The directive that says as whom nginx works.
+
+    Started by root its workers would be another user, who sees nothing of a folder with mode 0700: all pages 403.
+    """
+    return "" if os.geteuid() else "user root;"
+
+
+def nginx_command(config: Path) -> list[str]:
+    """The command line of an nginx in the foreground, all of whose files are in its configuration's folder."""
+    binary = shutil.which("nginx") or str(PACKAGES["nginx-light"])
+    return [binary, "-c", str(config), "-p", str(config.parent), "-e", str(config.parent / "error.log")]
 
 
 def _serving(site: RealSite) -> None:

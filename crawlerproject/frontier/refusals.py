@@ -10,8 +10,9 @@ from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.state import FrontierState, decided_key
 from crawlerproject.reasons import Reason
 from crawlerproject.rules.politeness.backoff import FAILURES
+from crawlerproject.rules.revisits.history import History
 from crawlerproject.rules.url.priority import LAST
-from crawlerproject.stores.protocols import FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
+from crawlerproject.stores.protocols import FLAG_RECRAWL, FLAG_RENDER, FLAG_ROBOTS, Changes, PageRecord, QueuedPage
 
 # A row that the next commit stores cannot be leased before: look again after a commit (COMMIT_SECONDS) and a bit.
 UNSTORED_WAIT_SECONDS = 1.3
@@ -68,7 +69,18 @@ class Refusals:
         if row.flags & FLAG_ROBOTS:
             self.robots.append(row)
         if not row.flags & FLAG_RENDER:
-            self._pages.append((decided_key(row, reason), PageRecord(row.url, reason, 0, now)))
+            self._pages.append((decided_key(row, reason), self._record(row, reason, now)))
+
+    def _record(self, row: QueuedPage, reason: Reason, now: float) -> PageRecord:
+        """What is known of the page from now on: of one that was to be visited again also what its visits showed.
+
+        Else no recrawl would choose it when it is allowed again.
+        """
+        known = self._state.store.page(row.key, row.host) if row.flags & FLAG_RECRAWL else None
+        if known is None:
+            return PageRecord(row.url, reason, 0, now)
+        history = History.unpack(known.history)._replace(queued_at=0.0)
+        return known._replace(reason=reason, fetched_at=now, history=history.pack())
 
     def leave_plain(self, row: QueuedPage) -> None:
         """Drop a row whose page keeps its record: it is not rendered, or the host itself has named it meanwhile."""
@@ -85,7 +97,7 @@ class Refusals:
         if row.flags & FLAG_RENDER:
             state.leave_plain(row, host)
         else:
-            state.decide(row, host, PageRecord(row.url, Reason.ROBOTS, 0, now))
+            state.decide(row, host, self._record(row, Reason.ROBOTS, now))
         if row.flags & FLAG_ROBOTS:
             self.robots.append(row)
         self.put_off = True

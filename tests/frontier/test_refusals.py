@@ -11,16 +11,21 @@ import pytest
 from crawlerproject.errors import StorageError
 from crawlerproject.frontier.hosts.host import Host
 from crawlerproject.frontier.learned.learner import Visit
+from crawlerproject.frontier.learned.revisit_queue import DueRevisit, RevisitPolicy, due
+from crawlerproject.frontier.learned.revisit_queue import again as again_of
 from crawlerproject.frontier.learned.traps import TrapModel
 from crawlerproject.frontier.lease import Lease
 from crawlerproject.frontier.refusals import UNSTORED_WAIT_SECONDS
 from crawlerproject.inspection.why import Why
 from crawlerproject.reasons import Reason
+from crawlerproject.rules.revisits.change_rate import WEB, packed
+from crawlerproject.rules.revisits.history import History, HostHistory
+from crawlerproject.rules.revisits.refetch import DAY_SECONDS
 from crawlerproject.rules.url.exclusion import Exclusion
 from crawlerproject.rules.url.priority import LAST
 from crawlerproject.rules.url.urls import parse
 from crawlerproject.stores.memory import MemoryStore
-from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, Changes, QueuedPage
+from crawlerproject.stores.protocols import FLAG_HUB, FLAG_RENDER, Changes, PageRecord, QueuedPage
 from tests.frontier.conftest import Bench
 
 HOST = "long.test"
@@ -89,6 +94,15 @@ def exclude(bench: Bench) -> Reason:
 def disallow(bench: Bench) -> Reason:
     """The host's robots.txt forbids everything from now on."""
     first_robots(bench, DISALLOWED)
+    return Reason.ROBOTS
+
+
+def disallow_uncommitted(bench: Bench) -> Reason:
+    """The same, by rules that are not committed yet."""
+    robots = bench.next()
+    assert robots is not None
+    bench.answer(robots, body=DISALLOWED)
+    bench.now = robots.host.next_free
     return Reason.ROBOTS
 
 
@@ -235,13 +249,10 @@ def test_a_refusal_by_rules_that_are_not_committed_goes_with_them(again: Callabl
     """A crash forgets the answer and what it refused; a commit stores both, and the rest follows at once."""
     store = long_queue()
     bench = Bench(store)
-    robots = bench.next()
-    assert robots is not None
-    bench.answer(robots, body=DISALLOWED)
-    bench.now = robots.host.next_free
+    disallow_uncommitted(bench)
     drained(bench)
     assert store.decided == {}
-    assert len(robots.host.taken) <= 64
+    assert len(bench.frontier.hosts.of(HOST).taken) <= 64
     other = again(store, now=bench.now, clean=False)
     assert other.frontier.hosts.waiting_urls == ROWS
 
@@ -253,6 +264,35 @@ def test_a_refusal_by_rules_that_are_not_committed_goes_with_them(again: Callabl
     assert len(store.decided) == ROWS
     assert bench.frontier.hosts.waiting_urls == 0
     assert store.head(HOST, 1) == []
+
+
+def revisits_chosen(store: MemoryStore, now: float) -> list[DueRevisit]:
+    """What a recrawl chooses at that moment."""
+    return due(store.pages(), lambda _: HostHistory(), now, RevisitPolicy(None, DAY_SECONDS))
+
+
+@pytest.mark.parametrize("cause", [exclude, disallow, disallow_uncommitted])
+def test_a_known_page_that_is_refused_is_chosen_again_later(cause: Cause) -> None:
+    """What its visits have shown stays known; it waits no more, and counts as decided in this recrawl."""
+    store = CountedStore()
+    page = parse(url(1))
+    history = History(visits=3, seen_at=1000.0, belief=packed(WEB))
+    known = PageRecord(page.url, Reason.FETCHED, 200, 1000.0, b"d" * 20, "etag", "date", history.pack())
+    store.apply(Changes(pages=[(page.key, known)]))
+    bench = Bench(store, now=1000.0 + 3 * DAY_SECONDS)
+    (chosen,) = revisits_chosen(store, bench.now)
+    bench.frontier.again([again_of(chosen, bench.now)], bench.now)
+    assert not revisits_chosen(store, bench.now)
+    reason = cause(bench)
+
+    assert drained(bench) == []
+    bench.commit()
+
+    kept = store.page(page.key)
+    assert kept is not None
+    assert kept == known._replace(reason=reason, fetched_at=kept.fetched_at)
+    assert not revisits_chosen(store, bench.now)
+    assert [each.record.url for each in revisits_chosen(store, bench.now + 2 * DAY_SECONDS)] == [page.url]
 
 
 def closed(bench: Bench) -> Bench:
