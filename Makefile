@@ -47,7 +47,8 @@ crawl: $(READY) native
 
 test: check packages browser native $(TOOLS_READY)
 	@# Whole files at a time: crawls are shared within one, and they mostly wait. tests/conftest.py has the longest begin.
-	@$(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder
+	@# What one worker has compiled, the others read.
+	@env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder
 
 hunt: $(DEV_READY) native
 	@$(PY) -m pytest -q -n 3 --hypothesis-profile=hunt tests/rules tests/frontier tests/fetch tests/stores $(ARGS)

@@ -76,6 +76,7 @@ OURS = {
     # Pages that need a browser.
     "RENDER": "auto",
     "RENDER_BROWSER": "",
+    "RENDER_SANDBOX": "auto",
     "RENDER_MAX_IN_FLIGHT": 2,
     "RENDER_MAX_PER_HOST": 1000,
     "RENDER_MAX_SUBREQUESTS": 40,

@@ -18,7 +18,7 @@ _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _RELATIONS, _HYPERLINK = "word/_rels/document.xml.rels", "/hyperlink"
 # A link as a field of the text (ECMA-376 part 1, 17.16.5.25).
-_FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]*)"')
+_LINK_FIELD = re.compile(r'\s*HYPERLINK\s+"([^"]*)"')
 
 
 class _Format(NamedTuple):
@@ -84,7 +84,7 @@ def _address(element: Any, targets: dict[str, str]) -> str:
         return str(element.get(f"{_XLINK}href", ""))
     if element.tag == f"{_W}hyperlink":
         return targets.get(element.get(f"{_REL}id", ""), "")
-    if element.tag == f"{_W}instrText" and (field := _FIELD.match(element.text or "")) is not None:
+    if element.tag == f"{_W}instrText" and (field := _LINK_FIELD.match(element.text or "")) is not None:
         return field[1]
     return ""
 

@@ -220,17 +220,16 @@ def test_no_command_that_fetches_lets_one_through(crawled: tuple[Arena, Path], t
         "CRAWL_DIR": str(tmp_path / "crawl"), "RENDER_PROXIES": f"http://me:{SECRET}@127.0.0.1:1",
     }  # fmt: skip
     options = [part for name, value in fixed.items() for part in ("-s", f"{name}={value}")]
-    running = {
-        name: subprocess.Popen(
-            [sys.executable, "-m", "scrapy", name, *arguments, *options],
-            cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for name, arguments in of_their_own(web, folder).items()
-    }  # fmt: skip
+    running = {}
+    for name, arguments in of_their_own(web, folder).items():
+        command = [sys.executable, "-m", "scrapy", name, *arguments, *options]
+        with (tmp_path / f"{name}.out").open("wb") as out, (tmp_path / f"{name}.err").open("wb") as err:
+            running[name] = zygote.Process(command, out, stderr=err)
 
     for name, process in running.items():
-        output, errors = process.communicate(timeout=60)
-        done = Done(process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"), output)
+        status = process.wait(60)
+        output, errors = ((tmp_path / f"{name}.{stream}").read_bytes() for stream in ("out", "err"))
+        done = Done(status, output.decode(errors="replace"), errors.decode(errors="replace"), output)
         assert_harmless(done, name)
         assert output + errors, name
 

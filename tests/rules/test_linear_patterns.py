@@ -12,7 +12,7 @@ from tests.patterns import ROOT, Attack, Found, all_patterns, attacks
 from tests.spending import TooSlow, bounded
 
 #: What a page, a robots.txt or a header may bring, and a size at which squares are seen without being waited for.
-LARGE, MEDIUM, SMALL = 250_000, 64_000, 16_000
+LARGE, MEDIUM, SMALL = 250_000, 32_000, 8_000
 #: CPU seconds. The slowest of ours takes 0.05 for the large size; what is quadratic takes from seven seconds to hours.
 MOST_SECONDS = 1.0
 #: A square that takes longer than the bound at the large size takes longer than this at the small one,
